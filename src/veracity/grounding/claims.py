@@ -1,0 +1,208 @@
+"""Reads what a passage states that can be looked up elsewhere: words, names, quantities, opposites and denials.
+
+Works by form alone, in English, Chinese and Japanese. Knows nothing about evidence, scores or thresholds: it reads one
+passage, and `grounding` compares two readings.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+import rjieba
+
+from veracity.grounding.opposites import is_side, side_of, sides_as_written
+from veracity.grounding.quantities import Quantity, blanked, quantities
+from veracity.language import Token, guess_language, is_common, normalized, tokens_in_place
+from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
+
+WORD_WEIGHT = 1.0
+NAME_WEIGHT = 2.0
+QUANTITY_WEIGHT = 3.0
+# "All", "rose", "forbidden": which way a statement goes.
+SIDE_WEIGHT = 1.5
+# Hiragana pairs are mostly word endings that a paraphrase is free to change.
+HIRAGANA_WEIGHT = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of the passage: what to look for, how much it counts, and where it stands in the normalized passage."""
+
+    keys: tuple[str, ...]
+    weight: float
+    start: int
+    end: int
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one passage states: its words and quantities, and the keys it asserts and denies."""
+
+    words: tuple[Word, ...]
+    quantities: tuple[Quantity, ...]
+    asserted: frozenset[str]
+    denied: frozenset[str]
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return self.asserted | self.denied
+
+
+def quantity_key(quantity: Quantity) -> str:
+    """Under which key a quantity is looked up, before its unit is compared."""
+    return f"#{quantity.number.normalize()}"
+
+
+@lru_cache(maxsize=4096)  # the checks of one submission ask for the same sentences again
+def read_claim(sentence: str) -> Reading:
+    """The reading of a sentence that is to be looked up, with its words weighed."""
+    plain = normalized(sentence)
+    numbers, places = _quantities_and_tokens(plain)
+    chinese = guess_language(plain) == "zh"
+    words = tuple(_chinese_words(plain, places) if chinese else _words(plain, places))
+    return Reading(words, numbers, *_polarity(plain, places))
+
+
+def read_evidence(passage: str) -> Reading:
+    """The reading of a passage in which sentences are looked up."""
+    plain = normalized(passage)
+    numbers, places = _quantities_and_tokens(plain)
+    return Reading((), numbers, *_polarity(plain, places))
+
+
+def _quantities_and_tokens(plain: str) -> tuple[tuple[Quantity, ...], list[Token]]:
+    """Quantities first, then opposites, then words of what is left, so that nothing is counted twice.
+
+    Han characters are always cut into pairs here: a word of the sentence is then found in any compound around it.
+    """
+    numbers = quantities(plain)
+    rest = blanked(plain, [(number.start, number.end) for number in numbers])
+    sides = sides_as_written(rest)
+    rest = blanked(rest, [(side.start, side.end) for side in sides])
+    places = sides + [_as_side(token) for token in tokens_in_place(rest, "ja")]
+    return numbers, sorted(places, key=lambda token: token.start)
+
+
+def _as_side(token: Token) -> Token:
+    side = side_of(token.text)
+    return Token(side, token.start, token.end) if side else token
+
+
+# --- words and names ------------------------------------------------------------------------------------------------
+
+_ALL_HIRAGANA = re.compile(f"[{HIRAGANA}]+")
+_KATAKANA_RUN = re.compile(f"[{KATAKANA}]{{2,}}")
+_OPENING = re.compile(r"\W*\w+")
+_CHINESE_NAME_TAGS = ("nr", "ns", "nt", "nz")
+
+
+def _words(plain: str, places: list[Token]) -> Iterator[Word]:
+    """Words of English and Japanese. A word that opens a sentence has its capital from there; it may be no name."""
+    first = _OPENING.match(plain)
+    opening_end = first.end() if first else 0
+    for token in places:
+        surface = plain[token.start : token.end]
+        if is_common(token.text, "ja") or _is_single_letter(token) or _KATAKANA_RUN.fullmatch(surface):
+            continue
+        is_name = surface[0].isupper() and token.start >= opening_end and not is_side(token.text)
+        yield Word((token.text,), _weight(token.text, is_name), token.start, token.end, is_name)
+    yield from _katakana_words(plain, places)
+
+
+def _katakana_words(plain: str, places: list[Token]) -> Iterator[Word]:
+    """A run of katakana is a name or a loanword: one word, found only whole."""
+    for run in _KATAKANA_RUN.finditer(plain):
+        keys = tuple(token.text for token in _inside(places, run.start(), run.end()))
+        if keys:
+            yield Word(keys, NAME_WEIGHT, run.start(), run.end(), is_name=True)
+
+
+def _chinese_words(plain: str, places: list[Token]) -> Iterator[Word]:
+    """Dictionary words, each looked up by its character pairs."""
+    at = 0
+    for text, tag in rjieba.tag(plain):
+        start, at = at, at + len(text)
+        inside = [token for token in _inside(places, start, at) if not _is_single_letter(token)]
+        if inside and not is_common(text, "zh") and not all(is_common(token.text, "zh") for token in inside):
+            is_name = tag.startswith(_CHINESE_NAME_TAGS) or text[0].isupper()
+            keys = tuple(token.text for token in inside)
+            yield Word(keys, max(_weight(key, is_name) for key in keys), start, at, is_name)
+
+
+def _weight(key: str, is_name: bool) -> float:
+    if is_side(key):
+        return SIDE_WEIGHT
+    if is_name:
+        return NAME_WEIGHT
+    return HIRAGANA_WEIGHT if _ALL_HIRAGANA.fullmatch(key) else WORD_WEIGHT
+
+
+def _inside(places: list[Token], start: int, end: int) -> list[Token]:
+    """The tokens that lie within a span of the text."""
+    first = bisect_left(places, start, key=lambda token: token.start)
+    last = bisect_left(places, end, lo=first, key=lambda token: token.start)
+    return [token for token in places[first:last] if token.end <= end]
+
+
+def _is_single_letter(token: Token) -> bool:
+    """Initials and the letters of "U.S." are spelled too freely to be looked up."""
+    return len(token.text) == 1 and token.text.isascii()
+
+
+# --- denials --------------------------------------------------------------------------------------------------------
+
+_DENIAL = re.compile(
+    r"(?P<no>\b(?:not only|no\.? ?\d)|不仅|不但|不过|不同|不断|不少|不久|不管|不论|不得不|无论|无数|非常|非洲|未来|没收"
+    r"|莫斯科|かもしれない|かもしれません|違いない|なければな|なくてはな|だけでなく|少ない|少なく|必ず|まず|はず|わずか|いずれ)"
+    r"|(?P<ahead>\b(?:not|never|no|none|neither|nor|without|cannot|unable|rarely|hardly)\b"
+    r"|\b(?:fail(?:s|ed)? to|lack(?:s|ed)?)\b"
+    r"|n't\b|不|没有|没|未(?!満|満|满)|无|並非|并非)"
+    r"|(?P<behind>ない|なかった|ません|なく|ず(?=[、。に])|ぬ)",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[,;:.!?()、，；：。！？（）]|\b(?:but|because|although|which|who|that|and)\b")
+_WORDS_DENIED_AHEAD = 2
+# In characters.
+_LATIN_REACH = 60
+_HAN_REACH = 4
+_REACH_BEHIND = 8
+_STEM_BEFORE_ENDING = re.compile(f"[{HAN}{KATAKANA}]+[{HIRAGANA}]*\\Z")
+
+
+def _polarity(plain: str, places: list[Token]) -> tuple[frozenset[str], frozenset[str]]:
+    """The keys the passage asserts, and those it denies. One sweep over tokens and spans, both in order of start."""
+    spans = sorted(_denied_spans(plain, places), reverse=True)
+    asserted: set[str] = set()
+    denied: set[str] = set()
+    denied_until = 0
+    for token in places:
+        while spans and spans[-1][0] <= token.start:
+            denied_until = max(denied_until, spans.pop()[1])
+        (denied if token.start < denied_until else asserted).add(token.text)
+    return frozenset(asserted), frozenset(denied)
+
+
+def _denied_spans(plain: str, places: list[Token]) -> Iterator[tuple[int, int]]:
+    for match in _DENIAL.finditer(plain):
+        if match["ahead"]:
+            yield match.end(), _reach_ahead(plain, places, match)
+        elif match["behind"]:
+            begin = max(0, match.start() - _REACH_BEHIND)
+            stem = _STEM_BEFORE_ENDING.search(plain, begin, match.start())
+            if stem:
+                yield stem.start(), match.end()
+
+
+def _reach_ahead(plain: str, places: list[Token], match: re.Match[str]) -> int:
+    latin = match[0].isascii()
+    limit = min(len(plain), match.end() + (_LATIN_REACH if latin else _HAN_REACH))
+    clause = _CLAUSE_END.search(plain, match.end(), limit)
+    end = clause.start() if clause else limit
+    if not latin:
+        return end
+    content = (token.end for token in _inside(places, match.end(), end) if not is_common(token.text, "en"))
+    return max(islice(content, _WORDS_DENIED_AHEAD), default=end)

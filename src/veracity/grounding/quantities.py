@@ -1,0 +1,239 @@
+"""Reads numbers, dates and measures, and compares them by value: 3.2 million is 3,200,000 and 1 kg is 1,000 g.
+
+English, Chinese and Japanese. Knows nothing about the sentence around a quantity beyond the unit or noun after it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from veracity.grounding.units import (
+    CURRENCY_SIGNS,
+    HAN_DIGITS,
+    HAN_SCALES,
+    MONTHS,
+    ORDINALS,
+    SCALES,
+    SMALL_NUMBERS,
+    TENS,
+    UNITS,
+    han_value,
+)
+from veracity.language import content_tokens
+from veracity.language.scripts import HAN, KATAKANA
+
+YEAR = "n:year"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number and what it counts: a dimension ("mass"), a noun ("n:store"), or "" when nothing says.
+
+    `value` is in the base unit of the dimension, so that measures compare; `number` is as the text has it.
+    """
+
+    number: Decimal
+    value: Decimal
+    kind: str
+    surface: str
+    start: int
+    end: int
+
+    @property
+    def is_measure(self) -> bool:
+        return bool(self.kind) and not self.kind.startswith("n:")
+
+
+def agrees(stated: Quantity, known: Sequence[Quantity]) -> bool:
+    """Whether the stated quantity is among the known ones.
+
+    A bare number agrees with a measure of the same value, since a table names its unit elsewhere; but not where the
+    known quantities give another value for the same thing: "30 days" is not found in "90 days for 30 people".
+    """
+    same_kind = [other for other in known if other.kind == stated.kind]
+    if any(other.value == stated.value for other in same_kind):
+        return True
+    if stated.kind and same_kind:
+        return False
+    return any(other.number == stated.number and not (stated.is_measure and other.is_measure) for other in known)
+
+
+def differs(stated: Quantity, known: Sequence[Quantity]) -> bool:
+    """Whether the known quantities count the same thing and come to another number."""
+    same_kind = [other for other in known if other.kind == stated.kind]
+    return bool(stated.kind and same_kind) and not agrees(stated, known)
+
+
+def quantities(plain: str) -> tuple[Quantity, ...]:
+    """The quantities of a normalized text, in order."""
+    found: list[Quantity] = []
+    for form, read in _FORMS:
+        here = [quantity for match in form.finditer(plain) for quantity in read(match)]
+        if here:
+            plain = blanked(plain, [(quantity.start, quantity.end) for quantity in here])
+            found += here
+    return tuple(sorted(found, key=lambda quantity: quantity.start))
+
+
+def blanked(plain: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with the spans overwritten by spaces, so that what is read once is not read again."""
+    pieces, at = [], 0
+    for start, end in sorted(spans):
+        if end > at:
+            pieces += [plain[at:start], " " * (end - max(start, at))]
+            at = end
+    return "".join([*pieces, plain[at:]])
+
+
+# --- dates ----------------------------------------------------------------------------------------------------------
+
+_MONTH_ABBREVIATIONS = {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
+_MONTH = "|".join(sorted(MONTHS | _MONTH_ABBREVIATIONS, key=len, reverse=True))
+# As words on their own, "may" and "march" are mostly verbs.
+_PLAIN_MONTH = "|".join(name for name in MONTHS if name not in ("may", "march"))
+_ISO_DATE = re.compile(r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)")
+# 2018–19; the century is that of the first year.
+_YEARS = re.compile(r"(?<!\d)(?P<first>[12]\d{3})[–-](?P<last>\d{2})(?![\d–-])")
+_HAN_DATE = re.compile(r"(?<!\d)(?P<year>\d{4}年)?(?P<month>\d{1,2}月)(?P<day>\d{1,2}[日号])?")
+_DAY_MONTH = re.compile(
+    rf"(?<![\d.,])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<name>{_MONTH})\b(?:\.?,? (?P<year>\d{{4}})\b)?", re.I
+)
+_MONTH_DAY = re.compile(
+    rf"\b(?P<name>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>\d{{4}})\b)?", re.I
+)
+_MONTH_YEAR = re.compile(rf"\b(?P<name>{_MONTH})\.?,? (?P<year>\d{{4}})\b", re.I)
+_LONE_MONTH = re.compile(rf"\b(?P<name>{_PLAIN_MONTH})\b", re.I)
+
+
+def _read_date(match: re.Match[str]) -> Iterator[Quantity]:
+    """Year, month and day, each to be found on its own: "3 March" is found in "2024-03-03"."""
+    for part, text in match.groupdict().items():
+        if text:
+            name = text.lower()
+            value = MONTHS.get(name) or _MONTH_ABBREVIATIONS.get(name) or int(text.rstrip("年月日号"))
+            kind = {"day": "", "year": YEAR}.get(part, "calendar month")
+            yield Quantity(Decimal(value), Decimal(value), kind, text, match.start(part), match.end(part))
+
+
+def _read_years(match: re.Match[str]) -> Iterator[Quantity]:
+    for part, year in (("first", match["first"]), ("last", match["first"][:2] + match["last"])):
+        yield Quantity(Decimal(year), Decimal(year), YEAR, match[part], match.start(part), match.end(part))
+
+
+# --- numbers, with scale and unit -----------------------------------------------------------------------------------
+
+
+def _either(words: Iterable[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_WORD_UNIT = rf"(?:{_either(u for u in UNITS if u.isascii() and u.isalpha())})(?![A-Za-z])"
+_SIGN_UNIT = _either(u for u in UNITS if not (u.isascii() and u.isalpha()) and u not in CURRENCY_SIGNS)
+_UNIT = rf"(?:[ -]?(?P<unit>{_SIGN_UNIT}|{_WORD_UNIT}))?"
+_SCALE = rf"(?:[ -]?(?P<scale>{_either(SCALES)}|[{''.join(HAN_SCALES)}]{{1,2}}))?"
+_DIGITS = r"\d{1,3}(?:,\d{3}){1,6}(?!\d)(?:\.\d{1,20})?|\d{1,30}(?:\.\d{1,20})?"
+_HAN_NUMERAL = f"[{''.join(HAN_DIGITS)}{''.join(HAN_SCALES)}]{{1,20}}"
+_SPELLED = rf"(?:(?:{_either(TENS)})[- ](?:{_either(list(SMALL_NUMBERS)[1:10])})|{_either(TENS | SMALL_NUMBERS)})"
+_COUNTERS = "个|個|つ|次|回|家|件|条|倍|位|种|種|本|枚|台|社|校|か国|カ国|座|所|场|项|項|月"
+
+_HUNDREDTHS = re.compile(rf"百分之(?P<number>{_DIGITS}|{_HAN_NUMERAL})")
+_MEASURE = re.compile(
+    rf"(?P<currency>[{CURRENCY_SIGNS}] ?)?(?P<number>{_DIGITS})(?:(?:st|nd|rd|th)\b)?{_SCALE}{_UNIT}", re.I
+)
+_SPELLED_MEASURE = re.compile(rf"\b(?P<number>{_SPELLED}|an?(?= (?:{_either(SCALES)})))\b{_SCALE}{_UNIT}", re.I)
+_ORDINAL = re.compile(rf"\b(?P<number>{_either(ORDINALS)})\b", re.I)
+_HAN_MEASURE = re.compile(rf"(?P<nth>第)?(?P<number>{_HAN_NUMERAL})(?:(?P<unit>{_SIGN_UNIT})|(?={_COUNTERS}))")
+# 208億3600万
+_COMPOUND = re.compile(
+    rf"(?P<number>(?:\d{{1,4}}(?:\.\d{{1,4}})?[{''.join(HAN_SCALES)}]){{2,5}}(?:\d{{1,4}}(?!\d))?)(?P<unit>{_SIGN_UNIT})?"
+)
+_COMPOUND_PART = re.compile(rf"(\d+(?:\.\d+)?)([{''.join(HAN_SCALES)}]?)")
+_NOUN_AFTER = re.compile(rf" ([^\W\d_{HAN}]+)|[{HAN}{KATAKANA}]")
+
+
+def _read_measure(match: re.Match[str]) -> Iterator[Quantity]:
+    number = match["number"].lower()
+    scale, unit = match["scale"], match["unit"]
+    if number == "one" and not (scale or unit):
+        return  # "one" is mostly a pronoun
+    value = _value(number) * (_scale(scale) if scale else 1)
+    sign = (match.groupdict().get("currency") or "").strip()
+    if unit in ("s", "S", "年") and _is_year(number):
+        unit = ""  # the 1990s, 1990年
+    kind, factor = UNITS.get((unit or sign).lower(), ("", Decimal(1)))
+    if not kind:
+        kind = YEAR if _is_year(number) and not scale else _noun_after(match)
+    yield _quantity(match, value, kind, factor)
+
+
+def _read_compound(match: re.Match[str]) -> Iterator[Quantity]:
+    parts = _COMPOUND_PART.findall(match["number"])
+    value = sum((Decimal(digits) * HAN_SCALES.get(scale, 1) for digits, scale in parts), Decimal(0))
+    kind, factor = UNITS[match["unit"]] if match["unit"] else (_noun_after(match), Decimal(1))
+    yield _quantity(match, value, kind, factor)
+
+
+def _read_hundredths(match: re.Match[str]) -> Iterator[Quantity]:
+    number = match["number"]
+    value = _value(number) if number[0].isdigit() else Decimal(han_value(number))
+    yield _quantity(match, value, "share")
+
+
+def _read_ordinal(match: re.Match[str]) -> Iterator[Quantity]:
+    yield _quantity(match, Decimal(ORDINALS[match["number"].lower()]), _noun_after(match))
+
+
+def _read_han(match: re.Match[str]) -> Iterator[Quantity]:
+    """Numerals in Han characters, where a unit or a counter shows that they count something."""
+    numeral, unit = match["number"], match["unit"]
+    if numeral == "一" and not (match["nth"] or unit):
+        return  # 一个 is "a", 一种 is "a kind of"
+    kind, factor = UNITS[unit] if unit else (_noun_after(match), Decimal(1))
+    yield _quantity(match, Decimal(han_value(numeral)), kind, factor)
+
+
+def _quantity(match: re.Match[str], number: Decimal, kind: str, factor: Decimal = Decimal(1)) -> Quantity:
+    return Quantity(number, number * factor, kind, match[0], match.start(), match.end())
+
+
+def _value(number: str) -> Decimal:
+    if number[0].isdigit():
+        return Decimal(number.replace(",", ""))
+    if number in ("a", "an"):
+        return Decimal(1)
+    return Decimal(sum((SMALL_NUMBERS | TENS)[word] for word in re.split("[- ]", number)))
+
+
+def _scale(scale: str) -> int:
+    return SCALES.get(scale.lower()) or han_value(scale)
+
+
+def _is_year(number: str) -> bool:
+    return len(number) == 4 and number.isdigit() and "1000" <= number < "2200"
+
+
+def _noun_after(match: re.Match[str]) -> str:
+    """What is counted: the English word that follows, or the Chinese or Japanese counter."""
+    noun = _NOUN_AFTER.match(match.string, match.end())
+    if noun is None:
+        return ""
+    token = content_tokens(noun[1])[:1] if noun[1] else [noun[0]]
+    return f"n:{token[0]}" if token else ""
+
+
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Quantity]]], ...] = (
+    (_ISO_DATE, _read_date),
+    (_YEARS, _read_years),
+    (_HAN_DATE, _read_date),
+    (_DAY_MONTH, _read_date),
+    (_MONTH_DAY, _read_date),
+    (_MONTH_YEAR, _read_date),
+    (_LONE_MONTH, _read_date),
+    (_HUNDREDTHS, _read_hundredths),
+    (_COMPOUND, _read_compound),
+    (_MEASURE, _read_measure),
+    (_SPELLED_MEASURE, _read_measure),
+    (_ORDINAL, _read_ordinal),
+    (_HAN_MEASURE, _read_han),
+)

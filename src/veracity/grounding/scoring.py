@@ -1,0 +1,179 @@
+"""Scores how far a sentence is supported, and says what is missing.
+
+The score is the mean of two coverages of what the sentence states: that of the best window of neighbouring sentences,
+and that of the window together with further places, since a long sentence may draw on several. Each name that is
+missing lowers it, and a wrong number or a reversed statement pushes it below the threshold whatever else matches.
+Knows nothing about questions, whole answers, or where the texts come from.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from veracity.citations import without_marks
+from veracity.grounding.claims import QUANTITY_WEIGHT, Reading, Word, quantity_key, read_claim
+from veracity.grounding.opposites import is_side, other_side
+from veracity.grounding.quantities import Quantity, agrees, differs
+from veracity.grounding.windows import Facets, Piece, PieceIndex, Place, cuts, weight_found
+from veracity.language import normalized
+
+# One threshold for every language and kind of text: `benchmarks/grounding_wice.py` measures it.
+SUPPORT_THRESHOLD = 0.6
+
+CONTRADICTION_FACTOR = 0.5
+MISSING_NAME_FACTOR = 0.7
+# A piece that holds this much of the sentence's words speaks of the same thing: what it says differently, contradicts.
+SAME_STATEMENT = 0.7
+# In characters; more than any sentence a person writes.
+LONGEST_PART = 1200
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How far the texts support a sentence, and where: `quote == texts[source][start:end]`.
+
+    `missing` is what was not found or is contradicted, in the sentence's own words. `source` is -1 when nothing of the
+    sentence was found anywhere.
+    """
+
+    score: float
+    supported: bool
+    source: int
+    quote: str
+    start: int
+    end: int
+    missing: tuple[str, ...]
+
+
+def support(sentence: str, text: str) -> Support:
+    """Whether one text supports the sentence."""
+    return EvidenceTexts([text]).support(sentence)
+
+
+def checkable(sentence: str) -> bool:
+    """Whether the sentence states anything that can be looked up. "Yes." does not."""
+    claim = read_claim(without_marks(sentence))
+    return bool(claim.words or claim.quantities)
+
+
+class EvidenceTexts:
+    """Texts, split and indexed once, in which any number of sentences can be looked up."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = tuple(texts)
+        self._index = PieceIndex(self._texts)
+
+    def support(self, sentence: str) -> Support:
+        """The best support for the sentence over all the texts.
+
+        A sentence that stands in a text word for word has score 1. One with nothing to look up has score 0: nothing
+        shows that it is supported, and `checkable` tells it from a sentence that is unsupported. A very long sentence
+        is looked up in parts and is as good as its weakest part.
+        """
+        if place := self._index.verbatim(sentence):
+            return self._result(1.0, place, ())
+        stated = without_marks(sentence).strip()
+        parts = [self._part_support(stated[start:end]) for start, end in cuts(stated, LONGEST_PART)]
+        weakest = min(parts, key=lambda part: part.score)
+        return replace(weakest, missing=tuple(missing for part in parts for missing in part.missing))
+
+    def _part_support(self, stated: str) -> Support:
+        claim = read_claim(stated)
+        window, further = self._index.window_and_further_places(_facets(claim))
+        if not window:
+            return Support(0.0, False, -1, "", 0, 0, _own_words(stated, [*claim.words, *claim.quantities]))
+        score, missing = _judged(claim, window, window + further)
+        place = Place(window[0].place.source, window[0].place.start, window[-1].place.end)
+        return self._result(score, place, _own_words(stated, missing))
+
+    def _result(self, score: float, place: Place, missing: tuple[str, ...]) -> Support:
+        quote = self._texts[place.source][place.start : place.end]
+        return Support(score, score >= SUPPORT_THRESHOLD, place.source, quote, place.start, place.end, missing)
+
+
+def _facets(claim: Reading) -> Facets:
+    """What to look for. A thing said twice counts once; a word of several keys shares its weight among them."""
+    facets: dict[str, float] = defaultdict(float)
+    for word in claim.words:
+        for key in word.keys:
+            facets[key] = max(facets[key], word.weight / len(word.keys))
+    for quantity in claim.quantities:
+        facets[quantity_key(quantity)] = QUANTITY_WEIGHT
+    return facets
+
+
+def _judged(claim: Reading, window: Sequence[Piece], spread: Sequence[Piece]) -> tuple[float, list[Word | Quantity]]:
+    """The score, and what is missing or contradicted."""
+    same = _same_statement(claim, window)
+    wrong = [
+        quantity
+        for quantity in claim.quantities
+        if not agrees(quantity, _quantities(spread)) or differs(quantity, _quantities(same))
+    ]
+    turned = _reversed_keys(claim, same or window)
+    unfound = [word for word in claim.words if not _is_found(word, spread)]
+    score = (_coverage(claim, window) + _coverage(claim, spread)) / 2
+    score *= MISSING_NAME_FACTOR ** sum(word.is_name for word in unfound)
+    if wrong or turned:
+        score *= CONTRADICTION_FACTOR
+    return score, [*wrong, *unfound, *(word for word in claim.words if not turned.isdisjoint(word.keys))]
+
+
+def _coverage(claim: Reading, pieces: Sequence[Piece]) -> float:
+    """The share of the sentence, by weight, that the pieces hold."""
+    keys = frozenset[str]().union(*(piece.keys for piece in pieces))
+    known = _quantities(pieces)
+    quantities = {quantity_key(q): QUANTITY_WEIGHT * agrees(q, known) for q in claim.quantities}
+    facets = _facets(claim)
+    found = sum(weight for key, weight in facets.items() if key in keys and key not in quantities)
+    return (found + sum(quantities.values())) / sum(facets.values())
+
+
+def _quantities(pieces: Sequence[Piece]) -> list[Quantity]:
+    return [quantity for piece in pieces for quantity in piece.reading.quantities]
+
+
+def _is_found(word: Word, pieces: Sequence[Piece]) -> bool:
+    return all(any(key in piece.keys for piece in pieces) for key in word.keys)
+
+
+# --- contradictions -------------------------------------------------------------------------------------------------
+
+
+def _same_statement(claim: Reading, window: Sequence[Piece]) -> list[Piece]:
+    """The one piece of the window that says the same of the same things, leaving aside how many and which way."""
+    facets = {key: word.weight for word in claim.words for key in word.keys if not is_side(key)}
+    closest = max(window, key=lambda piece: weight_found(facets, [piece]))
+    enough = SAME_STATEMENT * sum(facets.values())
+    return [closest] if facets and weight_found(facets, [closest]) >= enough else []
+
+
+def _reversed_keys(claim: Reading, pieces: Sequence[Piece]) -> frozenset[str]:
+    """The keys the sentence asserts and the pieces only deny, or the other way round, or whose opposite they state."""
+    asserted = frozenset[str]().union(*(piece.reading.asserted for piece in pieces))
+    denied = frozenset[str]().union(*(piece.reading.denied for piece in pieces))
+    known = asserted | denied
+    # A name within reach of a "not" is rarely what is denied.
+    stated = {key for word in claim.words if not word.is_name for key in word.keys}
+    turned: set[str] = set()
+    if not claim.denied & denied & stated:  # a denial both share settles it: which other words it reaches is style
+        turned |= (claim.asserted - claim.denied) & (denied - asserted)
+        turned |= (claim.denied - claim.asserted) & (asserted - denied)
+    opposed = {key for key in stated if is_side(key) and key not in known and other_side(key) in known - stated}
+    return frozenset(turned & stated | opposed)
+
+
+# --- what a person reads --------------------------------------------------------------------------------------------
+
+
+def _own_words(stated: str, missing: Sequence[Word | Quantity]) -> tuple[str, ...]:
+    """The missing parts as the sentence spells them, in its order; overlapping parts joined."""
+    plain = normalized(stated)
+    text = stated if len(stated) == len(plain) else plain
+    spans: list[list[int]] = []
+    for start, end in sorted({(part.start, part.end) for part in missing}):
+        if spans and start < spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], end)
+        else:
+            spans.append([start, end])
+    return tuple(text[start:end] for start, end in spans)

@@ -1,0 +1,21 @@
+"""Reads plain text in English, Chinese and Japanese: which language, which sentences, which words.
+
+Knows nothing about documents, questions or meaning. Every function takes time linear in its input.
+"""
+
+from veracity.language.boundaries import Sentence, sentences
+from veracity.language.scripts import Language, guess_language
+from veracity.language.words import Token, content_tokens, is_common, normalized, tokens, tokens_in_place
+
+__all__ = [
+    "Language",
+    "Sentence",
+    "Token",
+    "content_tokens",
+    "guess_language",
+    "is_common",
+    "normalized",
+    "sentences",
+    "tokens",
+    "tokens_in_place",
+]

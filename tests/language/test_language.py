@@ -1,0 +1,128 @@
+"""Language guess, sentence boundaries and tokens in English, Chinese, Japanese and anything else."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from veracity.language import content_tokens, guess_language, sentences, tokens
+
+# Ordinary characters of three languages, and everything that ends, opens or closes something.
+TRICKY_CHARACTERS = "aB1 .!?…。！？「」『』（）()[]【】［］\"'“”\n\r\t\u3000東京はですñ，、,-#:/の"
+TRICKY_TEXT = st.text(alphabet=st.sampled_from(TRICKY_CHARACTERS), max_size=60)
+ANY_TEXT = st.one_of(st.text(max_size=60), TRICKY_TEXT)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("", "en"),
+        ("2024 – 30%", "en"),
+        ("Où est la gare ?", "en"),
+        ("The word 東京 means Tokyo", "en"),
+        ("今天天气很好", "zh"),
+        ("请问 Kubernetes 怎么部署", "zh"),
+        ("動畫《進撃の巨人》的第一季共有二十五集，由荒木哲郎執導，自二零一三年四月起播出，深受觀眾喜愛", "zh"),
+        ("東京は日本の首都です", "ja"),
+        ("東京都知事選挙結果の発表", "ja"),
+        ("ｶﾀｶﾅ", "ja"),
+        ("Python で書く", "ja"),
+    ],
+)
+def test_language_is_guessed_by_the_share_of_letters(text: str, language: str) -> None:
+    assert guess_language(text) == language
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["Dr. Smith paid $3.5 million.", "He left."],
+        ["The U.S. Army came.", "That was in the U.S.", "The end."],
+        ["See No. 5, e.g. this one.", "J. R. R. Tolkien wrote it."],
+        ["It opened on Jan. 5 at 9 a.m. daily.", "It closed in Jan.", "Nobody came."],
+        ["He said no.", "Then he left."],
+        ['"Why?" he asked.', '"Go."', "They went."],
+        ["Well... maybe.", "Wait...", "No!"],
+        ["Read https://example.org/a.html?x=1.", "Then stop."],
+        ["It grew.[1][2]", "It fell. [3]", "It ended [4]."],
+        ["Acme Inc. makes widgets.", "Gadgets Ltd. Japan sells them."],
+        ["第一句。[1]", "第二句！【2】", "第三句？［3］", "完"],
+        ["他说：“好。”", "然后他走了……再也没有回来。"],
+        ["「本当ですか。」と言った。", "彼は来た（遅れて。）", "終わり"],
+        ["価格は3.5倍です．", "次に進む．"],
+        ["これはAPIです。", "It works!", "对不对?", "对"],
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(parts: list[str]) -> None:
+    joiner = "" if guess_language(parts[0]) != "en" else " "
+    assert [sentence.text for sentence in sentences(joiner.join(parts))] == parts
+
+
+def test_lines_bullets_and_headings_end_sentences() -> None:
+    text = "# Title\n- one item\n1. First item. Second one.\r\n(2. nothing)\u2028end"
+    found = [sentence.text for sentence in sentences(text)]
+    assert found == ["# Title", "- one item", "1. First item.", "Second one.", "(2. nothing)", "end"]
+
+
+@given(ANY_TEXT)
+def test_sentences_are_exact_ordered_and_complete(text: str) -> None:
+    at = 0
+    for sentence in sentences(text):
+        assert sentence.text == text[sentence.start : sentence.end] != ""
+        assert not text[at : sentence.start].strip()
+        at = sentence.end
+    assert not text[at:].strip()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1,000", "１０００"),
+        ("increased", "increasing"),
+        ("Café’s", "cafe"),
+        ("ｶﾀｶﾅ", "カタカナ"),
+        ("naïve", "naive"),
+        ("５ＧＢ", "5gb"),
+    ],
+)
+def test_spellings_of_one_word_are_one_token(one: str, other: str) -> None:
+    assert tokens(one) == tokens(other)
+
+
+def test_numbers_are_kept_whole() -> None:
+    assert tokens("1,234.5 and v3.5.2 and 1,2") == ["1234.5", "and", "v", "3.5.2", "and", "1", "2"]
+
+
+def test_chinese_is_cut_into_words_and_japanese_into_pairs() -> None:
+    assert tokens("北京大学的学生") == ["北京大学", "的", "学生"]
+    assert tokens("東京タワーへ") == ["東京", "タワ", "ワー"]
+    assert tokens("東京都庁", "ja") == ["東京", "京都", "都庁"]
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("The cat is not on the mats", ["cat", "mat"]),
+        ("他们的公司在北京", ["公司", "北京"]),
+        ("会社は東京にあります", ["会社", "東京"]),
+    ],
+)
+def test_content_tokens_leave_common_words_out(text: str, content: list[str]) -> None:
+    assert content_tokens(text) == content
+
+
+@given(ANY_TEXT)
+def test_any_text_has_tokens(text: str) -> None:
+    assert all(token and not token.isspace() for token in tokens(text))
+    assert guess_language(text) in ("en", "zh", "ja")
+
+
+@pytest.mark.parametrize("unit", ["a", ". ", ".", "[", ".[1", "1,000,", "A. ", "。", "中", "あ", "\n", ". \t"])
+def test_time_is_linear(unit: str) -> None:
+    """Fifty thousand characters in well under the second that quadratic work would exceed many times over."""
+    text = unit * (50_000 // len(unit))
+    started = time.process_time()
+    sentences(text)
+    tokens(text)
+    assert time.process_time() - started < 1.5
