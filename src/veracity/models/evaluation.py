@@ -1,0 +1,108 @@
+"""What goes into an evaluation and what comes out of it (SPEC B2, B3, B6)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from veracity.models.names import ModelName
+from veracity.models.usage import Usage
+
+Score = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+def _named_by_class(metrics: dict[str, Any]) -> dict[str, Any]:
+    for name, metric in metrics.items():
+        if getattr(metric, "__name__", None) != name:
+            raise ValueError(f'a metric is named by its class: custom_metrics["{name}"] must be a class of that name')
+    return metrics
+
+
+CustomMetrics = Annotated[dict[str, Any], AfterValidator(_named_by_class)]
+
+MetricSet = Literal["configured", "default-llm", "default-local"]
+"""Who chose the metrics: the configuration, or one of the two default sets."""
+
+
+class LLMParameters(BaseModel):
+    """How a judge model is asked. None means: not set here, look one level up."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    model: ModelName | None = None
+    system_instruction: str | None = Field(default=None, pattern=r"\S")
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, ge=1, le=10_000_000)
+    max_retries: int | None = Field(default=None, ge=0, le=20)
+    samples: int | None = Field(default=None, ge=1, le=25)
+
+
+class LLMDefaultConfig(LLMParameters):
+    """`[llm_default]`: what every metric falls back to."""
+
+
+class MetricConfig(LLMParameters):
+    """One `[[metrics]]` entry. `name` is the class name of the metric."""
+
+    name: str
+    weight: Weight | None = None
+    enabled: bool = True
+
+
+class EvaluationConfig(BaseModel):
+    """What `configs/evaluator.toml` says, or what a request brings in its place.
+
+    `metrics` is the full form. `enabled_metrics` and `metric_weights` are the short one, for Python callers who only
+    want to choose; a configuration uses one form or the other. `custom_metrics` maps class names to metric classes.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    metrics: list[MetricConfig] = []
+    metric_weights: dict[str, Weight] = {}
+    enabled_metrics: list[str] = []
+    custom_metrics: CustomMetrics | None = Field(default=None, exclude=True)
+    llm_default: LLMDefaultConfig = LLMDefaultConfig()
+
+
+class EvaluationRequest(BaseModel):
+    """One submission to judge. `context` is the evidence the answer was given, in the order `[1]`, `[2]`, … name it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    user_query: str
+    submission: str
+    team_id: str
+    config: EvaluationConfig | None = None
+    context: list[str] = []
+
+
+class MetricScore(BaseModel):
+    """What one metric found. `spread` is highest minus lowest where a judge was asked several times."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metric_name: str
+    score: Score
+    evaluator_comment: str
+    weight: float | None = None
+    model: str | None = None
+    samples: list[Score] = []
+    spread: float | None = None
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+class EvaluationResult(BaseModel):
+    """All metrics of one evaluation: there are no partial results."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metrics: list[MetricScore]
+    overall_score: Score
+    metric_set: MetricSet = "configured"
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    warnings: list[str] = []

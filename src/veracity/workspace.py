@@ -1,0 +1,62 @@
+"""Where the files of a workspace are. Knows nothing about what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from veracity.errors import ConfigurationError
+from veracity.tomlfile import read_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    root: Path
+
+    @property
+    def settings_file(self) -> Path:
+        return self.root / "veracity.toml"
+
+    @property
+    def evaluator_file(self) -> Path:
+        return self.root / "configs" / "evaluator.toml"
+
+    @property
+    def metrics_folder(self) -> Path:
+        return self.root / "metrics"
+
+    def metric_files(self) -> list[Path]:
+        """Files that start with an underscore are the metrics' own business, hidden ones their editor's."""
+        try:
+            paths = sorted(self.metrics_folder.iterdir())
+        except FileNotFoundError:
+            return []
+        except OSError as problem:
+            reason = problem.strerror or type(problem).__name__
+            raise ConfigurationError(
+                f"{self.metrics_folder} cannot be read ({reason}): make it a readable folder or remove it."
+            ) from None
+        return [path for path in paths if path.suffix == ".py" and not path.name.startswith(("_", "."))]
+
+    def contents(self) -> dict[Path, bytes]:
+        """Every file that configures the evaluator, as it is now: what is equal needs no reload."""
+        paths = [self.settings_file, self.evaluator_file, *self.metric_files()]
+        read = ((path, read_bytes(path)) for path in paths)
+        return {path: content for path, content in read if content is not None}
+
+
+def open_workspace(directory: Path | str) -> Workspace:
+    root = Path(directory)
+    try:
+        there = root.is_dir()
+    except OSError as problem:
+        raise ConfigurationError(f'The workspace "{root}" cannot be read ({problem.strerror}).') from None
+    if not there:
+        raise ConfigurationError(f'There is no workspace "{root}": create it with "veracity init {root}".')
+    return Workspace(root)
+
+
+def workspace_here() -> Workspace | None:
+    """The current directory, if it is a workspace. A folder that merely has a `metrics/` is not."""
+    here = Workspace(Path())
+    return here if here.settings_file.exists() or here.evaluator_file.exists() else None

@@ -1,0 +1,53 @@
+"""One tree, drawn in its module, and errors that survive a journey to another process."""
+
+import pickle
+
+import pytest
+
+from veracity import errors
+from veracity.errors import (
+    BudgetError,
+    EvaluationError,
+    InputError,
+    MissingKeyError,
+    ModelAnswerError,
+    ModelUnreachableError,
+    VeracityError,
+)
+
+ALL = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, VeracityError)]
+
+
+def test_the_tree_in_the_docstring_is_whole() -> None:
+    assert errors.__doc__ is not None
+    for error in ALL:
+        assert error.__name__ in errors.__doc__
+
+
+def test_input_and_configuration_are_told_from_failure_by_the_exit_code() -> None:
+    assert InputError.exit_code == MissingKeyError.exit_code == 2
+    assert VeracityError.exit_code == BudgetError.exit_code == 1
+    assert EvaluationError("M", MissingKeyError("p", ("P_KEY",), "p:m")).exit_code == 2
+    assert EvaluationError("M", KeyError("x")).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InputError("a"),
+        MissingKeyError("p", ("P_KEY", "Q_KEY"), "p:m"),
+        ModelUnreachableError("b", retry_after=3),
+        ModelAnswerError("c", complaint="d"),
+        EvaluationError("M", ModelUnreachableError("e")),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_every_error_can_be_pickled(error: VeracityError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert again.exit_code == error.exit_code
+
+
+def test_an_address_that_is_missing_is_not_called_a_key() -> None:
+    assert "address of a server" in str(MissingKeyError("ollama", ("OLLAMA_BASE_URL",), "ollama:x"))

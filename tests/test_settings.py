@@ -1,0 +1,125 @@
+"""Settings come from the file and the environment, and an error says which (SPEC B3, B8, B13)."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_secrets import KEYS as SECRETS
+from veracity.errors import ConfigurationError
+from veracity.settings import KEYS, SECTIONS, Settings, load_settings, origin, variable
+
+PATH = Path("veracity.toml")
+MODEL = 'a model is written "provider:model", without spaces and with the provider in small letters, such as'
+
+
+def load(text: str | None = None) -> Settings:
+    return load_settings(None if text is None else text.encode(), PATH)
+
+
+def refusal(text: str | None = None) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        load(text)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_without_a_file_the_defaults() -> None:
+    assert load() == load("") == load("# nothing") == load("[models]\n[llm]\n[budget]") == Settings()
+
+
+def test_the_file_sets_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "[models]\njudge = 'openai:gpt-5'\n[llm]\nworkers = 3\ncall_timeout = 5\n[budget]\ncost_usd = 1"
+    assert load(text).models.judge == "openai:gpt-5"
+    assert (load(text).llm.workers, load(text).llm.call_timeout, load(text).budget.cost_usd) == (3, 5.0, 1.0)
+    monkeypatch.setenv("VERACITY_LLM__WORKERS", " 7 ")
+    monkeypatch.setenv("VERACITY_LLM__OUTPUT_MODE", "tool")
+    monkeypatch.setenv("VERACITY_BUDGET__COST_USD", "0.25")
+    changed = load(text)
+    assert (changed.llm.workers, changed.llm.call_timeout, changed.llm.output_mode) == (7, 5.0, "tool")
+    assert (changed.budget.cost_usd, changed.models.judge) == (0.25, "openai:gpt-5")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("llm = 3", "llm = 3: must be a section: write [llm] above its settings."),
+        ("[[llm]]", "llm: must be a section: write [llm] above its settings."),
+        ("[model]", 'model: there is no such setting (did you mean "models"?); there are: models, llm, budget.'),
+        ("x = 1", "x: there is no such setting; there are: models, llm, budget."),
+        (
+            "[models]\njugde = 'a:b'",
+            'models.jugde: there is no such setting (did you mean "judge"?); there are: judge.',
+        ),
+        ("[models]\njudge = 3", "models.judge = 3: must be text in quotes."),
+        ("[models]\njudge = 'gpt-5'", f"models.judge = 'gpt-5': {MODEL}"),
+        ("[llm]\nworkers = '16'", "llm.workers = '16': must be a whole number."),
+        ("[llm]\nworkers = true", "llm.workers = true: must be a whole number."),
+        ("[llm]\nworkers = 0", "llm.workers = 0: must be at least 1."),
+        ("[llm]\ncall_timeout = 0", "llm.call_timeout = 0: must be more than 0."),
+        ("[llm]\ndeadline = inf", "llm.deadline = inf: must be at most 86,400."),
+        ("[llm]\noutput_mode = 'x'", "llm.output_mode = 'x': must be 'auto', 'tool', 'native' or 'prompted'."),
+        ("[budget]\ntokens = 1.5", "budget.tokens = 1.5: must be a whole number."),
+        ("[budget]\ntokens = 0x" + "f" * 9999, "budget.tokens: must be at most 1,000,000,000,000."),
+        ("[budget]\ncost_usd = nan", "budget.cost_usd = nan: must be a finite number."),
+        ("[budget]\ncost_usd = inf", "budget.cost_usd = inf: must be a finite number."),
+    ],
+)
+def test_b8_what_is_wrong_in_the_file(text: str, told: str) -> None:
+    assert refusal(text).startswith(f"veracity.toml, {told}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("LLM__WORKERS", "many", " = 'many': must be a whole number."),
+        ("LLM__WORKERS", "1.5", " = '1.5': must be a whole number."),
+        ("LLM__WORKERS", "0", " = '0': must be at least 1."),
+        ("LLM__WORKERS", "[1]", " = '[1]': must be a whole number."),
+        ("LLM__CALL_TIMEOUT", "soon", " = 'soon': must be a number."),
+        ("LLM__OUTPUT_MODE", "x", " = 'x': must be 'auto', 'tool', 'native' or 'prompted'."),
+        ("MODELS__JUDGE", "gpt-5", f" = 'gpt-5': {MODEL}"),
+        ("MODELS__JUDGE", "openai:\udcff", f" = 'openai:\\udcff': {MODEL}"),
+        ("BUDGET__COST_USD", "inf", " = 'inf': must be a finite number."),
+        ("BUDGET__TOKENS", "9" * 5000, ": must be a smaller number."),
+        (
+            "MODELS__JUDGE",
+            SECRETS[0],
+            " looks like a credential (not shown): put that into the provider's own variable",
+        ),
+        ("MODELS", '{"judge": 3}', " is not a setting; there are: VERACITY_MODELS__JUDGE, "),
+        ("MODELS", "garbage", " is not a setting; there are: VERACITY_MODELS__JUDGE, "),
+        ("MODELS__JUDGE__X", "a:b", " is not a setting; did you mean VERACITY_MODELS__JUDGE?"),
+        ("MODELS_JUDGE", "a:b", " is not a setting; did you mean VERACITY_MODELS__JUDGE?"),
+        ("MODEL__JUDGE", "a:b", " is not a setting; did you mean VERACITY_MODELS__JUDGE?"),
+        ("NONSENSE__X", "1", " is not a setting; there are: VERACITY_MODELS__JUDGE, "),
+    ],
+)
+def test_b8_what_is_wrong_in_the_environment(name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"VERACITY_{name}", value)
+    message = refusal("[models]\njudge = 'openai:gpt-5'")
+    assert message.startswith(f"The environment variable VERACITY_{name}{told}")
+    assert SECRETS[0] not in message
+
+
+def test_b8_a_variable_in_small_letters_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("veracity_models__judge", "a:b")
+    assert refusal().endswith("veracity_models__judge is not a setting; did you mean VERACITY_MODELS__JUDGE?")
+
+
+def test_empty_variables_and_those_of_others_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VERACITY_MODELS__JUDGE", "VERACITY_LLM__WORKERS", "VERACITY_MODELS", "VERACITY_X__Y"):
+        monkeypatch.setenv(name, "  ")
+    monkeypatch.setenv("VERACITY_HOME", "/srv")
+    monkeypatch.setenv("VERACITY_FUZZ_EXAMPLES", "5")
+    assert load("[models]\njudge = 'openai:gpt-5'").models.judge == "openai:gpt-5"
+
+
+def test_the_origin_of_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert origin("models", "judge") == "veracity.toml, models.judge"
+    monkeypatch.setenv(variable("models", "judge"), "a:b")
+    assert origin("models", "judge") == "the environment variable VERACITY_MODELS__JUDGE"
+
+
+def test_every_section_is_listed() -> None:
+    assert {name: type(getattr(Settings(), name)) for name in Settings.model_fields} == SECTIONS
+    assert KEYS["models"] == ["judge"]
