@@ -1,0 +1,10 @@
+"""The one door to language models.
+
+Ask an `LLM` a `Question` and get an `Answer` whose value fits the question's schema, or one of the errors in
+`veracity.errors`. Knows nothing about what is asked. pydantic-ai is loaded by the first call, not by this import.
+"""
+
+from veracity.llm.budget import Budget
+from veracity.llm.door import LLM, Answer, Question
+
+__all__ = ["LLM", "Answer", "Budget", "Question"]

@@ -1,0 +1,139 @@
+"""One call to one model, through pydantic-ai: the only module (with `failures.py`) that knows that library.
+
+A call is made once: no retries here, and none in the provider's SDK.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from genai_prices import calc_price
+from pydantic import BaseModel
+from pydantic_ai.direct import model_request_sync
+from pydantic_ai.exceptions import UnsupportedSettingWarning
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from veracity.llm.answers import Written
+from veracity.llm.failures import explained
+from veracity.models import Usage
+from veracity.settings import OutputMode
+
+TOOL = "answer"
+
+# A few providers cannot be told to leave retrying to us. Nothing a user could do about it, so no warning per call.
+warnings.filterwarnings("ignore", category=UnsupportedSettingWarning)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is sent: `output` is the schema the answer should fit."""
+
+    model: str
+    instructions: str
+    prompt: str
+    output: type[BaseModel]
+    mode: OutputMode
+    temperature: float
+    max_tokens: int | None
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, not yet checked."""
+
+    written: list[Written]
+    finish_reason: str | None
+    usage: Usage
+
+
+def make_model(name: str, make: Callable[[str], Model] | None = None) -> Model:
+    model = explained(name, lambda: (make or infer_model)(name))
+    if make is None and _retries_of_sdk(model) is not None:
+        model.client.max_retries = 0  # type: ignore[attr-defined]
+    return model
+
+
+def _retries_of_sdk(model: Model) -> int | None:
+    """None where the SDK's client has no such setting, which OpenAI's, Anthropic's and Groq's have."""
+    retries = getattr(getattr(model, "client", None), "max_retries", None)
+    return retries if isinstance(retries, int) else None
+
+
+def send(model: Model, call: Call) -> Reply:
+    settings = ModelSettings(temperature=call.temperature, request_timeout=call.timeout)
+    if _retries_of_sdk(model) != 0:
+        settings["max_retries"] = 0  # for a single call, for which pydantic-ai copies the client: 0.3 ms
+    if call.max_tokens is not None:
+        settings["max_tokens"] = call.max_tokens
+    request = ModelRequest.user_text_prompt(_encodable(call.prompt), instructions=_encodable(call.instructions))
+    response = explained(
+        call.model,
+        lambda: model_request_sync(
+            model,
+            [request],
+            model_settings=settings,
+            model_request_parameters=_parameters(call.output, call.mode),
+        ),
+    )
+    return Reply(_written(response), response.finish_reason, _usage(response))
+
+
+def _encodable(text: str) -> str:
+    """Half a character, such as an emoji that was cut in two, cannot be sent: a mark takes its place."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@lru_cache
+def _parameters(output: type[BaseModel], mode: OutputMode) -> ModelRequestParameters:
+    """Both forms are described; "auto" leaves the choice to the model's profile."""
+    schema = output.model_json_schema()
+    description = output.__doc__ or ""
+    return ModelRequestParameters(
+        output_mode=mode,
+        output_object=OutputObjectDefinition(json_schema=schema, name=TOOL, description=description),
+        output_tools=[ToolDefinition(name=TOOL, description=description, parameters_json_schema=schema, kind="output")],
+        allow_text_output=mode in ("native", "prompted"),
+    )
+
+
+def _written(response: ModelResponse) -> list[Written]:
+    """The arguments of its tool calls; else the text, since many small servers answer a tool request in plain JSON."""
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    arguments: list[Written] = [
+        call.args if isinstance(call.args, str) else {**call.args} for call in calls if call.args
+    ]
+    return arguments or ["".join(part.content for part in response.parts if isinstance(part, TextPart))]
+
+
+def _usage(response: ModelResponse) -> Usage:
+    return Usage(
+        calls=1,
+        input_tokens=max(0, response.usage.input_tokens),
+        output_tokens=max(0, response.usage.output_tokens),
+        cost_usd=_cost(response),
+    )
+
+
+def _cost(response: ModelResponse) -> float | None:
+    """By the server's address alone: on a user's own server a model may carry a famous name, but not its price."""
+    if not response.provider_url or not response.model_name or response.usage.unmeasured_requests:
+        return None
+    try:
+        price = calc_price(
+            response.usage,
+            response.model_name,
+            provider_api_url=response.provider_url,
+            genai_request_timestamp=response.timestamp,
+            price_context=response.provider_details,
+        )
+        return float(price.total_price)
+    except Exception:  # noqa: BLE001 - an answer that is paid for is not lost for want of its price
+        return None

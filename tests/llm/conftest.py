@@ -1,0 +1,20 @@
+"""One server for the whole folder, forgetful between tests: an LLM can be kept and need not connect anew."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.loopback import LoopbackServer
+
+
+@pytest.fixture(scope="package")
+def running_server() -> Iterator[LoopbackServer]:
+    with LoopbackServer() as running:
+        yield running
+
+
+@pytest.fixture
+def server(running_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> LoopbackServer:
+    running_server.forget()
+    monkeypatch.setenv("OPENAI_BASE_URL", running_server.url)
+    return running_server

@@ -1,0 +1,89 @@
+"""The threads calls run on (DESIGN 3)."""
+
+import asyncio
+import sys
+import threading
+import time
+
+import pytest
+
+from veracity.errors import ConfigurationError
+from veracity.workers import Workers
+
+
+def test_jobs_run_on_as_many_threads_as_are_allowed() -> None:
+    workers = Workers(3, "test")
+    gate = threading.Event()
+    seen: set[int] = set()
+
+    def job(_: object) -> None:
+        seen.add(threading.get_ident())
+        gate.wait(10)
+
+    futures = [workers.submit(job) for _ in range(9)]
+    time.sleep(0.05)
+    gate.set()
+    for future in futures:
+        future.result(10)
+    assert 1 <= len(seen) <= 3 and threading.get_ident() not in seen
+    workers.close()
+
+
+def test_each_worker_has_a_loop_of_its_own() -> None:
+    workers = Workers(1, "test")
+    first, second = (
+        workers.submit(lambda _: asyncio.get_event_loop_policy().get_event_loop()).result(10) for _ in "ab"
+    )
+    assert first is second and not first.is_closed()
+    workers.close()
+    assert first.is_closed()
+
+
+def test_a_job_that_is_given_up_in_time_is_not_done() -> None:
+    workers = Workers(1, "test")
+    gate = threading.Event()
+    done: list[str] = []
+    first = workers.submit(lambda _: gate.wait(10))
+    second = workers.submit(lambda _: done.append("second"))
+    assert second.cancel()
+    gate.set()
+    first.result(10)
+    workers.submit(lambda _: done.append("third")).result(10)
+    assert done == ["third"]
+    workers.close()
+
+
+def test_an_error_reaches_the_one_who_waits_and_the_worker_lives_on() -> None:
+    workers = Workers(1, "test")
+    with pytest.raises(ZeroDivisionError):
+        workers.submit(lambda _: 1 // 0).result(10)
+    with pytest.raises(SystemExit):
+        workers.submit(lambda _: sys.exit()).result(10)
+    assert workers.submit(lambda _: 5).result(10) == 5
+    workers.close()
+
+
+def test_models_are_closed_with_their_worker() -> None:
+    class Model:
+        closed = False
+
+        async def __aenter__(self) -> None: ...
+
+        async def __aexit__(self, *_: object) -> None:
+            self.closed = True
+            raise RuntimeError("nobody is there to be told")
+
+    workers = Workers(1, "test")
+    models = [Model(), Model()]
+    workers.submit(lambda kept: kept.update({("a", "x"): models[0], ("b", "x"): models[1]})).result(10)
+    workers.close()
+    assert all(model.closed for model in models)
+
+
+def test_what_was_submitted_before_closing_is_done() -> None:
+    workers = Workers(1, "test")
+    futures = [workers.submit(lambda _: 1) for _ in range(5)]
+    workers.close()
+    assert [future.result(10) for future in futures] == [1] * 5
+    with pytest.raises(ConfigurationError):
+        workers.submit(lambda _: 1)
