@@ -1,0 +1,179 @@
+"""The evaluator: holds a workspace's configuration, keeps it fresh, and scores requests with it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, overload
+
+from veracity.errors import ConfigurationError, EvaluationError, InputError, VeracityError
+from veracity.evaluator.batches import in_order
+from veracity.evaluator.judging import ROLE, Judge
+from veracity.evaluator.loading import Loaded, load, read_contents
+from veracity.evaluator.metrics.base import BaseMetric
+from veracity.evaluator.metrics.judged import LLMMetric
+from veracity.evaluator.planning import Plan, PlannedMetric
+from veracity.evaluator.registry import Entry, registered
+from veracity.llm import LLM, Budget
+from veracity.models import EvaluationConfig, EvaluationRequest, EvaluationResult, MetricScore, Usage
+from veracity.settings import Settings
+from veracity.workspace import open_workspace
+
+log = logging.getLogger("veracity.evaluator")
+
+
+class Evaluator:
+    """Scores submissions. Without a workspace: the default metrics, and settings from the environment alone.
+
+    `metrics` are classes the configuration may name besides those it finds; `llm` replaces the door to the models
+    (see `veracity.testing`). A changed file takes effect with the next evaluation. A file that became invalid raises;
+    with `keep_last_good`, for servers, it is logged, told in `EvaluationResult.warnings`, and the last good one stays.
+    """
+
+    def __init__(
+        self,
+        workspace: Path | str | None = None,
+        *,
+        metrics: Sequence[type[BaseMetric]] = (),
+        llm: LLM | None = None,
+        keep_last_good: bool = False,
+    ) -> None:
+        self._workspace = None if workspace is None else open_workspace(workspace)
+        self._registered = {metric.__name__: metric for metric in metrics if registered(metric)}
+        self._keep_last_good = keep_last_good
+        self._lock = threading.Lock()
+        self._loaded = load(self._workspace, read_contents(self._workspace), self._registered.values())
+        self._given_llm = llm
+        self._llm = llm or LLM(self._loaded.settings.llm)
+
+    def register(self, metric: type[BaseMetric]) -> type[BaseMetric]:
+        """Make a metric known, so that a configuration may name it. Registering again replaces it."""
+        registered(metric)
+        with self._lock:
+            known = {**self._registered, metric.__name__: metric}
+            self._use(load(self._workspace, self._loaded.contents, known.values()))
+            self._registered = known
+        return metric
+
+    def evaluate(self, request: EvaluationRequest) -> EvaluationResult:
+        """Every metric's score, or an error: never a part of the result."""
+        started = time.perf_counter()
+        loaded, llm, warnings = self._fresh()
+        plan = loaded.plan(request.config)
+        _check(request, plan, llm)
+        budget = Budget(loaded.settings.budget.tokens, loaded.settings.budget.cost_usd)
+        scores = [_score(planned, request, llm, budget) for planned in plan.metrics]
+        overall = math.fsum(score.score * planned.weight for score, planned in zip(scores, plan.metrics, strict=True))
+        return EvaluationResult(
+            metrics=scores,
+            overall_score=round(overall, 6),  # thirds of 100 make 100
+            metric_set=plan.metric_set,
+            usage=sum((score.usage for score in scores), Usage()),
+            seconds=time.perf_counter() - started,
+            warnings=warnings,
+        )
+
+    @overload
+    def evaluate_many(
+        self, requests: Iterable[EvaluationRequest], *, concurrency: int = 4, return_errors: Literal[False] = False
+    ) -> Iterator[EvaluationResult]: ...
+
+    @overload
+    def evaluate_many(
+        self, requests: Iterable[EvaluationRequest], *, concurrency: int = 4, return_errors: Literal[True]
+    ) -> Iterator[EvaluationResult | VeracityError]: ...
+
+    def evaluate_many(
+        self, requests: Iterable[EvaluationRequest], *, concurrency: int = 4, return_errors: bool = False
+    ) -> Iterator[EvaluationResult] | Iterator[EvaluationResult | VeracityError]:
+        """Results in the order of the requests, `concurrency` of them in work at once; requests are drawn as needed.
+
+        The first error ends it, unless `return_errors`: then an error stands in its request's place.
+        """
+        if concurrency < 1:
+            raise InputError(f"concurrency is {concurrency}: it must be at least 1.")
+
+        def evaluate(request: EvaluationRequest) -> EvaluationResult | VeracityError:
+            try:
+                return self.evaluate(request)
+            except VeracityError as problem:
+                if return_errors:
+                    return problem
+                raise
+
+        return in_order(evaluate, requests, concurrency)
+
+    def plan(self, config: EvaluationConfig | None = None) -> Plan:
+        """The metrics that would run now, with their weights and models."""
+        return self._fresh()[0].plan(config)
+
+    @property
+    def metrics(self) -> list[Entry]:
+        """Every metric there is, with its origin."""
+        return list(self._fresh()[0].registry)
+
+    @property
+    def settings(self) -> Settings:
+        return self._fresh()[0].settings
+
+    @property
+    def llm(self) -> LLM:
+        return self._fresh()[1]
+
+    def close(self) -> None:
+        """End the threads that talk to models. Optional: they end with the evaluator."""
+        self._llm.close()
+
+    def _fresh(self) -> tuple[Loaded, LLM, list[str]]:
+        """The configuration as the files say it now, the models it is used with, and what to warn of."""
+        with self._lock:
+            try:
+                contents = read_contents(self._workspace)
+                if contents != self._loaded.contents:
+                    self._use(load(self._workspace, contents, self._registered.values()))
+            except ConfigurationError as problem:
+                if not self._keep_last_good:
+                    raise
+                log.warning("The last good configuration stays in use: %s", problem)
+                return self._loaded, self._llm, [f"The last good configuration is in use, because: {problem}"]
+            return self._loaded, self._llm, []
+
+    def _use(self, loaded: Loaded) -> None:
+        if self._given_llm is None and loaded.settings.llm != self._loaded.settings.llm:
+            self._llm = LLM(loaded.settings.llm)
+        self._loaded = loaded
+
+
+def _check(request: EvaluationRequest, plan: Plan, llm: LLM) -> None:
+    """All that can be known to fail before the first call is paid for."""
+    if not request.submission.strip():
+        raise InputError("The submission is empty: there is nothing to evaluate.")
+    for planned in plan.metrics:
+        planned.metric.check(request)
+    for model in plan.models:
+        llm.require(model, ROLE)
+
+
+def _score(planned: PlannedMetric, request: EvaluationRequest, llm: LLM, budget: Budget) -> MetricScore:
+    started = time.perf_counter()
+    metric = planned.metric
+    if planned.judge and isinstance(metric, LLMMetric):
+        metric = copy.copy(metric)
+        metric.judge = Judge(llm, planned.judge, budget)
+    try:
+        found = metric.evaluate(request)
+        if not isinstance(found, MetricScore):
+            raise TypeError(f"evaluate() returned {type(found).__name__}, not a MetricScore")
+    except InputError:
+        raise
+    except VeracityError as problem:
+        raise EvaluationError(planned.name, problem) from None
+    except Exception as problem:
+        raise EvaluationError(planned.name, problem) from problem
+    known = {"metric_name": planned.name, "weight": planned.weight, "seconds": time.perf_counter() - started}
+    return found.model_copy(update=known)

@@ -1,0 +1,153 @@
+"""Which metrics there are: the built-in ones, the workspace's own, and those handed in from Python (SPEC B7).
+
+All three come through the same door, and a class name is all that identifies a metric.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+import traceback
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from veracity.errors import ConfigurationError
+from veracity.evaluator import metrics as builtin
+from veracity.evaluator.metrics.base import BaseMetric
+from veracity.evaluator.metrics.judged import LLMMetric
+from veracity.secrets import presentable, without_secrets
+from veracity.tomlfile import alternatives
+
+BUILT_IN = "built-in"
+REGISTERED = "registered from Python"
+TO_COMPLETE = "it needs an evaluate(), or a system_instruction where it derives from LLMMetric"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A metric and where it comes from: BUILT_IN, REGISTERED or the path of its file."""
+
+    metric: BaseMetric
+    origin: str
+
+    @property
+    def name(self) -> str:
+        return type(self.metric).__name__
+
+    @property
+    def summary(self) -> str:
+        """The first line of the class's own docstring: an inherited one tells of another metric."""
+        return inspect.cleandoc(type(self.metric).__doc__ or "").split("\n")[0]
+
+
+class Registry:
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries: dict[str, Entry] = {}
+        for entry in entries:
+            self._add(entry)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def with_registered(self, classes: Iterable[type[BaseMetric]]) -> Registry:
+        return Registry([*self, *(registered(metric) for metric in classes)])
+
+    def find(self, name: str, where: str) -> BaseMetric:
+        if entry := self._entries.get(name):
+            return entry.metric
+        raise ConfigurationError(
+            f'{where}: there is no metric "{presentable(name)}"{alternatives(name, sorted(self._entries))}. '
+            "A metric is named by its class; one of your own stands in the workspace's metrics folder, or is given to "
+            "the Evaluator."
+        )
+
+    def _add(self, entry: Entry) -> None:
+        other = self._entries.get(entry.name)
+        if other and type(other.metric) is not type(entry.metric):
+            raise ConfigurationError(
+                f'Two metrics are called "{entry.name}" ({other.origin}; {entry.origin}): rename one of them.'
+            )
+        self._entries[entry.name] = entry
+
+
+@cache
+def built_in() -> tuple[Entry, ...]:
+    names = [module.name for module in pkgutil.iter_modules(builtin.__path__)]
+    modules = [importlib.import_module(f"{builtin.__name__}.{name}") for name in names]
+    return tuple(entry for module in modules for entry in _entries(module, BUILT_IN))
+
+
+def from_files(paths: Iterable[Path], contents: dict[Path, bytes]) -> list[Entry]:
+    return [entry for path in paths for entry in _from_file(path, contents[path])]
+
+
+def registered(metric: type[BaseMetric]) -> Entry:
+    if not (isinstance(metric, type) and issubclass(metric, BaseMetric)):
+        raise ConfigurationError(
+            f"{presentable(repr(metric))} cannot be registered: give a class derived from BaseMetric, not an instance."
+        )
+    if not _is_complete(metric):
+        raise ConfigurationError(f'The metric "{metric.__name__}" cannot be registered: {TO_COMPLETE}.')
+    return Entry(_made(metric, REGISTERED), REGISTERED)
+
+
+def _from_file(path: Path, content: bytes) -> list[Entry]:
+    module = ModuleType(f"{path.stem}@{path.parent}#{zlib.crc32(content)}")  # the last good version stays in use
+    module.__file__, module.__package__ = str(path), ""
+    sys.modules[module.__name__] = module  # dataclasses and the like look their module up there
+    try:
+        exec(compile(content, path, "exec", dont_inherit=True), module.__dict__)
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - a user's file may raise anything
+        del sys.modules[module.__name__]
+        raise ConfigurationError(
+            f"{path} does not import: {_told(problem, path)}: mend the file or remove it."
+        ) from None
+    entries = list(_entries(module, str(path)))
+    if not entries:
+        raise ConfigurationError(
+            f"{path} holds no metric: define a class derived from BaseMetric ({TO_COMPLETE}), "
+            "or start the file's name with an underscore."
+        )
+    return entries
+
+
+def _entries(module: ModuleType, origin: str) -> Iterator[Entry]:
+    """The metrics a module defines: not those it imports, nor private classes they derive from."""
+    for metric in dict.fromkeys(value for value in vars(module).values() if isinstance(value, type)):
+        own = metric.__module__ == module.__name__ and not metric.__name__.startswith("_")
+        if own and issubclass(metric, BaseMetric) and _is_complete(metric):
+            yield Entry(_made(metric, origin), origin)
+
+
+def _is_complete(metric: type[BaseMetric]) -> bool:
+    """False for a class that others are to derive from."""
+    if issubclass(metric, LLMMetric) and metric.evaluate is LLMMetric.evaluate:
+        return bool(str(metric.system_instruction or "").strip())
+    return not inspect.isabstract(metric)
+
+
+def _made(metric: type[BaseMetric], origin: str) -> BaseMetric:
+    try:
+        return metric()
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - a user's class may raise anything
+        raise ConfigurationError(
+            f'{origin}: the metric "{metric.__name__}" cannot be created ({_told(problem)}): '
+            "its constructor must work without arguments."
+        ) from None
+
+
+def _told(problem: BaseException, path: Path | None = None) -> str:
+    """The kind of error, its message on one line and, for a file, the line it arose on."""
+    words = problem.msg if isinstance(problem, SyntaxError) else str(problem)
+    message = presentable(without_secrets(" ".join(words.split())), 200)
+    frames = traceback.extract_tb(problem.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    line = problem.lineno if isinstance(problem, SyntaxError) else lines[-1] if lines else None
+    return f"{type(problem).__name__}{message and f': {message}'}" + (f" (line {line})" if line else "")

@@ -1,0 +1,146 @@
+"""The metrics that ask no model, in all three languages (SPEC X5)."""
+
+import pytest
+
+from tests.evaluator.requests import request
+from veracity.errors import InputError
+from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
+from veracity.evaluator.metrics.groundedness import Groundedness
+from veracity.evaluator.metrics.question_coverage import QuestionCoverage
+from veracity.evaluator.metrics.questions import question_parts
+
+EN = ["Opened items can be returned within 30 days of delivery.", "The customer pays for the return shipping."]
+ZH = ["员工每年享有15天带薪年假。", "未休的年假最多可以结转5天。"]
+JA = ["申請の締め切りは6月30日です。", "手数料は4000円です。"]
+
+
+class TestGroundedness:
+    @pytest.mark.parametrize(
+        ("submission", "context", "score"),
+        [
+            ("Opened items can be returned within 30 days. The customer pays for return shipping.", EN, 100),
+            ("Opened items can be returned within 90 days. The customer pays for return shipping.", EN, 50),
+            ("员工每年享有15天带薪年假。未休的年假最多可以结转5天。", ZH, 100),
+            ("员工每年享有25天带薪年假。未休的年假最多可以结转5天。", ZH, 50),
+            ("申請の締め切りは6月30日です。手数料は4000円です。", JA, 100),
+            ("申請の締め切りは7月31日です。手数料は4000円です。", JA, 50),
+        ],
+    )
+    def test_the_supported_share(self, submission: str, context: list[str], score: float) -> None:
+        assert Groundedness().evaluate(request(submission=submission, context=context)).score == score
+
+    @pytest.mark.parametrize(
+        ("submission", "context", "words"),
+        [
+            ("Items can be returned within 90 days.", EN, ["0 of 1", "Not supported", "90"]),
+            ("员工每年享有25天带薪年假。", ZH, ["1 条陈述中有 0 条", "未获支持", "25"]),
+            ("申請の締め切りは7月31日です。", JA, ["1 件の記述のうち 0 件", "支持されないもの", "7月31日"]),
+        ],
+    )
+    def test_the_comment_names_the_fault_in_the_submissions_language(
+        self, submission: str, context: list[str], words: list[str]
+    ) -> None:
+        comment = Groundedness().evaluate(request(submission=submission, context=context)).evaluator_comment
+        assert all(word in comment for word in words)
+
+    @pytest.mark.parametrize("submission", ["Yes.", "?!", "...", "👍", "[1]", "Really?"])
+    def test_nothing_to_check_is_never_100(self, submission: str) -> None:
+        assert Groundedness().evaluate(request(submission=submission, context=EN)).score == 0
+
+    def test_saying_what_the_evidence_lacks_is_no_fault(self) -> None:
+        submission = "Opened items can be returned within 30 days. The documents do not mention gift cards."
+        assert Groundedness().evaluate(request(submission=submission, context=EN)).score == 100
+
+    def test_called_directly_it_still_asks_for_evidence(self) -> None:
+        with pytest.raises(InputError, match="Groundedness"):
+            Groundedness().evaluate(request(context=[]))
+
+
+class TestCitationAccuracy:
+    @pytest.mark.parametrize(
+        ("submission", "score"),
+        [
+            ("Opened items can be returned within 30 days [1]. The customer pays for return shipping [2].", 100),
+            ("Opened items can be returned within 30 days.[1] The customer pays for return shipping.[2]", 100),
+            ("Opened items can be returned within 30 days [2]. The customer pays for return shipping [1].", 0),
+            ("Opened items can be returned within 30 days [1]. The customer pays for return shipping.", 50),
+            ("Opened items can be returned within 30 days [7].", 0),
+            ("Opened items can be returned within 30 days [0].", 0),
+            ("Opened items can be returned within 30 days [1][9].", 50),
+            ("Opened items can be returned within 30 days [1, 2].", 100),
+            ("Opened items can be returned within 90 days [1].", 0),
+            ("Opened items can be returned within 30 days.", 0),
+        ],
+    )
+    def test_marks_must_resolve_and_support(self, submission: str, score: float) -> None:
+        assert CitationAccuracy().evaluate(request(submission=submission, context=EN)).score == score
+
+    @pytest.mark.parametrize(
+        ("submission", "context", "score"),
+        [
+            ("员工每年享有15天带薪年假[1]。未休的年假最多可以结转5天[2]。", ZH, 100),
+            ("员工每年享有15天带薪年假【1】。未休的年假最多可以结转5天［3］。", ZH, 50),
+            ("申請の締め切りは6月30日です[1]。手数料は4000円です。[2]", JA, 100),
+            ("申請の締め切りは6月30日です[2]。手数料は4000円です［２］。", JA, 50),
+        ],
+    )
+    def test_in_chinese_and_japanese(self, submission: str, context: list[str], score: float) -> None:
+        assert CitationAccuracy().evaluate(request(submission=submission, context=context)).score == score
+
+    def test_the_comment_names_each_kind_of_fault(self) -> None:
+        submission = "Opened items can be returned within 30 days [9]. Shipping is free [2]. The customer pays."
+        comment = CitationAccuracy().evaluate(request(submission=submission, context=EN)).evaluator_comment
+        assert "does not exist" in comment and "does not support" in comment and "no citation" in comment
+
+
+class TestQuestionCoverage:
+    @pytest.mark.parametrize(
+        ("question", "parts"),
+        [
+            ("How long is the warranty and who pays for shipping?", 2),
+            ("What is the price? When does it ship?", 2),
+            ("What are salt and pepper?", 1),
+            ("保修期多长，运费由谁承担？", 2),
+            ("締め切りはいつですか、また手数料はいくらですか。", 2),
+            ("", 0),
+        ],
+    )
+    def test_a_question_falls_into_its_parts(self, question: str, parts: int) -> None:
+        assert len(question_parts(question)) == parts
+
+    @pytest.mark.parametrize(
+        ("question", "full", "half"),
+        [
+            (
+                "How long is the warranty and who pays for the return shipping?",
+                "The warranty lasts two years. The customer pays for the return shipping.",
+                "The warranty lasts two years.",
+            ),
+            ("保修期多长，退货运费由谁承担？", "保修期为2年。退货运费由顾客承担。", "保修期为2年。"),
+            (
+                "締め切りはいつですか、また手数料はいくらですか。",
+                "締め切りは6月30日です。手数料は4000円です。",
+                "締め切りは6月30日です。",
+            ),
+        ],
+    )
+    def test_an_answer_to_half_the_question_scores_less(self, question: str, full: str, half: str) -> None:
+        metric = QuestionCoverage()
+        whole = metric.evaluate(request(user_query=question, submission=full))
+        part = metric.evaluate(request(user_query=question, submission=half))
+        beside = metric.evaluate(request(user_query=question, submission="Lorem ipsum dolor."))
+        assert whole.score >= 90
+        assert beside.score < part.score <= 75 < whole.score
+
+    def test_it_needs_no_evidence(self) -> None:
+        assert QuestionCoverage().evaluate(request(context=[])).score == 100
+
+    def test_the_comment_quotes_what_was_not_addressed(self) -> None:
+        question = "How long is the warranty and who pays for shipping?"
+        found = QuestionCoverage().evaluate(request(user_query=question, submission="It lasts 2 years: the warranty."))
+        assert "1 of 2" in found.evaluator_comment
+        assert "who pays for shipping" in found.evaluator_comment
+
+    @pytest.mark.parametrize("question", ["", "??", "🙂"])
+    def test_a_question_without_words_is_never_covered(self, question: str) -> None:
+        assert QuestionCoverage().evaluate(request(user_query=question)).score == 0

@@ -1,0 +1,86 @@
+"""A changed file takes effect with the next evaluation; a bad one is told, and may leave the last good in use (B16)."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from tests.evaluator.requests import request
+from veracity import Evaluator
+from veracity.errors import ConfigurationError
+from veracity.testing import ScriptedLLM
+
+TWO = '[[metrics]]\nname = "Relevance"\nweight = {0}\n[[metrics]]\nname = "Coverage"\nweight = {1}\n'
+
+
+@pytest.fixture
+def configuration(workspace: Path) -> Path:
+    path = workspace / "configs/evaluator.toml"
+    path.write_text(TWO.format(0.5, 0.5))
+    return path
+
+
+def judge() -> ScriptedLLM:
+    return ScriptedLLM(lambda call: {"reason": "r", "score": 100 if "relevance" in call.instructions else 0})
+
+
+def test_a_change_of_weights_is_used_at_once(workspace: Path, configuration: Path) -> None:
+    evaluator = Evaluator(workspace, llm=judge())
+    assert evaluator.evaluate(request()).overall_score == 50
+    configuration.write_text(TWO.format(0.9, 0.1))  # the same size, within the same moment
+    assert evaluator.evaluate(request()).overall_score == 90
+    configuration.unlink()
+    assert evaluator.evaluate(request()).metric_set == "default-local"
+
+
+def test_a_changed_metric_file_is_used_at_once(workspace: Path) -> None:
+    metric = workspace / "metrics/own.py"
+    source = (
+        "from veracity import BaseMetric\n"
+        "class Own(BaseMetric):\n    def evaluate(self, request):\n        return self.score({}, '')\n"
+    )
+    metric.write_text(source.format(1))
+    (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Own"\n')
+    evaluator = Evaluator(workspace)
+    assert evaluator.evaluate(request()).overall_score == 1
+    metric.write_text(source.format(2))
+    assert evaluator.evaluate(request()).overall_score == 2
+
+
+def test_changed_settings_are_used_at_once(workspace: Path) -> None:
+    evaluator = Evaluator(workspace)
+    assert evaluator.settings.llm.workers == 16
+    (workspace / "veracity.toml").write_text("[llm]\nworkers = 3\n")
+    assert evaluator.llm.settings.workers == 3
+
+
+@pytest.mark.parametrize("broken", ["[[metrics", TWO.format(0.5, 0.4), '[[metrics]]\nname = "Nonsense"', "\x00"])
+def test_a_bad_change_is_told_until_it_is_mended(workspace: Path, configuration: Path, broken: str) -> None:
+    evaluator = Evaluator(workspace, llm=judge())
+    good = configuration.read_text()
+    configuration.write_text(broken)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match=r"evaluator\.toml"):
+            evaluator.evaluate(request())
+    configuration.write_text(good)
+    assert evaluator.evaluate(request()).overall_score == 50
+
+
+def test_a_server_stays_on_its_last_good_configuration(
+    workspace: Path, configuration: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    evaluator = Evaluator(workspace, llm=judge(), keep_last_good=True)
+    configuration.write_text("[[metrics")
+    with caplog.at_level(logging.WARNING, "veracity"):
+        result = evaluator.evaluate(request())
+    assert result.overall_score == 50
+    assert "evaluator.toml" in result.warnings[0] and "evaluator.toml" in caplog.text
+    configuration.write_text(TWO.format(1.0, 0.0))
+    result = evaluator.evaluate(request())
+    assert (result.overall_score, result.warnings) == (100, [])
+
+
+def test_a_bad_configuration_never_starts(workspace: Path, configuration: Path) -> None:
+    configuration.write_text("[[metrics")
+    with pytest.raises(ConfigurationError):
+        Evaluator(workspace, keep_last_good=True)

@@ -1,0 +1,52 @@
+"""What `import veracity` offers, and what it costs."""
+
+import subprocess
+import sys
+
+import pytest
+
+import veracity
+
+HEAVY = ("pydantic_ai", "openai", "anthropic", "langgraph", "lancedb", "httpx2", "rjieba", "rich")
+
+
+def test_the_public_names() -> None:
+    assert sorted(veracity.__all__) == [
+        "BaseMetric",
+        "ConfigurationError",
+        "EvaluationConfig",
+        "EvaluationError",
+        "EvaluationRequest",
+        "EvaluationResult",
+        "Evaluator",
+        "InputError",
+        "LLMMetric",
+        "MetricConfig",
+        "MetricScore",
+        "ModelError",
+        "VeracityError",
+        "__version__",
+    ]
+    for name in veracity.__all__:
+        assert getattr(veracity, name) is not None
+    assert set(veracity.__all__) <= set(dir(veracity))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nothing_here"):
+        _ = veracity.nothing_here
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import veracity", (*HEAVY, "pydantic", "typer")),
+        ("import veracity.cli", HEAVY),
+        ("import veracity; veracity.Evaluator().plan()", HEAVY[:6]),
+    ],
+)
+def test_what_is_not_needed_is_not_loaded(code: str, unwanted: tuple[str, ...]) -> None:
+    """DESIGN 7: names, help and configuration checks pay for no provider SDK."""
+    program = f"{code}\nimport sys\nprint([name for name in {unwanted!r} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
