@@ -1,0 +1,40 @@
+"""What `import veracity` and `veracity --help` cost in CPU time, against `import typer, pydantic` in the same run.
+
+The bar is 3. Each command runs in processes of its own, in turn, so that a noisy machine is noisy for all of them.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+
+ROUNDS = 15
+COMMANDS = {
+    "import typer, pydantic": [sys.executable, "-c", "import typer, pydantic"],
+    "import veracity": [sys.executable, "-c", "import veracity"],
+    "veracity --help": [sys.executable, "-m", "veracity", "--help"],
+    "import every public name": [sys.executable, "-c", "from veracity import *"],
+}
+
+
+def cpu_seconds(command: list[str]) -> float:
+    before = os.times()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    return (after.children_user - before.children_user) + (after.children_system - before.children_system)
+
+
+def main() -> None:
+    taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    for _ in range(ROUNDS):
+        for name, command in COMMANDS.items():
+            taken[name].append(cpu_seconds(command))
+    medians = {name: statistics.median(values) for name, values in taken.items()}
+    base = medians["import typer, pydantic"]
+    print(f"{'command':<28}{'CPU ms':>10}{'ratio':>8}")
+    for name, value in medians.items():
+        print(f"{name:<28}{1000 * value:>10.0f}{value / base:>8.2f}")
+
+
+if __name__ == "__main__":
+    main()

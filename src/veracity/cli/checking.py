@@ -1,0 +1,83 @@
+"""`veracity doctor`."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import typer
+from pydantic import BaseModel
+
+from veracity.cli.console import console, plain, table
+from veracity.cli.evaluating import CHOSEN_BY, spent
+from veracity.cli.workspaces import workspace_or_here
+from veracity.errors import VeracityError
+from veracity.evaluator import Evaluator
+from veracity.evaluator.judging import ROLE
+from veracity.llm import LLM, Question
+from veracity.llm.providers import PROVIDERS
+from veracity.settings import SECTIONS, Settings, variable
+from veracity.workspace import Workspace
+
+
+class Ping(BaseModel):
+    """A sign of life."""
+
+    word: str
+
+
+def run(workspace: Path | None, ask: bool) -> None:
+    root = workspace_or_here(workspace)
+    evaluator = Evaluator(root)
+    plan = evaluator.plan()
+    _show_workspace(root)
+    _show_settings(evaluator.settings)
+    console.print(plain(f"\nMetrics: {', '.join(one.name for one in plan.metrics)} ({CHOSEN_BY[plan.metric_set]})"))
+    _show_keys()
+    if not plan.models:
+        console.print(plain("\nNo model is configured: nothing to ask."))
+    elif ask:
+        answered = [_answers(model, evaluator.llm) for model in plan.models]
+        raise typer.Exit(0 if all(answered) else 1)
+
+
+def _show_workspace(root: Path | None) -> None:
+    if root is None:
+        console.print(plain("Workspace: none (defaults and environment); create one with: veracity init"))
+        return
+    workspace = Workspace(root)
+    console.print(plain(f"Workspace: {root.resolve()}"))
+    for path in (workspace.settings_file, workspace.evaluator_file, *workspace.metric_files()):
+        console.print(plain(f"  {'valid  ' if path.exists() else 'absent '} {path}"))
+
+
+def _show_settings(settings: Settings) -> None:
+    rows = table("Setting", "Value", "Environment variable")
+    for section in SECTIONS:
+        for key, value in getattr(settings, section):
+            name = variable(section, key)
+            shown = "not set" if value is None else value
+            rows.add_row(f"{section}.{key}", plain(shown), name + (" (set)" if name in os.environ else ""))
+    console.print()
+    console.print(rows)
+
+
+def _show_keys() -> None:
+    names = sorted({name for names in PROVIDERS.values() for name in names})
+    present = [name for name in names if os.environ.get(name, "").strip()]
+    told = ", ".join(present) or "none (such as OPENAI_API_KEY or ANTHROPIC_API_KEY)"
+    console.print(plain(f"\nProvider variables present: {told}"))
+
+
+def _answers(model: str, llm: LLM) -> bool:
+    question = Question(model, ROLE, "You test a connection.", 'Answer with the word "pong".', Ping, max_retries=0)
+    started = time.perf_counter()
+    try:
+        llm.require(model, ROLE)
+        answer = llm.ask(question)
+    except VeracityError as problem:
+        console.print(plain(f"\n{model} does not answer: {problem}", "red"))
+        return False
+    console.print(plain(f"\n{model} answers in {time.perf_counter() - started:.1f} s ({spent(answer.usage)})", "green"))
+    return True

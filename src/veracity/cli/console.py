@@ -1,0 +1,36 @@
+"""Printing for people. Text that models or files wrote is shown as text: no markup, no control characters."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+console = Console(highlight=False, soft_wrap=False)
+
+
+def plain(text: object, style: str = "") -> Text:
+    return Text("".join(_visible(character) for character in str(text)), style=style)
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t":
+        return character
+    return "�" if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co") else character
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    made = Table(show_edge=False, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold", vertical="top")
+    return made
+
+
+def score_style(score: float) -> str:
+    return "green" if score >= 75 else "yellow" if score >= 50 else "red"
+
+
+def score_text(score: float) -> Text:
+    return Text(f"{score:.1f}", style=score_style(score))

@@ -1,0 +1,167 @@
+"""`veracity evaluate`: what it prints, and how it ends (0 scored, 1 failed, 2 bad input or configuration)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Run
+from tests.loopback import LoopbackServer, hangs, says, status, verdict
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[object]:
+    answer, evidence = tmp_path / "answer.txt", tmp_path / "evidence.txt"
+    answer.write_text("The warranty lasts 24 months [1].")
+    evidence.write_text("The warranty lasts 24 months from the day of purchase.")
+    return ["--query", "How long is the warranty?", "--submission", answer, "--context", evidence]
+
+
+def test_a_table_for_people(run: Run, files: list[object]) -> None:
+    ran = run("evaluate", *files)
+    assert ran.code == 0
+    for word in ("Groundedness", "QuestionCoverage", "CitationAccuracy", "Overall score  100.0", "local metrics"):
+        assert word in ran.out
+
+
+def test_json_for_programs(run: Run, files: list[object]) -> None:
+    ran = run("evaluate", *files, "--json")
+    result = json.loads(ran.out)
+    assert result["overall_score"] == 100
+    assert result["metric_set"] == "default-local"
+    assert [metric["metric_name"] for metric in result["metrics"]] == [
+        "Groundedness",
+        "QuestionCoverage",
+        "CitationAccuracy",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "evidence"),
+    [
+        ("年假有几天？", "年假有15天[1]。", "年假有15天。"),
+        ("締め切りはいつですか。", "締め切りは6月30日です[1]。", "締め切りは6月30日です。"),
+    ],
+)
+def test_standard_input_in_chinese_and_japanese(
+    run: Run, tmp_path: Path, query: str, answer: str, evidence: str
+) -> None:
+    path = tmp_path / "evidence.txt"
+    path.write_text(evidence, encoding="utf-8")
+    ran = run("evaluate", "-q", query, "-s", "-", "-c", path, "--json", stdin=answer.encode())
+    assert (ran.code, json.loads(ran.out)["overall_score"]) == (0, 100)
+
+
+def test_judged_by_a_model(run: Run, files: list[object], server: LoopbackServer, workspace: Path) -> None:
+    (workspace / "veracity.toml").write_text('[models]\njudge = "openai-chat:judge"\n')
+    server.behaves(verdict(65, "[red]Good[/red] \x1b[31mbut\x07 short."))
+    ran = run("evaluate", *files, "--workspace", workspace)
+    assert ran.code == 0
+    assert "65.0" in ran.out and "openai-chat:judge" in ran.out and "3 calls" in ran.out
+    assert "[red]Good[/red]" in ran.out  # shown as the model wrote it,
+    assert "\x1b" not in ran.out and "\x07" not in ran.out  # and unable to command the terminal
+
+
+def test_a_failed_evaluation_exits_with_1_and_no_result(
+    run: Run, files: list[object], server: LoopbackServer, workspace: Path
+) -> None:
+    (workspace / "veracity.toml").write_text('[models]\njudge = "openai-chat:judge"\n[llm]\nbackoff = 0\n')
+    server.behaves(verdict(65), status(500))
+    ran = run("evaluate", *files, "--workspace", workspace)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith('veracity: The metric "Coverage" failed') and ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "empty"),
+        (b"  \n", "empty"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (None, "cannot be read"),
+    ],
+)
+def test_bad_submissions_exit_with_2(run: Run, tmp_path: Path, content: bytes | None, told: str) -> None:
+    path = tmp_path / "answer.txt"
+    if content is not None:
+        path.write_bytes(content)
+    ran = run("evaluate", "-q", "Q", "-s", path)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err and ran.err.count("\n") == 1
+
+
+def test_bad_standard_input_exits_with_2(run: Run) -> None:
+    ran = run("evaluate", "-q", "Q", "-s", "-", stdin=b"\xff\xfe")
+    assert ran.code == 2 and "standard input" in ran.err
+
+
+def test_a_directory_is_no_submission(run: Run, tmp_path: Path) -> None:
+    assert run("evaluate", "-q", "Q", "-s", tmp_path).code == 2
+
+
+def test_missing_evidence_is_told_with_the_option(run: Run) -> None:
+    ran = run("evaluate", "-q", "Q", "-s", "-", stdin=b"An answer.")
+    assert ran.code == 2 and "Groundedness" in ran.err and "--context" in ran.err
+
+
+def test_bad_configuration_exits_with_2(run: Run, files: list[object], workspace: Path) -> None:
+    (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Relevance"\nweight = 0.5\n')
+    ran = run("evaluate", *files, "-w", workspace)
+    assert ran.code == 2 and "evaluator.toml" in ran.err and "0.5" in ran.err
+
+
+def test_a_missing_key_exits_with_2(run: Run, files: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERACITY_MODELS__JUDGE", "openai:gpt-5")
+    ran = run("evaluate", *files)
+    assert ran.code == 2 and "OPENAI_API_KEY" in ran.err
+
+
+def test_a_missing_option_exits_with_2(run: Run) -> None:
+    ran = run("evaluate", "-q", "Q")
+    assert ran.code == 2 and "--submission" in ran.err
+
+
+def test_the_current_directory_counts_when_it_is_a_workspace(
+    run: Run, files: list[object], workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Groundedness"\n')
+    monkeypatch.chdir(workspace)
+    assert json.loads(run("evaluate", *files, "--json").out)["metric_set"] == "configured"
+
+
+def test_a_folder_that_merely_has_metrics_is_no_workspace(
+    run: Run, files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics/other.py").write_text("raise SystemExit('somebody else\\'s code')")
+    monkeypatch.chdir(tmp_path)
+    assert run("evaluate", *files).code == 0
+
+
+def test_the_spread_of_samples_is_shown(run: Run, files: list[object], server: LoopbackServer, workspace: Path) -> None:
+    (workspace / "configs/evaluator.toml").write_text(
+        '[[metrics]]\nname = "Relevance"\nmodel = "openai-chat:m"\nsamples = 3\n'
+    )
+    server.behaves(verdict(60), verdict(80), says('{"reason": "ok", "score": 70}'))
+    ran = run("evaluate", *files, "-w", workspace)
+    assert "70.0" in ran.out and "20" in ran.out
+
+
+def test_an_interrupt_ends_at_once_without_a_traceback(tmp_path: Path, server: LoopbackServer) -> None:
+    server.behaves(hangs())
+    answer = tmp_path / "answer.txt"
+    answer.write_text("An answer.")
+    command = [sys.executable, "-m", "veracity", "evaluate", "-q", "Q", "-s", str(answer)]
+    environment = {**os.environ, "OPENAI_BASE_URL": server.url, "VERACITY_MODELS__JUDGE": "openai-chat:m"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not server.requests and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "")

@@ -1,0 +1,65 @@
+"""No test can reach a provider: no key is in the environment, and no connection leaves this machine."""
+
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Ran, Run
+from tests.loopback import LoopbackServer
+from veracity.cli import main
+from veracity.llm.providers import PROVIDERS
+from veracity.testing import offline
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_way_out() -> Iterator[None]:
+    with offline():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither keys nor settings of the developer's own, and a current directory that is no workspace."""
+    for names in PROVIDERS.values():
+        for name in names:
+            monkeypatch.delenv(name, raising=False)
+    for name in ("VERACITY_MODELS__JUDGE", "VERACITY_LLM__OUTPUT_MODE", "VERACITY_BUDGET__TOKENS"):
+        monkeypatch.delenv(name, raising=False)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    """An OpenAI-compatible server of our own; models are named `openai-chat:anything`."""
+    with LoopbackServer() as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path / "workspace"
+    (root / "configs").mkdir(parents=True)
+    (root / "metrics").mkdir()
+    return root
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`run("evaluate", …, stdin=b"…")` gives the exit code and what was printed."""
+
+    def run(*arguments: object, stdin: bytes = b"") -> Ran:
+        monkeypatch.setattr(sys, "argv", ["veracity", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setenv("COLUMNS", "100")
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        code = stopped.value.code
+        return Ran(code if isinstance(code, int) else 0, *capsys.readouterr())
+
+    return run
