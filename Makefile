@@ -14,7 +14,7 @@ test: .venv/installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/pytest --cov --cov-report=term
 
-# A long campaign over the configuration loader: 50,000 generated files.
+# A long campaign over the configuration loader: 50,000 generated files for each of its properties.
 fuzz: .venv/installed-dev
 	VERACITY_FUZZ_EXAMPLES=50000 $(BIN)/pytest tests/evaluator/test_configuration_fuzz.py
 

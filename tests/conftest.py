@@ -1,6 +1,7 @@
 """No test can reach a provider: no key is in the environment, and no connection leaves this machine."""
 
 import io
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.commands import Ran, Run
 from tests.loopback import LoopbackServer
 from veracity.cli import main
 from veracity.llm.providers import PROVIDERS
+from veracity.settings import PREFIX
 from veracity.testing import offline
 
 
@@ -26,8 +28,8 @@ def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for names in PROVIDERS.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
-    for name in ("VERACITY_MODELS__JUDGE", "VERACITY_LLM__OUTPUT_MODE", "VERACITY_BUDGET__TOKENS"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.upper().startswith(PREFIX)]:
+        monkeypatch.delenv(name)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

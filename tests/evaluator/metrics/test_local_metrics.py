@@ -100,6 +100,7 @@ class TestQuestionCoverage:
             ("How long is the warranty and who pays for shipping?", 2),
             ("What is the price? When does it ship?", 2),
             ("What are salt and pepper?", 1),
+            ("What is the fee, when is the deadline, and can I pay online?", 3),
             ("保修期多长，运费由谁承担？", 2),
             ("締め切りはいつですか、また手数料はいくらですか。", 2),
             ("", 0),
@@ -131,6 +132,11 @@ class TestQuestionCoverage:
         beside = metric.evaluate(request(user_query=question, submission="Lorem ipsum dolor."))
         assert whole.score >= 90
         assert beside.score < part.score <= 75 < whole.score
+
+    def test_a_word_cut_in_two_does_not_count_as_found(self) -> None:
+        question, half = "员工每年有多少天年假，未休的年假可以结转吗？", "员工每年享有25天带薪年假。"
+        found = QuestionCoverage().evaluate(request(user_query=question, submission=half))
+        assert found.score == 50 and "结转" in found.evaluator_comment
 
     def test_it_needs_no_evidence(self) -> None:
         assert QuestionCoverage().evaluate(request(context=[])).score == 100

@@ -12,7 +12,9 @@ def question_parts(question: str) -> list[str]:
 
 
 def terms_of(part: str) -> set[str]:
-    return set(content_tokens(ASKING.sub(" ", part)))
+    """The words an answer would share. A single Han character says little where longer words stand beside it."""
+    terms = set(content_tokens(ASKING.sub(" ", part)))
+    return {term for term in terms if len(term) > 1 or term.isascii()} or terms
 
 
 def kind_asked_for(part: str) -> re.Pattern[str] | None:
@@ -22,6 +24,7 @@ def kind_asked_for(part: str) -> re.Pattern[str] | None:
 # Where one question ends and the next begins.
 JOINT = re.compile(
     r"\s*;\s*"
+    r"|,\s+(?=(?:who|whom|whose|what|when|where|why|which|how)\b)"
     r"|,?\s+(?:and|or|as well as|but)\s+(?=(?:also\s+)?(?:who|whom|whose|what|when|where|why|which|how|is|are|was|were|"
     r"do|does|did|can|could|will|would|should|has|have)\b)"
     r"|[，；]|以及|、(?=[^、]*(?:谁|什么|多少|多久|哪|为什么|如何|怎么|何|いつ|どこ|誰|なぜ|どう|いく))"
