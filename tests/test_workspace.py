@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from veracity.errors import ConfigurationError
-from veracity.workspace import Workspace, open_workspace, workspace_here
+from veracity.workspace import Workspace, open_workspace, workspace_or_here
 
 
 def test_b7_metric_files_are_the_python_files_that_are_not_private(workspace: Path) -> None:
@@ -48,7 +48,9 @@ def test_b7_a_folder_and_a_link_to_nothing_that_are_called_like_metrics(workspac
 
 def test_b8_no_workspace(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for place in ("absent", "file", "file/below", "a\0b"):
+    with pytest.raises(ConfigurationError, match="is not a directory: name the directory"):
+        open_workspace(tmp_path / "file")
+    for place in ("absent", "file/below", "a\0b"):
         with pytest.raises(ConfigurationError, match='There is no workspace ".*": create it with "veracity init'):
             open_workspace(tmp_path / place)
     with pytest.raises(ConfigurationError, match=r'The workspace ".*" cannot be read \(File name too long\)'):
@@ -60,6 +62,7 @@ def test_the_current_directory_is_a_workspace_when_it_has_a_file_of_ours(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(workspace)
-    assert workspace_here() is None
+    assert workspace_or_here(None) is None
     (workspace / "configs" / "evaluator.toml").write_text("")
-    assert workspace_here() == Workspace(Path())
+    assert workspace_or_here(None) == Path()
+    assert workspace_or_here(Path("named")) == Path("named")

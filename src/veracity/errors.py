@@ -2,6 +2,7 @@
 
     VeracityError
     ├── InputError                what was handed in cannot be used
+    │   └── LackingContextError   a metric needs evidence, and none was handed in
     ├── ConfigurationError        a setting or a file of the workspace cannot be used
     │   └── MissingKeyError       the provider's key is not in the environment
     ├── ModelError                a language model did not do what it was asked
@@ -20,6 +21,8 @@ Each message is one sentence for a person: what is wrong, where, and how to mend
 
 from __future__ import annotations
 
+from veracity.secrets import without_secrets
+
 
 class VeracityError(Exception):
     """The root. `exit_code` is what the command line ends with."""
@@ -29,6 +32,10 @@ class VeracityError(Exception):
 
 class InputError(VeracityError):
     exit_code = 2
+
+
+class LackingContextError(InputError):
+    pass
 
 
 class ConfigurationError(VeracityError):
@@ -101,13 +108,13 @@ class BudgetError(ModelError):
 class EvaluationError(VeracityError):
     """Names the metric that failed. `cause` is the error that made it fail; its exit code is ours."""
 
-    def __init__(self, metric_name: str, cause: Exception) -> None:
+    def __init__(self, metric_name: str, cause: BaseException) -> None:
         ours = isinstance(cause, VeracityError)
-        reason = str(cause) if ours else " ".join(f"{type(cause).__name__}: {cause}".split())[:300]
+        reason = str(cause) if ours else " ".join(without_secrets(f"{type(cause).__name__}: {cause}").split())[:300]
         super().__init__(f'The metric "{metric_name}" failed: {reason}')
         self.metric_name = metric_name
         self.cause = cause
         self.exit_code = cause.exit_code if isinstance(cause, VeracityError) else 1
 
-    def __reduce__(self) -> tuple[type[EvaluationError], tuple[str, Exception]]:
+    def __reduce__(self) -> tuple[type[EvaluationError], tuple[str, BaseException]]:
         return type(self), (self.metric_name, self.cause)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -106,7 +105,7 @@ def _in_environment(section: str) -> dict[str, Any]:
 def _refuse_unknown_variables() -> None:
     """What is nearly a setting is meant as one. Other names that begin like ours are not our business."""
     known = [variable(section, key) for section in SECTIONS for key in KEYS[section]]
-    for name in _prefixed_variables():
+    for name in own_variables():
         close = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.85)
         meant = close or "__" in name or name.upper().removeprefix(PREFIX).lower() in SECTIONS
         if meant and name not in known:
@@ -114,5 +113,6 @@ def _refuse_unknown_variables() -> None:
             raise ConfigurationError(f"The environment variable {presentable(name)} is not a setting; {hint}")
 
 
-def _prefixed_variables() -> Iterator[str]:
-    yield from (name for name, value in os.environ.items() if name.upper().startswith(PREFIX) and value.strip())
+def own_variables() -> dict[str, str]:
+    """The variables of the environment that begin like ours and hold something."""
+    return {name: value for name, value in os.environ.items() if name.upper().startswith(PREFIX) and value.strip()}

@@ -56,6 +56,8 @@ class _Script:
     """Knows nothing of the LLM: the workers hold its models, and would keep alive what these know."""
 
     def __init__(self, replies: tuple[Reply, ...]) -> None:
+        if not replies:
+            raise ValueError("a script needs at least one reply")
         self.calls: list[ScriptedCall] = []
         self._replies = replies
         self._turn = threading.Lock()

@@ -51,12 +51,15 @@ def open_workspace(directory: Path | str) -> Workspace:
         there = root.is_dir()
     except OSError as problem:
         raise ConfigurationError(f'The workspace "{root}" cannot be read ({problem.strerror}).') from None
+    if not there and root.exists():
+        raise ConfigurationError(f'The workspace "{root}" is not a directory: name the directory that holds it.')
     if not there:
         raise ConfigurationError(f'There is no workspace "{root}": create it with "veracity init {root}".')
     return Workspace(root)
 
 
-def workspace_here() -> Workspace | None:
-    """The current directory, if it is a workspace. A folder that merely has a `metrics/` is not."""
+def workspace_or_here(named: Path | None) -> Path | None:
+    """The one that was named, else the current directory if it is one. A folder that merely has `metrics/` is not."""
     here = Workspace(Path())
-    return here if here.settings_file.exists() or here.evaluator_file.exists() else None
+    is_one = here.settings_file.exists() or here.evaluator_file.exists()
+    return named or (here.root if is_one else None)

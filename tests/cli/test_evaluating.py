@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -149,7 +150,61 @@ def test_the_spread_of_samples_is_shown(run: Run, files: list[object], server: L
     )
     server.behaves(verdict(60), verdict(80), says('{"reason": "ok", "score": 70}'))
     ran = run("evaluate", *files, "-w", workspace)
-    assert "70.0" in ran.out and "20" in ran.out
+    assert "70.0" in ran.out and "60–80" in ran.out
+
+
+def test_what_a_metric_prints_does_not_mix_with_the_result(run: Run, files: list[object], workspace: Path) -> None:
+    (workspace / "metrics/loud.py").write_text(
+        "from veracity import BaseMetric\n"
+        "class Loud(BaseMetric):\n    def evaluate(self, request):\n"
+        "        print('noise')\n        return self.score(1, '')\n"
+    )
+    (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Loud"\n')
+    ran = run("evaluate", *files, "-w", workspace, "--json")
+    assert json.loads(ran.out)["overall_score"] == 1 and "noise" in ran.err
+
+
+def test_a_metric_that_exits_does_not_pass_for_scored(run: Run, files: list[object], workspace: Path) -> None:
+    (workspace / "metrics/quits.py").write_text(
+        "from veracity import BaseMetric\n"
+        "class Quits(BaseMetric):\n    def evaluate(self, request):\n        raise SystemExit(0)\n"
+    )
+    (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Quits"\n')
+    ran = run("evaluate", *files, "-w", workspace)
+    assert ran.code == 1 and '"Quits" failed: SystemExit' in ran.err
+
+
+def test_an_error_cannot_command_the_terminal(
+    run: Run, files: list[object], server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VERACITY_MODELS__JUDGE", "openai-chat:m")
+    server.behaves(status(400, {"error": {"message": "\x1b]0;owned\x07 no\nnewline"}}))
+    ran = run("evaluate", *files)
+    assert ran.code == 1 and "\x1b" not in ran.err and "\x07" not in ran.err and ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--query", "--team"])
+def test_an_argument_that_is_no_text_is_told(run: Run, files: list[object], option: str) -> None:
+    ran = run("evaluate", *files, option, "\udcff", "--json")
+    assert ran.code == 2 and option in ran.err
+
+
+def test_empty_evidence_is_told(run: Run, files: list[object], tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("\n")
+    ran = run("evaluate", *files, "-c", tmp_path / "empty.txt")
+    assert ran.code == 2 and "empty.txt is empty" in ran.err
+
+
+@pytest.mark.parametrize("shell", ["PYTHONIOENCODING=ascii {}", "{} > /dev/full", "{} --json > /dev/full", "{} <&-"])
+def test_odd_surroundings_end_without_a_traceback(files: list[object], shell: str) -> None:
+    options = ["evaluate", *map(str, files), "-q", "年假？"]
+    if "<&-" in shell:
+        options += ["-s", "-"]
+    command = shell.format(shlex.join([sys.executable, "-m", "veracity", *options]))
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode == {"PYTHONIOENCODING=ascii {}": 0, "{} <&-": 2}.get(shell, 1)
+    assert ran.stderr.count("\n") <= 1
 
 
 def test_an_interrupt_ends_at_once_without_a_traceback(tmp_path: Path, server: LoopbackServer) -> None:

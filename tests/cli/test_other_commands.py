@@ -117,6 +117,14 @@ class TestDoctor:
         ran = run("doctor")
         assert ran.code == 1 and "ANTHROPIC_API_KEY" in ran.out
 
+    def test_a_judge_that_no_metric_uses_is_asked_too(
+        self, run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch, server: LoopbackServer
+    ) -> None:
+        monkeypatch.setenv("VERACITY_MODELS__JUDGE", "openai-chat:m")
+        (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Groundedness"\n')
+        server.behaves(says('{"word": "pong"}'))
+        assert "openai-chat:m answers" in run("doctor", "-w", workspace).out
+
     def test_bad_configuration_exits_with_2(self, run: Run, workspace: Path) -> None:
         (workspace / "veracity.toml").write_text("[llm]\nworkers = 0\n")
         ran = run("doctor", "-w", workspace)
@@ -161,5 +169,5 @@ def test_an_unknown_command_exits_with_2(run: Run) -> None:
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f"{sys.executable} -m veracity demo | head -1"
-    ran = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
-    assert ran.stderr == ""
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert ran.stderr == "" and ran.stdout.startswith("Sample")

@@ -91,12 +91,23 @@ def test_errors_can_stand_in_the_place_of_their_requests() -> None:
     assert not isinstance(first, Exception) and not isinstance(third, Exception)
 
 
+def test_a_source_that_fails_is_told_after_the_results_of_what_it_gave() -> None:
+    def source() -> Iterator[EvaluationRequest]:
+        yield from (request(), request())
+        raise OSError("the file ended")
+
+    results = Evaluator().evaluate_many(source(), concurrency=4)
+    assert [next(results).overall_score, next(results).overall_score] == [100, 100]
+    with pytest.raises(OSError, match="the file ended"):
+        next(results)
+
+
 def test_no_request_no_result() -> None:
     assert list(Evaluator().evaluate_many([])) == []
 
 
-@pytest.mark.parametrize("concurrency", [0, -1])
-def test_concurrency_is_checked_at_once(concurrency: int) -> None:
+@pytest.mark.parametrize("concurrency", [0, -1, 2.5, "4"])
+def test_concurrency_is_checked_at_once(concurrency: Any) -> None:
     with pytest.raises(InputError, match="concurrency"):
         Evaluator().evaluate_many([], concurrency=concurrency)
 

@@ -206,14 +206,22 @@ def test_the_judge_is_told_which_language_to_reason_in(submission: str, language
     assert submission in llm.calls[0].prompt  # readable, not \\u escapes
 
 
-def test_a_million_characters_are_evaluated() -> None:
-    """B11: very long submissions are evaluated as they are."""
+def test_very_long_submissions_are_evaluated_as_they_are() -> None:
+    """B11."""
     long = "The warranty lasts 24 months [1]. " * 30_000
-    result = Evaluator().evaluate(request(submission=long))
-    assert result.overall_score == 100
     llm = ScriptedLLM(answer(50))
     Evaluator(llm=llm).evaluate(request(submission=long, config=listed("Relevance")))
     assert len(llm.calls[0].prompt) > 1_000_000
+    sentences = [f"Part {number} of machine {number * 7} weighs {number % 90} kg [1]." for number in range(1500)]
+    result = Evaluator().evaluate(request(submission=" ".join(sentences), context=[" ".join(sentences[::2])]))
+    assert 40 < result.metrics[0].score < 60
+
+
+def test_half_a_character_in_a_verdict_does_not_spoil_the_result() -> None:
+    """A lone surrogate cannot be written as UTF-8."""
+    llm = ScriptedLLM('{"reason": "cut \\ud83d", "score": 50}')
+    result = Evaluator(llm=llm).evaluate(request(config=listed("Relevance")))
+    assert "cut" in json.loads(result.model_dump_json())["metrics"][0]["evaluator_comment"]
 
 
 def test_llm_parameters_of_a_local_metric_are_ignored() -> None:
@@ -270,6 +278,9 @@ class TestCustomMetrics:
             ("raise KeyError('x')", "KeyError: 'x'"),
             ("return self.score(150, '')", "from 0 to 100, not 150"),
             ("return self.score(float('nan'), '')", "not nan"),
+            ("return self.score(True, '')", "not True"),
+            ("return self.score('50', '')", "not '50'"),
+            ("raise SystemExit(0)", "SystemExit"),
             ("return 7", "int, not a MetricScore"),
             ("return None", "NoneType, not a MetricScore"),
         ],
@@ -283,6 +294,36 @@ class TestCustomMetrics:
             Evaluator(workspace).evaluate(request(config=listed("Bad")))
         assert told in str(caught.value)
         assert "\n" not in str(caught.value)
+
+    def test_one_whose_check_fails_is_named(self) -> None:
+        class Picky(Constant):
+            def check(self, request: EvaluationRequest) -> None:
+                raise KeyError("missing")
+
+        evaluator = Evaluator(metrics=[Picky])
+        with pytest.raises(EvaluationError, match='"Picky" failed: KeyError'):
+            evaluator.evaluate(request(config=listed("Picky")))
+
+    def test_a_key_in_its_error_is_not_shown(self) -> None:
+        class Leaky(Constant):
+            def evaluate(self, request: EvaluationRequest) -> MetricScore:
+                raise RuntimeError("refused: sk-proj-Ab3dE6gH9jKl2mNo5pQr8sTu1vWx4yZ")
+
+        with pytest.raises(EvaluationError) as caught:
+            Evaluator(metrics=[Leaky]).evaluate(request(config=listed("Leaky")))
+        assert "sk-proj" not in str(caught.value)
+
+    def test_one_that_is_only_brought_along_runs(self) -> None:
+        config = EvaluationConfig(custom_metrics={"Constant": Constant})
+        assert Evaluator().evaluate(request(config=config)).overall_score == 40
+
+    def test_two_of_one_name_are_refused(self, workspace: Path) -> None:
+        with pytest.raises(ConfigurationError, match='Two metrics are called "Constant"'):
+            Evaluator(metrics=[Constant, type("Constant", (Constant,), {})])
+        one = "class Own(BaseMetric):\n    def evaluate(self, request): ...\n"
+        (workspace / "metrics/own.py").write_text("from veracity import BaseMetric\n" + one + one)
+        with pytest.raises(ConfigurationError, match='2 classes called "Own"'):
+            Evaluator(workspace)
 
     @pytest.mark.parametrize("thing", [int, "Constant", Constant(), BaseMetric])
     def test_what_is_no_metric_cannot_be_registered(self, thing: Any) -> None:

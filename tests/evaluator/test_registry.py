@@ -170,21 +170,21 @@ class TestFiles:
         assert own(a=HEAD + "class Mine(LLMMetric):\n    def evaluate(self, request): ...") == ["Mine"]
 
     def test_a_summary_is_the_metrics_own(self) -> None:
-        summaries = {entry.name: entry.summary for entry in found(good=GOOD).with_registered([Constant])}
+        summaries = {entry.name: entry.summary for entry in found(good=GOOD).with_entries([registered(Constant)])}
         assert summaries["Good"] == ""
         assert summaries["Constant"] == "Always 40."
 
 
 class TestRegistering:
     def test_b7_a_class_is_registered_once(self) -> None:
-        registry = Registry(built_in()).with_registered([Constant]).with_registered([Constant])
+        registry = Registry(built_in()).with_entries([registered(Constant)]).with_entries([registered(Constant)])
         assert isinstance(registry.find("Constant", "f"), Constant)
         assert [entry.origin for entry in registry if entry.name == "Constant"] == [REGISTERED]
 
     def test_b7_a_class_called_like_another(self) -> None:
         other = type("Coverage", (Constant,), {})
         with pytest.raises(ConfigurationError, match=r'Two metrics are called "Coverage" \(built-in; registered from'):
-            Registry(built_in()).with_registered([other])
+            Registry(built_in()).with_entries([registered(other)])
 
     @pytest.mark.parametrize("thing", [Constant(), "Constant", 3, None, int, "sk-proj-Ab3dE6gH9jKl2mNo5pQr8sTu1vWx4yZ"])
     def test_b7_what_is_no_metric_class(self, thing: Any) -> None:

@@ -1,6 +1,8 @@
 """A changed file takes effect with the next evaluation; a bad one is told, and may leave the last good in use (B16)."""
 
 import logging
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -29,8 +31,50 @@ def test_a_change_of_weights_is_used_at_once(workspace: Path, configuration: Pat
     assert evaluator.evaluate(request()).overall_score == 50
     configuration.write_text(TWO.format(0.9, 0.1))  # the same size, within the same moment
     assert evaluator.evaluate(request()).overall_score == 90
-    configuration.unlink()
-    assert evaluator.evaluate(request()).metric_set == "default-local"
+
+
+@pytest.mark.parametrize("keep_last_good", [False, True])
+def test_a_configuration_that_vanishes_is_not_taken_for_the_defaults(
+    workspace: Path, configuration: Path, keep_last_good: bool
+) -> None:
+    evaluator = Evaluator(workspace, llm=judge(), keep_last_good=keep_last_good)
+    for vanish in (configuration.unlink, lambda: configuration.write_text(" \n")):
+        vanish()
+        if keep_last_good:
+            result = evaluator.evaluate(request())
+            assert result.overall_score == 50 and "gone or empty" in result.warnings[0]
+        else:
+            with pytest.raises(
+                ConfigurationError, match=r"evaluator\.toml held the configuration and is gone or empty"
+            ):
+                evaluator.evaluate(request())
+    assert Evaluator(workspace).plan().metric_set == "default-local"
+
+
+def test_a_file_that_is_being_written_is_never_read_half(workspace: Path, configuration: Path) -> None:
+    """`write_text` empties the file before it fills it."""
+    evaluator = Evaluator(workspace, llm=judge(), keep_last_good=True)
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.is_set():
+            configuration.write_text(TWO.format(0.5, 0.5))
+            time.sleep(0.001)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert {evaluator.plan().metric_set for _ in range(200)} == {"configured"}
+    finally:
+        done.set()
+        writer.join()
+
+
+def test_a_changed_environment_is_used_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = Evaluator()
+    assert evaluator.plan().metric_set == "default-local"
+    monkeypatch.setenv("VERACITY_MODELS__JUDGE", "openai:gpt-5")
+    assert evaluator.plan().models == ["openai:gpt-5"]
 
 
 def test_a_changed_metric_file_is_used_at_once(workspace: Path) -> None:

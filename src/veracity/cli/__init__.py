@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
 from veracity.cli.app import app
+from veracity.cli.visible import visible
 from veracity.errors import VeracityError
 
 
 def main() -> None:
+    _print_whatever_the_encoding()
     try:
         app(prog_name="veracity")
     except VeracityError as problem:
-        print(f"veracity: {problem}", file=sys.stderr)
-        sys.exit(problem.exit_code)
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _end(str(problem), problem.exit_code)
+    except OSError as problem:  # what we read is checked where it is read: this is our output
+        _forget_output()
+        _end(f"The output cannot be written ({problem.strerror}).", 1)
+
+
+def _end(message: str, code: int) -> None:
+    print(f"veracity: {' '.join(visible(message).split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _print_whatever_the_encoding() -> None:
+    """On a terminal that cannot show a character, show its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _forget_output() -> None:
+    """Python would write the rest when it ends, and fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,14 +11,13 @@ from pydantic import BaseModel
 
 from veracity.cli.console import console, plain, table
 from veracity.cli.evaluating import CHOSEN_BY, spent
-from veracity.cli.workspaces import workspace_or_here
 from veracity.errors import VeracityError
 from veracity.evaluator import Evaluator
 from veracity.evaluator.judging import ROLE
 from veracity.llm import LLM, Question
 from veracity.llm.providers import PROVIDERS
 from veracity.settings import SECTIONS, Settings, variable
-from veracity.workspace import Workspace
+from veracity.workspace import Workspace, workspace_or_here
 
 
 class Ping(BaseModel):
@@ -35,10 +34,12 @@ def run(workspace: Path | None, ask: bool) -> None:
     _show_settings(evaluator.settings)
     console.print(plain(f"\nMetrics: {', '.join(one.name for one in plan.metrics)} ({CHOSEN_BY[plan.metric_set]})"))
     _show_keys()
-    if not plan.models:
+    judge = evaluator.settings.models.judge
+    models = [*plan.models, *([judge] if judge and judge not in plan.models else [])]
+    if not models:
         console.print(plain("\nNo model is configured: nothing to ask."))
     elif ask:
-        answered = [_answers(model, evaluator.llm) for model in plan.models]
+        answered = [_answers(model, evaluator.llm) for model in models]
         raise typer.Exit(0 if all(answered) else 1)
 
 
@@ -58,7 +59,9 @@ def _show_settings(settings: Settings) -> None:
         for key, value in getattr(settings, section):
             name = variable(section, key)
             shown = "not set" if value is None else value
-            rows.add_row(f"{section}.{key}", plain(shown), name + (" (set)" if name in os.environ else ""))
+            rows.add_row(
+                f"{section}.{key}", plain(shown), name + (" (set)" if os.environ.get(name, "").strip() else "")
+            )
     console.print()
     console.print(rows)
 

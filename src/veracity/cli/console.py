@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from veracity.cli.visible import visible
 
 console = Console(highlight=False, soft_wrap=False)
 
 
 def plain(text: object, style: str = "") -> Text:
-    return Text("".join(_visible(character) for character in str(text)), style=style)
-
-
-def _visible(character: str) -> str:
-    if character in "\n\t":
-        return character
-    return "�" if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co") else character
+    return Text(visible(text), style=style)
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:

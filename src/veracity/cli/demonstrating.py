@@ -27,7 +27,13 @@ def run(workspace: Path | None, as_json: bool) -> None:
     results = list(evaluator.evaluate_many(_request(sample, config) for sample in shipped))
     if as_json:
         scored = zip(shipped, results, strict=True)
-        print(json.dumps([{**sample, **result.model_dump(mode="json")} for sample, result in scored], indent=2))
+        print(
+            json.dumps(
+                [{**sample, **result.model_dump(mode="json")} for sample, result in scored],
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
     else:
         _show(shipped, results)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from veracity.cli.console import console, plain, table
 from veracity.cli.evaluating import CHOSEN_BY
-from veracity.cli.workspaces import workspace_or_here
 from veracity.evaluator import Evaluator, LLMMetric
 from veracity.evaluator.planning import Plan
 from veracity.evaluator.registry import Entry
+from veracity.workspace import workspace_or_here
 
 
 def run(workspace: Path | None, as_json: bool) -> None:
@@ -42,4 +42,4 @@ def _show(entries: list[Entry], plan: Plan) -> None:
         judge = told["model"] or told["judge"]
         rows.add_row(plain(entry.name), plain(entry.origin), plain(judge), weight, plain(entry.summary))
     console.print(rows)
-    console.print(plain(f"\nWeighted: {CHOSEN_BY[plan.metric_set]}."))
+    console.print(plain(f"\nThose with a weight run: {CHOSEN_BY[plan.metric_set]}."))

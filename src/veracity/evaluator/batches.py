@@ -26,11 +26,24 @@ def in_order(function: Callable[[A], B], items: Iterable[A], concurrency: int) -
     def begin(item: A) -> Future[B]:
         return workers.submit(lambda _: function(item))
 
+    failure: Exception | None = None
+
+    def draw(count: int) -> None:
+        """A source that fails is told after the results of what it gave before."""
+        nonlocal failure
+        try:
+            for item in islice(source, count if failure is None else 0):
+                waiting.append(begin(item))
+        except Exception as problem:  # noqa: BLE001 - raised below
+            failure = problem
+
     try:
-        waiting.extend(map(begin, islice(source, 2 * concurrency)))
+        draw(2 * concurrency)
         while waiting:
             yield waiting.popleft().result()
-            waiting.extend(map(begin, islice(source, 1)))
+            draw(1)
+        if failure is not None:
+            raise failure
     finally:
         for future in waiting:
             future.cancel()

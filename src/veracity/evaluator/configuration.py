@@ -72,9 +72,13 @@ def shares(metrics: list[MetricConfig], where: str) -> dict[str, float]:
 
 
 def _from_short_form(config: EvaluationConfig) -> list[MetricConfig]:
-    names = [*config.enabled_metrics, *(name for name in config.metric_weights if name not in config.enabled_metrics)]
-    chosen = config.enabled_metrics or names
-    return [MetricConfig(name=name, weight=config.metric_weights.get(name), enabled=name in chosen) for name in names]
+    """Metrics that are weighed where others are enabled are disabled. Metrics that are only brought along run."""
+    weights = config.metric_weights
+    enabled = config.enabled_metrics or [*weights] or [*(config.custom_metrics or {})]
+    disabled = [name for name in weights if name not in enabled]
+    return [
+        MetricConfig(name=name, weight=weights.get(name), enabled=name in enabled) for name in [*enabled, *disabled]
+    ]
 
 
 def _check_names(metrics: list[MetricConfig], where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import logging
 import math
@@ -11,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, overload
 
-from veracity.errors import ConfigurationError, EvaluationError, InputError, VeracityError
+from veracity.errors import ConfigurationError, EvaluationError, InputError, LackingContextError, VeracityError
 from veracity.evaluator.batches import in_order
 from veracity.evaluator.judging import ROLE, Judge
-from veracity.evaluator.loading import Loaded, load, read_contents
+from veracity.evaluator.loading import Loaded, load, read_settled_sources, read_sources
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.metrics.judged import LLMMetric
+from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.evaluator.planning import Plan, PlannedMetric
 from veracity.evaluator.registry import Entry, registered
 from veracity.llm import LLM, Budget
@@ -44,20 +45,20 @@ class Evaluator:
         keep_last_good: bool = False,
     ) -> None:
         self._workspace = None if workspace is None else open_workspace(workspace)
-        self._registered = {metric.__name__: metric for metric in metrics if registered(metric)}
+        self._handed_in = [registered(metric) for metric in metrics]
         self._keep_last_good = keep_last_good
         self._lock = threading.Lock()
-        self._loaded = load(self._workspace, read_contents(self._workspace), self._registered.values())
+        self._loaded = load(self._workspace, read_sources(self._workspace), self._handed_in)
         self._given_llm = llm
         self._llm = llm or LLM(self._loaded.settings.llm)
 
     def register(self, metric: type[BaseMetric]) -> type[BaseMetric]:
         """Make a metric known, so that a configuration may name it. Registering again replaces it."""
-        registered(metric)
+        entry = registered(metric)
         with self._lock:
-            known = {**self._registered, metric.__name__: metric}
-            self._use(load(self._workspace, self._loaded.contents, known.values()))
-            self._registered = known
+            known = [*(other for other in self._handed_in if other.name != entry.name), entry]
+            self._use(load(self._workspace, self._loaded.sources, known))
+            self._handed_in = known
         return metric
 
     def evaluate(self, request: EvaluationRequest) -> EvaluationResult:
@@ -95,8 +96,8 @@ class Evaluator:
 
         The first error ends it, unless `return_errors`: then an error stands in its request's place.
         """
-        if concurrency < 1:
-            raise InputError(f"concurrency is {concurrency}: it must be at least 1.")
+        if not isinstance(concurrency, int) or concurrency < 1:
+            raise InputError(f"concurrency is {concurrency!r}: it must be a whole number, at least 1.")
 
         def evaluate(request: EvaluationRequest) -> EvaluationResult | VeracityError:
             try:
@@ -133,9 +134,9 @@ class Evaluator:
         """The configuration as the files say it now, the models it is used with, and what to warn of."""
         with self._lock:
             try:
-                contents = read_contents(self._workspace)
-                if contents != self._loaded.contents:
-                    self._use(load(self._workspace, contents, self._registered.values()))
+                if read_sources(self._workspace) != self._loaded.sources:
+                    settled = read_settled_sources(self._workspace, self._loaded.sources)
+                    self._use(load(self._workspace, settled, self._handed_in))
             except ConfigurationError as problem:
                 if not self._keep_last_good:
                     raise
@@ -154,7 +155,8 @@ def _check(request: EvaluationRequest, plan: Plan, llm: LLM) -> None:
     if not request.submission.strip():
         raise InputError("The submission is empty: there is nothing to evaluate.")
     for planned in plan.metrics:
-        planned.metric.check(request)
+        with _naming(planned.name):
+            planned.metric.check(request)
     for model in plan.models:
         llm.require(model, ROLE)
 
@@ -165,15 +167,22 @@ def _score(planned: PlannedMetric, request: EvaluationRequest, llm: LLM, budget:
     if planned.judge and isinstance(metric, LLMMetric):
         metric = copy.copy(metric)
         metric.judge = Judge(llm, planned.judge, budget)
-    try:
+    with _naming(planned.name):
         found = metric.evaluate(request)
         if not isinstance(found, MetricScore):
             raise TypeError(f"evaluate() returned {type(found).__name__}, not a MetricScore")
-    except InputError:
-        raise
-    except VeracityError as problem:
-        raise EvaluationError(planned.name, problem) from None
-    except Exception as problem:
-        raise EvaluationError(planned.name, problem) from problem
     known = {"metric_name": planned.name, "weight": planned.weight, "seconds": time.perf_counter() - started}
     return found.model_copy(update=known)
+
+
+@contextlib.contextmanager
+def _naming(metric_name: str) -> Iterator[None]:
+    """Whatever a metric raises becomes an error that names it; that it lacks evidence names it already."""
+    try:
+        yield
+    except LackingContextError:
+        raise
+    except VeracityError as problem:
+        raise EvaluationError(metric_name, problem) from None
+    except (Exception, SystemExit) as problem:
+        raise EvaluationError(metric_name, problem) from problem

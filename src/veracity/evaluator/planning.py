@@ -9,7 +9,7 @@ from typing import TypeVar
 from veracity.evaluator.configuration import listed_metrics, shares
 from veracity.evaluator.judging import JudgeOptions
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.metrics.judged import LLMMetric
+from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.evaluator.registry import Registry
 from veracity.llm.providers import has_key, refuse_typing_errors
 from veracity.models import EvaluationConfig, LLMParameters, MetricConfig, MetricSet

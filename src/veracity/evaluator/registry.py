@@ -5,6 +5,7 @@ All three come through the same door, and a class name is all that identifies a 
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -12,6 +13,7 @@ import pkgutil
 import sys
 import traceback
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +23,7 @@ from types import ModuleType
 from veracity.errors import ConfigurationError
 from veracity.evaluator import metrics as builtin
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.metrics.judged import LLMMetric
+from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.secrets import presentable, without_secrets
 from veracity.tomlfile import alternatives
 
@@ -56,8 +58,8 @@ class Registry:
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
 
-    def with_registered(self, classes: Iterable[type[BaseMetric]]) -> Registry:
-        return Registry([*self, *(registered(metric) for metric in classes)])
+    def with_entries(self, entries: Iterable[Entry]) -> Registry:
+        return Registry([*self, *entries])
 
     def find(self, name: str, where: str) -> BaseMetric:
         if entry := self._entries.get(name):
@@ -105,10 +107,11 @@ def _from_file(path: Path, content: bytes) -> list[Entry]:
     try:
         exec(compile(content, path, "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - a user's file may raise anything
-        del sys.modules[module.__name__]
+        sys.modules.pop(module.__name__, None)
         raise ConfigurationError(
             f"{path} does not import: {_told(problem, path)}: mend the file or remove it."
         ) from None
+    _refuse_repeated_classes(content, path)
     entries = list(_entries(module, str(path)))
     if not entries:
         raise ConfigurationError(
@@ -116,6 +119,14 @@ def _from_file(path: Path, content: bytes) -> list[Entry]:
             "or start the file's name with an underscore."
         )
     return entries
+
+
+def _refuse_repeated_classes(content: bytes, path: Path) -> None:
+    """Python lets the second class of a name replace the first without a word."""
+    names = Counter(node.name for node in ast.parse(content).body if isinstance(node, ast.ClassDef))
+    for name, count in names.items():
+        if count > 1:
+            raise ConfigurationError(f'{path} defines {count} classes called "{name}": rename all but one.')
 
 
 def _entries(module: ModuleType, origin: str) -> Iterator[Entry]:

@@ -48,6 +48,16 @@ _PAIRS = (
     ("appoint 任命 就任", "resign 辞任 辞职"),
     ("profit 黒字 盈利", "loss 赤字 亏损"),
     ("free free_of_charge 無料 免费", "paid 有料 收费 付费"),
+    ("everybody everyone", "nobody no_one"),
+    ("many numerous", "few hardly_any"),
+    ("safe 安全", "unsafe dangerous 危険 危险"),
+    ("possible", "impossible"),
+    ("legal lawful 合法", "illegal unlawful 違法 违法 非法"),
+    ("able", "unable"),
+    ("available", "unavailable"),
+    ("valid 有効 有效", "invalid 無効 无效"),
+    ("correct accurate", "incorrect inaccurate"),
+    ("complete", "incomplete"),
 )
 
 

@@ -138,8 +138,9 @@ _SPELLED = rf"(?:(?:{_either(TENS)})[- ](?:{_either(list(SMALL_NUMBERS)[1:10])})
 _COUNTERS = "个|個|つ|次|回|家|件|条|倍|位|种|種|本|枚|台|社|校|か国|カ国|座|所|场|项|項|月"
 
 _HUNDREDTHS = re.compile(rf"百分之(?P<number>{_DIGITS}|{_HAN_NUMERAL})")
+_MINUS = r"(?P<minus>(?<![\w.,)\]])[-−]|\bminus |マイナス|零下|氷点下)?"
 _MEASURE = re.compile(
-    rf"(?P<currency>[{CURRENCY_SIGNS}] ?)?(?P<number>{_DIGITS})(?:(?:st|nd|rd|th)\b)?{_SCALE}{_UNIT}", re.I
+    rf"{_MINUS}(?P<currency>[{CURRENCY_SIGNS}] ?)?(?P<number>{_DIGITS})(?:(?:st|nd|rd|th)\b)?{_SCALE}{_UNIT}", re.I
 )
 _SPELLED_MEASURE = re.compile(rf"\b(?P<number>{_SPELLED}|an?(?= (?:{_either(SCALES)})))\b{_SCALE}{_UNIT}", re.I)
 _ORDINAL = re.compile(rf"\b(?P<number>{_either(ORDINALS)})\b", re.I)
@@ -158,6 +159,8 @@ def _read_measure(match: re.Match[str]) -> Iterator[Quantity]:
     if number == "one" and not (scale or unit):
         return  # "one" is mostly a pronoun
     value = _value(number) * (_scale(scale) if scale else 1)
+    if match.groupdict().get("minus"):
+        value = -value
     sign = (match.groupdict().get("currency") or "").strip()
     if unit in ("s", "S", "年") and _is_year(number):
         unit = ""  # the 1990s, 1990年
@@ -165,6 +168,23 @@ def _read_measure(match: re.Match[str]) -> Iterator[Quantity]:
     if not kind:
         kind = YEAR if _is_year(number) and not scale else _noun_after(match)
     yield _quantity(match, value, kind, factor)
+
+
+_CLOCK = re.compile(
+    r"(?<![\d:.])(?P<hour>[01]?\d|2[0-3])(?::(?P<minute>[0-5]\d))?(?::[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?"
+    r"|(?<![\d:.])(?P<hour_24>[01]?\d|2[0-3]):(?P<minute_24>[0-5]\d)(?![\d:])"
+    r"|(?P<half_day>午前|午後|上午|下午)(?P<hour_of_half>\d{1,2})[時点时:](?P<minute_of_half>[0-5]?\d)?分?",
+    re.I,
+)
+
+
+def _read_clock(match: re.Match[str]) -> Iterator[Quantity]:
+    """A time of day, in minutes: 2 pm is 14:00."""
+    hour = int(match["hour"] or match["hour_24"] or match["hour_of_half"])
+    minute = int(match["minute"] or match["minute_24"] or match["minute_of_half"] or 0)
+    if match["half"] or match["half_day"]:
+        hour = hour % 12 + 12 * (match["half"] in ("p", "P") or match["half_day"] in ("午後", "下午"))
+    yield _quantity(match, Decimal(60 * hour + minute), "time of day")
 
 
 def _read_compound(match: re.Match[str]) -> Iterator[Quantity]:
@@ -231,6 +251,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Quantity
     (_MONTH_YEAR, _read_date),
     (_LONE_MONTH, _read_date),
     (_HUNDREDTHS, _read_hundredths),
+    (_CLOCK, _read_clock),
     (_COMPOUND, _read_compound),
     (_MEASURE, _read_measure),
     (_SPELLED_MEASURE, _read_measure),

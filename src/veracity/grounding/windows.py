@@ -21,6 +21,7 @@ CANDIDATES = 24
 POSTINGS_READ = 3000
 
 _STATES_SOMETHING = re.compile(r"\w")
+_LIST_MARK = re.compile(r"^(?:[-*•#]{1,6} )+")  # with its space: -40 is a number
 
 # What is looked for, and how much each counts.
 Facets = Mapping[str, float]
@@ -132,7 +133,7 @@ def _covering(facets: Facets, candidates: Sequence[Piece]) -> list[Piece]:
 def _bare(sentence: str) -> str:
     """The sentence without what may differ in a faithful copy: space, list and citation marks, the stop at its end."""
     words = " ".join(normalized(without_marks(sentence)).split())
-    return words.lstrip("-*•# ").rstrip(".。! ！") or sentence.strip()
+    return _LIST_MARK.sub("", words).rstrip(".。! ！") or sentence.strip()
 
 
 def cuts(text: str, longest: int) -> Iterator[tuple[int, int]]:

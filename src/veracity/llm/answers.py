@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ Written = str | dict[str, Any]
 MOST_TRIES = 20
 LONGEST_ANSWER = 1_000_000
 LONGEST_COMPLAINT = 500
+OPENS_OBJECT = re.compile(r'\{\s{0,20}"')
 CUT_OFF = "it was cut off at the limit of its length; be briefer"
 
 
@@ -48,20 +50,28 @@ def _objects_in(written: Iterable[Written]) -> Iterator[dict[str, Any]]:
             yield from _objects_in_text(one)
 
 
-def _objects_in_text(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects that stand in the text, whatever surrounds them. A real parser reads them: braces in strings
-    are no trouble. Only the first few openings are tried, so a hostile text costs little."""
+def _objects_in_text(text: str) -> list[dict[str, Any]]:
+    """The JSON objects in a text that ends with one; a fence may follow.
+
+    A text that goes on after its last object has not answered with it: a judge may quote one from what it judges. Nor
+    is an object looked for inside one that was cut off. A real parser reads them, so braces in strings are no trouble,
+    and only the first few openings are tried, so a hostile text costs little.
+    """
     decoder = json.JSONDecoder()
-    position = text.find("{")
+    found: list[dict[str, Any]] = []
+    end, position = 0, text.find("{")
     for _ in range(MOST_TRIES):
         if position < 0:
-            return
+            break
         try:
             value, end = decoder.raw_decode(text, position)
-            yield value
+            found.append(value)
+            position = text.find("{", end)
         except (ValueError, RecursionError):
-            end = position + 1
-        position = text.find("{", end)
+            if OPENS_OBJECT.match(text, position):
+                return []
+            position = text.find("{", position + 1)
+    return found if not text[end:].strip("` \n\r\t") else []
 
 
 def _nothing_found(written: list[Written], finish_reason: str | None) -> str:

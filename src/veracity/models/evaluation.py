@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from veracity.models.names import ModelName
 from veracity.models.usage import Usage
@@ -22,6 +22,14 @@ def _named_by_class(metrics: dict[str, Any]) -> dict[str, Any]:
 
 CustomMetrics = Annotated[dict[str, Any], AfterValidator(_named_by_class)]
 
+
+def _writable(text: Any) -> Any:
+    """Half of a character that a model cut in two cannot be written as UTF-8: a mark takes its place."""
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
+
+
+WritableText = Annotated[str, BeforeValidator(_writable)]
+
 MetricSet = Literal["configured", "default-llm", "default-local"]
 """Who chose the metrics: the configuration, or one of the two default sets."""
 
@@ -29,7 +37,7 @@ MetricSet = Literal["configured", "default-llm", "default-local"]
 class LLMParameters(BaseModel):
     """How a judge model is asked. None means: not set here, look one level up."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
     model: ModelName | None = None
     system_instruction: str | None = Field(default=None, pattern=r"\S")
@@ -58,7 +66,7 @@ class EvaluationConfig(BaseModel):
     want to choose; a configuration uses one form or the other. `custom_metrics` maps class names to metric classes.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
     metrics: list[MetricConfig] = []
     metric_weights: dict[str, Weight] = {}
@@ -86,7 +94,7 @@ class MetricScore(BaseModel):
 
     metric_name: str
     score: Score
-    evaluator_comment: str
+    evaluator_comment: WritableText
     weight: float | None = None
     model: str | None = None
     samples: list[Score] = []

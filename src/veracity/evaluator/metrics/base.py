@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from veracity.errors import InputError
+from veracity.errors import LackingContextError
 from veracity.models import EvaluationRequest, MetricScore
 
 
@@ -23,14 +23,14 @@ class BaseMetric(ABC):
 
     def score(self, score: float, comment: str) -> MetricScore:
         """The result, named after this metric."""
-        if not 0 <= score <= 100:
-            raise ValueError(f"a score is a number from 0 to 100, not {score}")
+        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 100:
+            raise ValueError(f"a score is a number from 0 to 100, not {score!r}")
         return MetricScore(metric_name=type(self).__name__, score=score, evaluator_comment=comment)
 
     def check(self, request: EvaluationRequest) -> None:
         """Raise where the request lacks what this metric looks at: nothing is scored for want of something to check."""
         if self.needs_context and not any(text.strip() for text in request.context):
-            raise InputError(
+            raise LackingContextError(
                 f'The metric "{type(self).__name__}" needs the evidence the answer was given: '
                 "pass it as context (--context FILE on the command line)."
             )

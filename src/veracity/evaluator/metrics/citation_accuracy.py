@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from veracity.citations import cited_numbers
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.metrics.statements import shown, statements
+from veracity.evaluator.statements import shown, statements
 from veracity.grounding import EvidenceTexts
 from veracity.language import guess_language
 from veracity.models import EvaluationRequest, MetricScore

@@ -1,6 +1,6 @@
 """Is it clear, and does it hang together?"""
 
-from veracity.evaluator.metrics.judged import RULES, LLMMetric
+from veracity.evaluator.metrics.llm_metric import RULES, LLMMetric
 
 
 class ClarityCoherence(LLMMetric):

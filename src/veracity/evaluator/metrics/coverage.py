@@ -1,6 +1,6 @@
 """Does it answer all that was asked?"""
 
-from veracity.evaluator.metrics.judged import RULES, LLMMetric
+from veracity.evaluator.metrics.llm_metric import RULES, LLMMetric
 
 
 class Coverage(LLMMetric):

@@ -1,7 +1,7 @@
 """Are the submission's sentences supported by the evidence it was given?"""
 
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.metrics.statements import shown, statements
+from veracity.evaluator.statements import shown, statements
 from veracity.grounding import EvidenceTexts, Support
 from veracity.language import guess_language
 from veracity.models import EvaluationRequest, MetricScore

@@ -1,6 +1,6 @@
 """A judge without a quality of its own, to be given one."""
 
-from veracity.evaluator.metrics.judged import RULES, LLMMetric
+from veracity.evaluator.metrics.llm_metric import RULES, LLMMetric
 
 
 class LLMPlain(LLMMetric):

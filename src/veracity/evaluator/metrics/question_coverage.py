@@ -3,8 +3,8 @@
 from collections import Counter
 
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.metrics.questions import kind_asked_for, question_parts, terms_of
-from veracity.evaluator.metrics.statements import shown
+from veracity.evaluator.questions import kind_asked_for, question_parts, terms_of
+from veracity.evaluator.statements import shown
 from veracity.language import content_tokens, guess_language
 from veracity.models import EvaluationRequest, MetricScore
 

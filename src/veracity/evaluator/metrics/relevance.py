@@ -1,6 +1,6 @@
 """Is it about what was asked?"""
 
-from veracity.evaluator.metrics.judged import RULES, LLMMetric
+from veracity.evaluator.metrics.llm_metric import RULES, LLMMetric
 
 
 class Relevance(LLMMetric):

@@ -8,7 +8,7 @@ from tests.evaluator.requests import request
 from veracity import LLMMetric
 from veracity.evaluator.metrics.clarity_coherence import ClarityCoherence
 from veracity.evaluator.metrics.coverage import Coverage
-from veracity.evaluator.metrics.judged import material
+from veracity.evaluator.metrics.llm_metric import material
 from veracity.evaluator.metrics.llm_plain import LLMPlain
 from veracity.evaluator.metrics.relevance import Relevance
 

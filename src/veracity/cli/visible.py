@@ -1,0 +1,16 @@
+"""Text as a terminal may show it: what models, files and servers wrote must not command it."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def visible(text: object) -> str:
+    """Control, format and other unseen characters as a replacement mark; line breaks and tabs stay."""
+    return "".join(_visible(character) for character in str(text))
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t":
+        return character
+    return "�" if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co") else character

@@ -1,0 +1,64 @@
+"""What a submission states, sentence by sentence: the part that evidence can be held against.
+
+Knows nothing about evidence or scores.
+"""
+
+from __future__ import annotations
+
+import re
+
+from veracity.citations import without_marks
+from veracity.grounding import checkable
+from veracity.language import sentences
+
+SHOWN = 3
+LONGEST_SHOWN = 160
+
+# "The documents do not say" states nothing that the documents could support. The evidence must be what is silent:
+# "the warranty does not cover fire" is a claim like any other, and so is what comes with a number.
+_EVIDENCE = r"(?:documents?|context|sources?|texts?|evidence|passages?|materials?|excerpts?|articles?|records?)"
+SILENCE = re.compile(
+    rf"\b{_EVIDENCE}\b[^.;]{{0,40}}(?:\bnot|n't|\bnever) "
+    r"(?:say|state|mention|specify|contain|provide|include|cover|address|give)"
+    rf"|\bno (?:information|mention|details?|data)\b[^.;]{{0,60}}\b{_EVIDENCE}\b"
+    rf"|\bnot (?:mentioned|stated|specified|covered|given|provided|found)\b[^.;]{{0,20}}\b{_EVIDENCE}\b"
+    r"|(?:资料|文档|文件|证据|上下文|材料|原文|来源|文中)[^。；]{0,12}(?:没有|未|没)(?:提及|提到|说明|提供|涉及|包含|给出|记载)"
+    r"|(?:資料|文書|根拠|文脈|本文|ドキュメント|出典|文中)[^。；]{0,20}(?:記載|言及|記述|説明|情報|書かれて)[^。；]{0,6}(?:ません|ない|なく)",
+    re.IGNORECASE,
+)
+# Words around an answer that are no part of it.
+COURTESY = re.compile(
+    r"(?:sure|certainly|of course|great question|good question|thanks?(?: you)?|you're welcome|hello|hi|"
+    r"(?:i )?hope (?:this|that) helps|let me know if|please let me know|feel free to|here(?:'s| is| are)|based on the|"
+    r"in summary|好的|当然|谢谢|以下是|希望|如有|はい、承知|承知しました|以下のとおり|ご参考|お役に立て)",
+    re.IGNORECASE,
+)
+# `1.`, `2)`, `（3）`, `④` at the head of a line: which item it is, not how many of something.
+ITEM_NUMBER = re.compile(r"^(?:[(（]?\d{1,3}[.)）、．:：]|[(（]\d{1,3}[)）]|[\u2460-\u2473])\s*(?=\D)")
+# A heading, a rule of a table, a line that announces what follows, an entry of a list of sources.
+SCAFFOLDING = re.compile(
+    r"^#{1,6}\s|^[|\s:+=-]+$|^\*\*[^*]+\*\*:?$|[:：]$|^(?:sources?|references?|来源|参考|出典)\b|^[\[［【]\d{1,3}[\]］】]\s",
+    re.I,
+)
+
+
+def statements(submission: str) -> list[str]:
+    """Its sentences, marks included, less headings, questions, courtesies and admissions that evidence is lacking."""
+    found = (ITEM_NUMBER.sub("", sentence.text) for sentence in sentences(submission))
+    return [sentence for sentence in found if _states_something(sentence)]
+
+
+def _states_something(sentence: str) -> bool:
+    bare = without_marks(sentence).strip()
+    if SCAFFOLDING.search(sentence) or bare.endswith(("?", "？")):
+        return False
+    digits = any(character.isdigit() for character in bare)
+    if not digits and (SILENCE.search(bare) or (len(bare) <= 60 and COURTESY.match(bare))):
+        return False
+    return checkable(bare)
+
+
+def shown(findings: list[str], separator: str) -> str:
+    """The first few findings, short enough to read."""
+    cut = [text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…" for text in findings[:SHOWN]]
+    return separator.join(cut) + (" …" if len(findings) > SHOWN else "")
