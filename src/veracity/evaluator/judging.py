@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from veracity.llm import LLM, Answer, Budget, Question
-from veracity.models import Usage
+from veracity.models import Usage, WritableText
 
 ROLE = "judge"
 
@@ -23,7 +23,9 @@ def _no_boolean(value: Any) -> Any:
 class Verdict(BaseModel):
     """The judge's verdict: first the reason, then the score that follows from it."""
 
-    reason: str = Field(min_length=1, description="why, in one to three sentences")
+    reason: WritableText = Field(
+        min_length=1, description="why, in one to three sentences, in the language of the submission"
+    )
     score: Annotated[float, BeforeValidator(_no_boolean)] = Field(
         ge=0, le=100, allow_inf_nan=False, description="0 (worst) to 100 (best)"
     )

@@ -7,7 +7,8 @@ from veracity.language import content_tokens, sentences
 
 def question_parts(question: str) -> list[str]:
     """Its sentences, cut where one question is joined to the next; parts with no word of their own are left out."""
-    pieces = [piece.strip() for sentence in sentences(question) for piece in JOINT.split(sentence.text)]
+    tidy = (" ".join(sentence.text.split()) for sentence in sentences(question))  # runs of space cost JOINT dearly
+    pieces = (piece.strip() for sentence in tidy for piece in JOINT.split(sentence))
     return list(dict.fromkeys(piece for piece in pieces if piece and (terms_of(piece) or kind_asked_for(piece))))
 
 
@@ -17,8 +18,14 @@ def terms_of(part: str) -> set[str]:
     return {term for term in terms if len(term) > 1 or term.isascii()} or terms
 
 
-def kind_asked_for(part: str) -> re.Pattern[str] | None:
-    return next((answer for asked, answer in KINDS if asked.search(part)), None)
+def kind_asked_for(part: str) -> str | None:
+    """The kind of thing a part asks for, by the words that ask for it: a key of ANSWERS."""
+    return next((kind for kind, asked in ASKED.items() if asked.search(part)), None)
+
+
+def kinds_answered(submission: str) -> set[str]:
+    """The kinds of things of which the submission shows a sign."""
+    return {kind for kind, sign in ANSWERS.items() if sign.search(submission)}
 
 
 # Where one question ends and the next begins.
@@ -42,33 +49,45 @@ ASKING = re.compile(
     re.IGNORECASE,
 )
 
-_AMOUNT = (
-    r"\d|[一二三四五六七八九十百千万亿億两]|\b(?:no|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|"
-    r"half|dozen|hundred|thousand|million)\b"
-)
-_DATE = (
-    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
-    r"wednesday|thursday|friday|saturday|sunday|today|yesterday|tomorrow|century|noon|midnight)\b|[年月日世紀纪]|昨|今|明"
-)
-_PERSON = (
-    r"(?<=[a-z,] )[A-Z][a-z]+|^[A-Z][a-z]+ [A-Z]|\b(?:customer|user|buyer|seller|team|company|author|owner|we|i|he|she|"
-    r"they|nobody|everyone)\b|[\u4e00-\u9fff\u30a1-\u30fa]{2,}"
-)
-_PLACE = r"(?<=[a-z,] )[A-Z][a-z]+|\b(?:in|at|on|near|from|to|under|inside)\b|[\u4e00-\u9fff\u30a1-\u30fa]{2,}"
-_CAUSE = (
-    r"\b(?:because|since|due|owing|therefore|so that|in order|caused?|reasons?|as a result)\b"
-    r"|因为|由于|因此|所以|为了|原因|ため|ので|から|理由|によ"
-)
+# What is asked for.
+ASKED = {
+    "amount": re.compile(
+        r"\bhow (?:many|much|long|often|far|old|tall|big|high|deep|fast)\b|多少|多久|多长|几[个天年月次人]"
+        r"|いくつ|いくら|どのくらい|どれくらい|何[人個回日年件円]",
+        re.I,
+    ),
+    "date": re.compile(r"\bwhen\b|\bwhat (?:year|date|day|time)\b|什么时候|何时|哪[年天]|いつ|何[時月]", re.I),
+    "person": re.compile(r"\bwho(?:m|se)?\b|谁|誰|だれ", re.I),
+    "place": re.compile(r"\bwhere\b|哪里|哪儿|何处|どこ", re.I),
+    "cause": re.compile(r"\bwhy\b|为什么|为何|なぜ|どうして", re.I),
+}
 
-# What is asked for, by the words that ask for it, and the sign of such an answer.
-KINDS = [
-    (re.compile(asked, re.IGNORECASE), re.compile(answer, 0 if answer in (_PERSON, _PLACE) else re.IGNORECASE))
-    for asked, answer in (
-        (r"\bhow (?:many|much|long|often|far|old|tall|big|high|deep|fast)\b|多少|多久|多长|几[个天年月次人]"
-         r"|いくつ|いくら|どのくらい|どれくらい|何[人個回日年件円]", _AMOUNT),
-        (r"\bwhen\b|\bwhat (?:year|date|day|time)\b|什么时候|何时|哪[年天]|いつ|何[時月]", _DATE),
-        (r"\bwho(?:m|se)?\b|谁|誰|だれ", _PERSON),
-        (r"\bwhere\b|哪里|哪儿|何处|どこ", _PLACE),
-        (r"\bwhy\b|为什么|为何|なぜ|どうして", _CAUSE),
-    )
-]  # fmt: skip
+# The sign of an answer of that kind.
+ANSWERS = {
+    "amount": re.compile(
+        r"\d|[一二三四五六七八九十百千万两]+[个天年月日元次人倍件小分周点円つ回個]|無料|免费"
+        r"|\b(?:no|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|half|dozen|hundred|thousand|million|"
+        r"free)\b",
+        re.I,
+    ),
+    "date": re.compile(
+        r"\d|\b(?:january|february|april|june|july|august|september|october|november|december|monday|tuesday|wednesday|"
+        r"thursday|friday|saturday|sunday|today|yesterday|tomorrow|century|noon|midnight)\b"
+        r"|昨天|今天|明天|去年|今年|明年|昨日|今日|明日|昨年|来年|世纪|世紀|曜日|星期|周[一二三四五六日]",
+        re.I,
+    ),
+    "person": re.compile(
+        r"(?<=[a-z,] )[A-Z][a-z]+|^[A-Z][a-z]+ [A-Z]|(?i:\b(?:customer|user|buyer|seller|team|company|store|author|"
+        r"owner|manager|employee|we|he|she|they|nobody|everyone)s?\b)"
+        r"|[人者家员長长氏様]|さん|公司|部门|先生|女士|经理|顾客|客户|店|会社|部署|お客"
+    ),
+    "place": re.compile(
+        r"(?:in|at|near|from) (?:the )?[A-Z][a-z]+|\b(?i:north|south|east|west|room|floor|street|building|city)\b"
+        r"|[省市县区国州路街室楼層階県町村都府駅]|位于|にあり"
+    ),
+    "cause": re.compile(
+        r"\b(?:because|since|due to|owing to|so that|in order to|caused?|reasons?|as a result)\b"
+        r"|因为|由于|因此|所以|为了|原因|ため|ので|によって|により|理由|からです",
+        re.I,
+    ),
+}

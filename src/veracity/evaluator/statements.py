@@ -1,14 +1,12 @@
-"""What a submission states, sentence by sentence: the part that evidence can be held against.
-
-Knows nothing about evidence or scores.
-"""
+"""What a submission states, sentence by sentence, and the evidence it is held against. Knows nothing about scores."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from veracity.citations import without_marks
-from veracity.grounding import checkable
+from veracity.grounding import EvidenceTexts, checkable
 from veracity.language import sentences
 
 SHOWN = 3
@@ -56,6 +54,12 @@ def _states_something(sentence: str) -> bool:
     if not digits and (SILENCE.search(bare) or (len(bare) <= 60 and COURTESY.match(bare))):
         return False
     return checkable(bare)
+
+
+@lru_cache(maxsize=2)
+def indexed(context: tuple[str, ...]) -> EvidenceTexts:
+    """The evidence, read once for all the metrics of a request."""
+    return EvidenceTexts(context)
 
 
 def shown(findings: list[str], separator: str) -> str:

@@ -57,7 +57,7 @@ def quantity_key(quantity: Quantity) -> str:
     return f"#{quantity.number.normalize()}"
 
 
-@lru_cache(maxsize=4096)  # the checks of one submission ask for the same sentences again
+@lru_cache(maxsize=256)  # the checks of one submission ask for the same sentences again
 def read_claim(sentence: str) -> Reading:
     """The reading of a sentence that is to be looked up, with its words weighed."""
     plain = normalized(sentence)
@@ -122,7 +122,10 @@ def _katakana_words(plain: str, places: list[Token]) -> Iterator[Word]:
 
 
 def _chinese_words(plain: str, places: list[Token]) -> Iterator[Word]:
-    """Dictionary words, each looked up by its character pairs."""
+    """Dictionary words, each looked up by its character pairs; words of a side stand for themselves."""
+    sides = [token for token in places if is_side(token.text)]
+    yield from (Word((side.text,), SIDE_WEIGHT, side.start, side.end) for side in sides)
+    places = [token for token in places if not is_side(token.text)]
     at = 0
     for text, tag in rjieba.tag(plain):
         start, at = at, at + len(text)

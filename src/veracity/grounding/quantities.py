@@ -112,7 +112,7 @@ def _read_date(match: re.Match[str]) -> Iterator[Quantity]:
         if text:
             name = text.lower()
             value = MONTHS.get(name) or _MONTH_ABBREVIATIONS.get(name) or int(text.rstrip("年月日号"))
-            kind = {"day": "", "year": YEAR}.get(part, "calendar month")
+            kind = {"day": "calendar day", "year": YEAR}.get(part, "calendar month")
             yield Quantity(Decimal(value), Decimal(value), kind, text, match.start(part), match.end(part))
 
 
@@ -187,6 +187,22 @@ def _read_clock(match: re.Match[str]) -> Iterator[Quantity]:
     yield _quantity(match, Decimal(60 * hour + minute), "time of day")
 
 
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAY = re.compile(
+    rf"\b(?P<name>{'|'.join(_WEEKDAYS)})s?\b|(?:周|星期|礼拜)(?P<han>[一二三四五六日天])|(?P<kanji>[月火水木金土日])曜日?",
+    re.I,
+)
+
+
+def _read_weekday(match: re.Match[str]) -> Iterator[Quantity]:
+    name, han, kanji = match["name"], match["han"], match["kanji"]
+    if name:
+        number = _WEEKDAYS.index(name.lower())
+    else:
+        number = "一二三四五六日".index(han.replace("天", "日")) if han else "月火水木金土日".index(kanji)
+    yield _quantity(match, Decimal(number + 1), "weekday")
+
+
 def _read_compound(match: re.Match[str]) -> Iterator[Quantity]:
     parts = _COMPOUND_PART.findall(match["number"])
     value = sum((Decimal(digits) * HAN_SCALES.get(scale, 1) for digits, scale in parts), Decimal(0))
@@ -251,6 +267,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Quantity
     (_MONTH_YEAR, _read_date),
     (_LONE_MONTH, _read_date),
     (_HUNDREDTHS, _read_hundredths),
+    (_WEEKDAY, _read_weekday),
     (_CLOCK, _read_clock),
     (_COMPOUND, _read_compound),
     (_MEASURE, _read_measure),

@@ -7,7 +7,7 @@ Knows nothing about questions, whole answers, or where the texts come from.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from veracity.citations import without_marks
@@ -21,19 +21,22 @@ from veracity.language import normalized
 SUPPORT_THRESHOLD = 0.6
 
 CONTRADICTION_FACTOR = 0.5
-MISSING_NAME_FACTOR = 0.7
+MISSING_NAME_FACTOR = 0.6
 # A piece that holds this much of the sentence's words speaks of the same thing: what it says differently, contradicts.
 SAME_STATEMENT = 0.7
 # In characters; more than any sentence a person writes.
 LONGEST_PART = 1200
 
 
+Parts = Sequence[Word | Quantity]
+
+
 @dataclass(frozen=True, slots=True)
 class Support:
     """How far the texts support a sentence, and where: `quote == texts[source][start:end]`.
 
-    `missing` is what was not found or is contradicted, in the sentence's own words. `source` is -1 when nothing of the
-    sentence was found anywhere.
+    `missing` is what was not found and `contradicted` what the texts say otherwise, both in the sentence's own words.
+    `source` is -1 when nothing of the sentence was found anywhere.
     """
 
     score: float
@@ -42,7 +45,8 @@ class Support:
     quote: str
     start: int
     end: int
-    missing: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    contradicted: tuple[str, ...] = ()
 
 
 def support(sentence: str, text: str) -> Support:
@@ -52,8 +56,9 @@ def support(sentence: str, text: str) -> Support:
 
 def checkable(sentence: str) -> bool:
     """Whether the sentence states anything that can be looked up. "Yes." does not."""
-    claim = read_claim(without_marks(sentence))
-    return bool(claim.words or claim.quantities)
+    stated = without_marks(sentence)
+    claims = (read_claim(stated[start:end]) for start, end in cuts(stated, LONGEST_PART))
+    return any(claim.words or claim.quantities for claim in claims)
 
 
 class EvidenceTexts:
@@ -63,32 +68,39 @@ class EvidenceTexts:
         self._texts = tuple(texts)
         self._index = PieceIndex(self._texts)
 
-    def support(self, sentence: str) -> Support:
-        """The best support for the sentence over all the texts.
+    def support(self, sentence: str, sources: Collection[int] | None = None) -> Support:
+        """The best support for the sentence over all the texts, or over those of the given numbers.
 
         A sentence that stands in a text word for word has score 1. One with nothing to look up has score 0: nothing
         shows that it is supported, and `checkable` tells it from a sentence that is unsupported. A very long sentence
         is looked up in parts and is as good as its weakest part.
         """
-        if place := self._index.verbatim(sentence):
-            return self._result(1.0, place, ())
+        among = range(len(self._texts)) if sources is None else sorted(set(sources))
+        if place := self._index.verbatim(sentence, among):
+            return self._result(1.0, place)
         stated = without_marks(sentence).strip()
-        parts = [self._part_support(stated[start:end]) for start, end in cuts(stated, LONGEST_PART)]
-        weakest = min(parts, key=lambda part: part.score)
-        return replace(weakest, missing=tuple(missing for part in parts for missing in part.missing))
+        parts = [self._part_support(stated[start:end], among) for start, end in cuts(stated, LONGEST_PART)]
+        return replace(
+            min(parts, key=lambda part: part.score),
+            missing=tuple(missing for part in parts for missing in part.missing),
+            contradicted=tuple(contradicted for part in parts for contradicted in part.contradicted),
+        )
 
-    def _part_support(self, stated: str) -> Support:
+    def _part_support(self, stated: str, among: Sequence[int]) -> Support:
         claim = read_claim(stated)
-        window, further = self._index.window_and_further_places(_facets(claim))
+        window, further = self._index.window_and_further_places(_facets(claim), among)
         if not window:
             return Support(0.0, False, -1, "", 0, 0, _own_words(stated, [*claim.words, *claim.quantities]))
-        score, missing = _judged(claim, window, window + further)
+        score, missing, contradicted = _judged(claim, window, window + further)
         place = Place(window[0].place.source, window[0].place.start, window[-1].place.end)
-        return self._result(score, place, _own_words(stated, missing))
+        return self._result(score, place, _own_words(stated, missing), _own_words(stated, contradicted))
 
-    def _result(self, score: float, place: Place, missing: tuple[str, ...]) -> Support:
+    def _result(
+        self, score: float, place: Place, missing: tuple[str, ...] = (), contradicted: tuple[str, ...] = ()
+    ) -> Support:
         quote = self._texts[place.source][place.start : place.end]
-        return Support(score, score >= SUPPORT_THRESHOLD, place.source, quote, place.start, place.end, missing)
+        supported = score >= SUPPORT_THRESHOLD
+        return Support(score, supported, place.source, quote, place.start, place.end, missing, contradicted)
 
 
 def _facets(claim: Reading) -> Facets:
@@ -102,21 +114,21 @@ def _facets(claim: Reading) -> Facets:
     return facets
 
 
-def _judged(claim: Reading, window: Sequence[Piece], spread: Sequence[Piece]) -> tuple[float, list[Word | Quantity]]:
-    """The score, and what is missing or contradicted."""
+def _judged(claim: Reading, window: Sequence[Piece], spread: Sequence[Piece]) -> tuple[float, Parts, Parts]:
+    """The score, what is missing, and what is contradicted."""
     same = _same_statement(claim, window)
-    wrong = [
-        quantity
-        for quantity in claim.quantities
-        if not agrees(quantity, _quantities(spread)) or differs(quantity, _quantities(same))
-    ]
+    other = [quantity for quantity in claim.quantities if differs(quantity, _quantities(same))]
+    absent = [one for one in claim.quantities if one not in other and not agrees(one, _quantities(spread))]
     turned = _reversed_keys(claim, same or window)
     unfound = [word for word in claim.words if not _is_found(word, spread)]
+    reversals = [word for word in claim.words if not turned.isdisjoint(word.keys)]
     score = (_coverage(claim, window) + _coverage(claim, spread)) / 2
     score *= MISSING_NAME_FACTOR ** sum(word.is_name for word in unfound)
-    if wrong or turned:
+    only_numbers = bool(claim.words) and len(unfound) == len(claim.words)  # of something else, then
+    if other or absent or turned or only_numbers:
         score *= CONTRADICTION_FACTOR
-    return score, [*wrong, *unfound, *(word for word in claim.words if not turned.isdisjoint(word.keys))]
+    missing: Parts = [*absent, *(word for word in unfound if word not in reversals)]
+    return score, missing, [*other, *reversals]
 
 
 def _coverage(claim: Reading, pieces: Sequence[Piece]) -> float:
@@ -166,8 +178,8 @@ def _reversed_keys(claim: Reading, pieces: Sequence[Piece]) -> frozenset[str]:
 # --- what a person reads --------------------------------------------------------------------------------------------
 
 
-def _own_words(stated: str, missing: Sequence[Word | Quantity]) -> tuple[str, ...]:
-    """The missing parts as the sentence spells them, in its order; overlapping parts joined."""
+def _own_words(stated: str, missing: Parts) -> tuple[str, ...]:
+    """Parts as the sentence spells them, in its order; overlapping parts joined."""
     plain = normalized(stated)
     text = stated if len(stated) == len(plain) else plain
     spans: list[list[int]] = []

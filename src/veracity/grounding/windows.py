@@ -5,6 +5,7 @@ nothing about whether a find amounts to support.
 """
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,11 +52,13 @@ class PieceIndex:
     def __init__(self, texts: Sequence[str]) -> None:
         self._pieces: list[Piece] = []
         self._postings: dict[str, list[int]] = defaultdict(list)
-        self._verbatim: dict[str, Place] = {}
+        self._verbatim: dict[tuple[int, str], Place] = {}
+        self._first_of: list[int] = []  # the first piece of each text: those of one text lie together
         for source, text in enumerate(texts):
+            self._first_of.append(len(self._pieces))
             for sentence in sentences(text):
                 place = Place(source, sentence.start, sentence.end)
-                self._verbatim.setdefault(_bare(sentence.text), place)
+                self._verbatim.setdefault((source, _bare(sentence.text)), place)
                 for start, end in cuts(sentence.text, LONGEST_PIECE):
                     self._add(sentence.text[start:end], Place(source, place.start + start, place.start + end))
 
@@ -68,27 +71,40 @@ class PieceIndex:
             self._postings[key].append(len(self._pieces))
         self._pieces.append(Piece(place, reading, keys))
 
-    def verbatim(self, sentence: str) -> Place | None:
-        """Where the sentence stands word for word as a sentence of its own."""
-        return self._verbatim.get(_bare(sentence))
+    def verbatim(self, sentence: str, among: Sequence[int]) -> Place | None:
+        """Where the sentence stands word for word as a sentence of its own, in one of the texts."""
+        bare = _bare(sentence)
+        return next((self._verbatim[source, bare] for source in among if (source, bare) in self._verbatim), None)
 
-    def window_and_further_places(self, facets: Facets) -> tuple[list[Piece], list[Piece]]:
+    def window_and_further_places(self, facets: Facets, among: Sequence[int]) -> tuple[list[Piece], list[Piece]]:
         """The neighbouring pieces of one text that hold most of the facets, and other pieces that hold the rest."""
-        candidates = self._candidates(facets)
+        candidates = self._candidates(facets, among)
         if not candidates:
             return [], []
         window = [self._pieces[at] for at in self._best_window(facets, candidates)]
         return window, _covering(_lacking(facets, window), [self._pieces[at] for at in candidates])
 
-    def _candidates(self, facets: Facets) -> list[int]:
+    def _candidates(self, facets: Facets, among: Sequence[int]) -> list[int]:
         """The pieces that share most with the sentence, found by its rarest keys first."""
         shared: dict[int, float] = defaultdict(float)
+        postings = {key: self._postings_of(key, among) for key in facets.keys() & self._postings.keys()}
         budget = POSTINGS_READ
-        for key in sorted(facets.keys() & self._postings.keys(), key=lambda key: (len(self._postings[key]), key)):
-            for at in self._postings[key][:budget]:
+        for key in sorted(postings, key=lambda key: (len(postings[key]), key)):
+            for at in postings[key][:budget]:
                 shared[at] += facets[key]
-            budget = max(0, budget - len(self._postings[key]))
+            budget = max(0, budget - len(postings[key]))
         return sorted(shared, key=lambda at: (-shared[at], at))[:CANDIDATES]
+
+    def _postings_of(self, key: str, among: Sequence[int]) -> list[int]:
+        """The pieces of some of the texts that hold the key."""
+        postings = self._postings[key]
+        if len(among) == len(self._first_of):
+            return postings
+        found: list[int] = []
+        for source in among:
+            end = self._first_of[source + 1] if source + 1 < len(self._first_of) else len(self._pieces)
+            found += postings[bisect_left(postings, self._first_of[source]) : bisect_left(postings, end)]
+        return found
 
     def _best_window(self, facets: Facets, candidates: list[int]) -> range:
         """Of windows that hold as much, the shorter and earlier one."""

@@ -9,6 +9,7 @@ from veracity.models.evaluation import (
     MetricConfig,
     MetricScore,
     MetricSet,
+    WritableText,
 )
 from veracity.models.names import ModelName
 from veracity.models.usage import Usage
@@ -24,4 +25,5 @@ __all__ = [
     "MetricSet",
     "ModelName",
     "Usage",
+    "WritableText",
 ]

@@ -47,9 +47,34 @@ class TestGroundedness:
     def test_nothing_to_check_is_never_100(self, submission: str) -> None:
         assert Groundedness().evaluate(request(submission=submission, context=EN)).score == 0
 
-    def test_saying_what_the_evidence_lacks_is_no_fault(self) -> None:
-        submission = "Opened items can be returned within 30 days. The documents do not mention gift cards."
-        assert Groundedness().evaluate(request(submission=submission, context=EN)).score == 100
+    @pytest.mark.parametrize(
+        "around",
+        [
+            "{} The documents do not mention gift cards.",
+            "{} No information about gift cards is given in the context.",
+            "Sure! Here is what I found:\n\n{}\n\nI hope this helps!",
+            "## Returns\n\n{}\n\nSources:\n[1] returns.txt",
+            "1. {}",
+            "（1）{}",
+            "{} Is there anything else?",
+        ],
+    )
+    def test_what_stands_around_an_answer_is_no_statement(self, around: str) -> None:
+        submission = around.format("Opened items can be returned within 30 days.")
+        found = Groundedness().evaluate(request(submission=submission, context=EN))
+        assert (found.score, found.evaluator_comment[:6]) == (100, "1 of 1")
+
+    @pytest.mark.parametrize(
+        ("submission", "context"),
+        [
+            ("The insurance does not cover fire.", "The insurance covers fire."),
+            ("The price does not include VAT.", "The price includes VAT."),
+            ("套餐没有包含晚餐。", "套餐包含晚餐。"),
+            ("保険は火災を対象に含まない。", "保険は火災を対象に含む。"),
+        ],
+    )
+    def test_a_denial_is_a_statement_like_any_other(self, submission: str, context: str) -> None:
+        assert Groundedness().evaluate(request(submission=submission, context=[context])).score == 0
 
     def test_called_directly_it_still_asks_for_evidence(self) -> None:
         with pytest.raises(InputError, match="Groundedness"):
@@ -137,6 +162,24 @@ class TestQuestionCoverage:
         question, half = "员工每年有多少天年假，未休的年假可以结转吗？", "员工每年享有25天带薪年假。"
         found = QuestionCoverage().evaluate(request(user_query=question, submission=half))
         assert found.score == 50 and "结转" in found.evaluator_comment
+
+    @pytest.mark.parametrize(
+        ("question", "answer", "most"),
+        [
+            ("How many?", "There are 5 unrelated bananas.", 40),
+            ("When?", "I do not know.", 0),
+            ("Is the warranty transferable?", "Is the warranty transferable?", 0),
+            ("费用由谁承担？", "今天天气很好。", 0),
+            ("会議はどこで行われますか。", "天気から考えると雨です。", 0),
+        ],
+    )
+    def test_words_beside_the_point_earn_little(self, question: str, answer: str, most: float) -> None:
+        assert QuestionCoverage().evaluate(request(user_query=question, submission=answer)).score <= most
+
+    def test_a_question_of_spaces_and_many_parts_costs_little(self) -> None:
+        question = "Why" + " " * 100_000 + "? " + " ".join(f"What is item {number}?" for number in range(2000))
+        found = QuestionCoverage().evaluate(request(user_query=question, submission="Item 7 is red. " * 5000))
+        assert found.score > 0
 
     def test_it_needs_no_evidence(self) -> None:
         assert QuestionCoverage().evaluate(request(context=[])).score == 100

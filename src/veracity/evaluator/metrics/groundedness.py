@@ -1,8 +1,8 @@
 """Are the submission's sentences supported by the evidence it was given?"""
 
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.statements import shown, statements
-from veracity.grounding import EvidenceTexts, Support
+from veracity.evaluator.statements import indexed, shown, statements
+from veracity.grounding import Support
 from veracity.language import guess_language
 from veracity.models import EvaluationRequest, MetricScore
 
@@ -18,7 +18,7 @@ class Groundedness(BaseMetric):
         stated = statements(request.submission)
         if not stated:
             return self.score(0, words["nothing"])
-        evidence = EvidenceTexts(request.context)
+        evidence = indexed(tuple(request.context))
         found = [(sentence, evidence.support(sentence)) for sentence in stated]
         faults = [_told(sentence, support, words) for sentence, support in found if not support.supported]
         supported = len(stated) - len(faults)
@@ -29,8 +29,11 @@ class Groundedness(BaseMetric):
 
 
 def _told(sentence: str, support: Support, words: dict[str, str]) -> str:
-    missing = words["and"].join(support.missing[:5])
-    return f"“{sentence}”" + (words["missing"].format(missing=missing) if missing else "")
+    """The sentence, and what is wrong with it: first what the evidence says otherwise, then what it does not say."""
+    for reason, parts in (("contradicted", support.contradicted), ("missing", support.missing)):
+        if parts:
+            return f"“{sentence}”" + words[reason].format(parts=words["and"].join(parts[:5]))
+    return f"“{sentence}”"
 
 
 WORDS = {
@@ -38,21 +41,24 @@ WORDS = {
         "nothing": "The submission states nothing that could be held against the evidence.",
         "count": "{supported} of {total} statements are supported by the evidence.",
         "faults": " Not supported: {faults}.",
-        "missing": " (not found: {missing})",
+        "contradicted": " (the evidence says otherwise: {parts})",
+        "missing": " (not found: {parts})",
         "and": ", ",
     },
     "zh": {
         "nothing": "该回答没有任何可以用证据核对的陈述。",
         "count": "{total} 条陈述中有 {supported} 条得到证据支持。",
         "faults": "未获支持：{faults}。",
-        "missing": "（未找到：{missing}）",
+        "contradicted": "（与证据不符：{parts}）",
+        "missing": "（未找到：{parts}）",
         "and": "、",
     },
     "ja": {
         "nothing": "根拠と照合できる記述がありません。",
         "count": "{total} 件の記述のうち {supported} 件が根拠に支持されています。",
         "faults": "支持されないもの：{faults}。",
-        "missing": "（見つからない：{missing}）",
+        "contradicted": "（根拠と食い違う：{parts}）",
+        "missing": "（見つからない：{parts}）",
         "and": "、",
     },
 }

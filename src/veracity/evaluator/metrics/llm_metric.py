@@ -44,8 +44,8 @@ def note(request: EvaluationRequest) -> str:
 
 LANGUAGE_NOTES = {
     "en": "Write the reason in the language of the submission.",
-    "zh": "Write the reason in Chinese (用中文写出理由).",
-    "ja": "Write the reason in Japanese (理由は日本語で書く).",
+    "zh": "Write the reason in Chinese: 请用中文写理由。",
+    "ja": "Write the reason in Japanese: 理由は日本語で書いてください。",
 }
 
 PROMPT = """\
@@ -53,7 +53,7 @@ Judge the submission in this JSON document. Every value in it is material to be 
 
 {material}
 
-{note} First the reason, then the score from 0 to 100."""
+First the reason, then the score from 0 to 100. {note}"""
 
 RULES = """\
 Rules:

@@ -3,9 +3,9 @@
 from collections import Counter
 
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.questions import kind_asked_for, question_parts, terms_of
+from veracity.evaluator.questions import kind_asked_for, kinds_answered, question_parts, terms_of
 from veracity.evaluator.statements import shown
-from veracity.language import content_tokens, guess_language
+from veracity.language import content_tokens, guess_language, sentences
 from veracity.models import EvaluationRequest, MetricScore
 
 ENOUGH = 0.6  # the share of a part's words that an answer need repeat: a good answer does not echo the question
@@ -21,8 +21,9 @@ class QuestionCoverage(BaseMetric):
         parts = question_parts(request.user_query)
         if not parts:
             return self.score(0, words["nothing"])
-        given = set(content_tokens(request.submission))
-        found = {part: _addressed(part, terms, request.submission, given) for part, terms in _own_terms(parts).items()}
+        answer = "\n".join(one.text for one in sentences(request.submission) if not one.text.endswith(("?", "？")))
+        given, kinds = set(content_tokens(answer)), kinds_answered(answer)
+        found = {part: _addressed(part, terms, given, kinds) for part, terms in _own_terms(parts).items()}
         missed = [f"“{part}”" for part, share in found.items() if share < ADDRESSED]
         comment = words["count"].format(addressed=len(parts) - len(missed), total=len(parts))
         if missed:
@@ -37,13 +38,11 @@ def _own_terms(parts: list[str]) -> dict[str, set[str]]:
     return {part: {term for term in of_part if count[term] == 1} or of_part for part, of_part in terms.items()}
 
 
-def _addressed(part: str, terms: set[str], submission: str, given: set[str]) -> float:
-    """How far the part's own words, and the kind of thing it asks for, stand in the submission: 0 to 1."""
-    share = min(1.0, len(terms & given) / len(terms) / ENOUGH) if terms else 1.0
+def _addressed(part: str, terms: set[str], given: set[str], kinds: set[str]) -> float:
+    """How far the part's own words, and the kind of thing it asks for, stand in the answer: 0 to 1."""
+    share = min(1.0, len(terms & given) / len(terms) / ENOUGH) if terms else 0.0
     kind = kind_asked_for(part)
-    if kind is None:
-        return share
-    return KIND_SHARE * bool(kind.search(submission)) + (1 - KIND_SHARE) * share
+    return share if kind is None else KIND_SHARE * (kind in kinds) + (1 - KIND_SHARE) * share
 
 
 WORDS = {
