@@ -102,3 +102,4 @@ def test_configurations_shown_are_valid(path: Path) -> None:
 def test_links_lead_somewhere(path: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
     assert [target for target in targets if not (path.parent / target).exists()] == []
+    assert len(path.read_text()) > 200

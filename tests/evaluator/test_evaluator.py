@@ -347,6 +347,11 @@ def test_a_workspace_that_is_not_there_is_told_with_the_mend(tmp_path: Path) -> 
         Evaluator(tmp_path / "nowhere")
 
 
+def test_what_is_no_request_is_told() -> None:
+    with pytest.raises(InputError, match="takes an EvaluationRequest, not dict"):
+        Evaluator().evaluate({"user_query": "q"})  # type: ignore[arg-type]
+
+
 def test_nothing_is_written(workspace: Path) -> None:
     """B10."""
     before = sorted(workspace.rglob("*"))

@@ -16,6 +16,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 WorkspaceOption = Annotated[
@@ -50,7 +51,10 @@ def init(
         Path, typer.Argument(metavar="[DIR]", help="Where to create it.", show_default=False)
     ] = Path(),
 ) -> None:
-    """Create a workspace: commented settings, evaluator configuration and an example metric. Keeps what exists."""
+    """Create a workspace, here or in DIR.
+
+    It has commented settings, an evaluator configuration and an example metric. What exists is kept.
+    """
     _run("initializing", directory)
 
 
@@ -66,13 +70,17 @@ def evaluate(
     team: Annotated[str, typer.Option("--team", help="Who submitted it.")] = "default",
     as_json: JsonOption = False,
 ) -> None:
-    """Score one submission. Exits with 0 when it was scored, whatever the score."""
+    """Score one submission.
+
+    Exits with 0 when it was scored, whatever the score; with 1 when the evaluation failed; with 2 when the input or the
+    configuration is at fault.
+    """
     _run("evaluating", query, submission, context or [], workspace, team, as_json)
 
 
 @app.command()
 def metrics(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """List the metrics there are, where each comes from, and which would run."""
+    """List the metrics, where each comes from, and which run."""
     _run("listing", workspace, as_json)
 
 
@@ -81,11 +89,17 @@ def doctor(
     workspace: WorkspaceOption = None,
     ask: Annotated[bool, typer.Option("--ask/--no-ask", help="Send each configured model one small question.")] = True,
 ) -> None:
-    """Tell what is configured, which provider keys are present, and whether each configured model answers."""
+    """Check the set-up: settings, provider keys, models.
+
+    Tells what is configured and which provider keys are present, and asks each configured model for a sign of life.
+    """
     _run("checking", workspace, ask)
 
 
 @app.command()
 def demo(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """Score the shipped samples in English, Chinese and Japanese, with local metrics or with a workspace's own."""
+    """Score the shipped samples.
+
+    In English, Chinese and Japanese; with the local metrics, or with those of a workspace.
+    """
     _run("demonstrating", workspace, as_json)

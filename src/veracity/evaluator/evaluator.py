@@ -63,6 +63,8 @@ class Evaluator:
 
     def evaluate(self, request: EvaluationRequest) -> EvaluationResult:
         """Every metric's score, or an error: never a part of the result."""
+        if not isinstance(request, EvaluationRequest):
+            raise InputError(f"evaluate() takes an EvaluationRequest, not {type(request).__name__}.")
         started = time.perf_counter()
         loaded, llm, warnings = self._fresh()
         plan = loaded.plan(request.config)

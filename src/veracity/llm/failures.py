@@ -109,7 +109,11 @@ def explain(model: str, problem: Exception) -> VeracityError:
 
 def _without_sdk(model: str) -> ConfigurationError:
     extra = EXTRAS.get(provider_of(model))
-    mend = f'pip install "veracity[{extra}]"' if extra else "see the documentation of pydantic-ai for its name"
+    mend = (
+        f'pip install "veracity[{extra}]" (in a checkout ".[{extra}]")'
+        if extra
+        else "see the documentation of pydantic-ai for its name"
+    )
     return ConfigurationError(f'The model "{model}" needs the SDK of its provider, which is not installed: {mend}.')
 
 
