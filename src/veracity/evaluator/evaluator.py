@@ -15,7 +15,7 @@ from typing import Literal, overload
 from veracity.errors import ConfigurationError, EvaluationError, InputError, LackingContextError, VeracityError
 from veracity.evaluator.batches import in_order
 from veracity.evaluator.judging import ROLE, Judge
-from veracity.evaluator.loading import Loaded, load, read_settled_sources, read_sources
+from veracity.evaluator.loading import Loaded, Sources, load, read_settled_sources, read_sources
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.evaluator.planning import Plan, PlannedMetric
@@ -49,6 +49,7 @@ class Evaluator:
         self._keep_last_good = keep_last_good
         self._lock = threading.Lock()
         self._loaded = load(self._workspace, read_sources(self._workspace), self._handed_in)
+        self._refused: tuple[Sources, str] | None = None
         self._given_llm = llm
         self._llm = llm or LLM(self._loaded.settings.llm)
 
@@ -58,7 +59,7 @@ class Evaluator:
         with self._lock:
             known = [*(other for other in self._handed_in if other.name != entry.name), entry]
             self._use(load(self._workspace, self._loaded.sources, known))
-            self._handed_in = known
+            self._handed_in, self._refused = known, None
         return metric
 
     def evaluate(self, request: EvaluationRequest) -> EvaluationResult:
@@ -136,15 +137,26 @@ class Evaluator:
         """The configuration as the files say it now, the models it is used with, and what to warn of."""
         with self._lock:
             try:
-                if read_sources(self._workspace) != self._loaded.sources:
-                    settled = read_settled_sources(self._workspace, self._loaded.sources)
-                    self._use(load(self._workspace, settled, self._handed_in))
+                self._refresh()
             except ConfigurationError as problem:
                 if not self._keep_last_good:
                     raise
-                log.warning("The last good configuration stays in use: %s", problem)
                 return self._loaded, self._llm, [f"The last good configuration is in use, because: {problem}"]
             return self._loaded, self._llm, []
+
+    def _refresh(self) -> None:
+        sources = read_sources(self._workspace)
+        if sources == self._loaded.sources:
+            return
+        if self._refused and self._refused[0] == sources:
+            raise ConfigurationError(self._refused[1])  # once is enough to find out why, and to log it
+        try:
+            settled = read_settled_sources(self._workspace, self._loaded.sources)
+            self._use(load(self._workspace, settled, self._handed_in))
+        except ConfigurationError as problem:
+            self._refused = (sources, str(problem))
+            log.warning("A change of the configuration was refused: %s", problem)
+            raise
 
     def _use(self, loaded: Loaded) -> None:
         if self._given_llm is None and loaded.settings.llm != self._loaded.settings.llm:
