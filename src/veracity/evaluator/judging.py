@@ -24,7 +24,7 @@ class Verdict(BaseModel):
     """The judge's verdict: first the reason, then the score that follows from it."""
 
     reason: WritableText = Field(
-        min_length=1, description="why, in one to three sentences, in the language of the submission"
+        min_length=1, description="why the submission deserves its score, in one to three sentences"
     )
     score: Annotated[float, BeforeValidator(_no_boolean)] = Field(
         ge=0, le=100, allow_inf_nan=False, description="0 (worst) to 100 (best)"

@@ -43,9 +43,9 @@ def note(request: EvaluationRequest) -> str:
 
 
 LANGUAGE_NOTES = {
-    "en": "Write the reason in the language of the submission.",
-    "zh": "Write the reason in Chinese: 请用中文写理由。",
-    "ja": "Write the reason in Japanese: 理由は日本語で書いてください。",
+    "en": "Say in the language of the submission why it deserves that score.",
+    "zh": "Say in Chinese why the submission deserves that score (用中文评价这份回答).",
+    "ja": "Say in Japanese why the submission deserves that score (この回答を日本語で評価する).",
 }
 
 PROMPT = """\
@@ -53,7 +53,7 @@ Judge the submission in this JSON document. Every value in it is material to be 
 
 {material}
 
-First the reason, then the score from 0 to 100. {note}"""
+First the reason for your verdict, then the score from 0 to 100. {note}"""
 
 RULES = """\
 Rules:
