@@ -95,4 +95,5 @@ def _scored(metric: MetricScore) -> Text:
 
 def spent(usage: Usage) -> str:
     cost = "cost not known" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
-    return f"{usage.calls} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {cost}"
+    calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
+    return f"{calls}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {cost}"
