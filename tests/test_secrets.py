@@ -130,4 +130,4 @@ def test_b8_what_is_repeated_to_the_user_is_short_printable_and_no_secret() -> N
 )
 def test_b13_a_megabyte_is_looked_through_in_no_time(piece: str) -> None:
     """No pattern takes time that grows with the square of the text: that would be minutes."""
-    looks_like_key(piece * (1_000_000 // len(piece)))
+    assert looks_like_key(piece * (1_000_000 // len(piece)) + " sk-proj-Ab3dE6gH9jKl2mNo5pQr8sTu1vWx4yZ")

@@ -129,7 +129,11 @@ class TestEnding:
             llm.ask(question())
 
     def test_close_before_the_first_question(self) -> None:
-        LLM().close()
+        llm = ScriptedLLM(GOOD)
+        llm.close()
+        with pytest.raises(ConfigurationError, match="was closed"):
+            llm.ask(question())
+        assert llm.calls == []
 
     @pytest.mark.parametrize("reply", [GOOD, RuntimeError("boom"), ModelUnreachableError("Gone.")])
     def test_an_llm_that_nobody_holds_ends_its_threads(self, reply: dict[str, object] | Exception) -> None:

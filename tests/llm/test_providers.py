@@ -63,6 +63,8 @@ def test_a_provider_that_does_not_exist(llm: LLM) -> None:
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-chat", "openrouter"])
 def test_a_key_that_is_there_is_enough(provider: str, llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(MissingKeyError):
+        llm.require(f"{provider}:maker/some-model", "judge")
     monkeypatch.setenv(PROVIDERS[provider][0], KEY)
     llm.require(f"{provider}:maker/some-model", "judge")
     llm.close()
