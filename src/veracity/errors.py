@@ -14,6 +14,9 @@
     │   ├── ModelRequestError     the provider rejected the request itself
     │   ├── ModelAnswerError      an answer came, and it cannot be used
     │   └── BudgetError           the ceiling of tokens or cost is reached
+    ├── KnowledgeError            the documents of a workspace cannot be stored or found
+    │   ├── BusyError             another process is writing to them
+    │   └── OutdatedIndexError    they were indexed in another way than is asked for now
     └── EvaluationError           a metric failed; its cause is one of the above
 
 Each message is one sentence for a person: what is wrong, where, and how to mend it.
@@ -103,6 +106,18 @@ class ModelAnswerError(ModelError):
 
 class BudgetError(ModelError):
     pass
+
+
+class KnowledgeError(VeracityError):
+    pass
+
+
+class BusyError(KnowledgeError):
+    exit_code = 4
+
+
+class OutdatedIndexError(KnowledgeError):
+    exit_code = 2
 
 
 class EvaluationError(VeracityError):

@@ -9,18 +9,34 @@ from __future__ import annotations
 import difflib
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from veracity.errors import ConfigurationError
 from veracity.models import ModelName
+from veracity.models.names import checked_model_name
 from veracity.secrets import looks_like_key, presentable
 from veracity.tomlfile import assigned, complaint, explain, parse
 
 PREFIX = "VERACITY_"
 
 OutputMode = Literal["auto", "tool", "native", "prompted"]
+Fusion = Literal["rrf", "weighted", "cascade"]
+SourceName = Literal["knowledge", "graph"]
+
+
+def _checked_embedder(name: str) -> str:
+    return name if name in ("bundled", "none") else checked_model_name(name)
+
+
+def _split(names: object) -> object:
+    """In the environment a list is written with commas."""
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+
+
+EmbedderName = Annotated[str, AfterValidator(_checked_embedder)]
+SourceNames = Annotated[list[SourceName], BeforeValidator(_split), Field(min_length=1)]
 
 
 class Section(BaseModel):
@@ -31,6 +47,12 @@ class ModelSettings(Section):
     """Which model does what. Empty means: not set."""
 
     judge: ModelName | None = Field(default=None, description="scores submissions (LLM metrics)")
+    embedder: EmbedderName = Field(
+        default="bundled", description="compares texts by meaning: `bundled`, `none` (words only) or a model"
+    )
+    reranker: str = Field(
+        default="none", description="orders what was found: `none`, `cross-encoder:FOLDER` or a provider's model"
+    )
 
 
 class LLMSettings(Section):
@@ -50,13 +72,49 @@ class BudgetSettings(Section):
     cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
+class ReadingSettings(Section):
+    """What reading one file may take."""
+
+    max_megabytes: int = Field(default=100, ge=1, le=10_000, description="larger files are skipped")
+    seconds: float = Field(default=60, gt=0, le=3600, description="seconds one file may take")
+    memory_megabytes: int = Field(default=1024, ge=512, le=1_000_000, description="memory one reading process may take")
+    workers: int | None = Field(
+        default=None, ge=1, le=256, description="reading processes at once; not set: one per processor"
+    )
+
+
+class KnowledgeSettings(Section):
+    """How documents are cut into passages. A change asks for a `veracity reindex`."""
+
+    passage_tokens: int = Field(default=200, ge=32, le=2000, description="size of a passage, at most")
+    overlap_tokens: int = Field(default=30, ge=0, le=500, description="what a passage repeats of the one before")
+
+
+class RetrievalSettings(Section):
+    """How passages are found."""
+
+    sources: SourceNames = Field(default=["knowledge", "graph"], description="where a search looks")
+    vector_weight: float = Field(default=0.4, ge=0, le=1, description="what meaning counts beside words")
+    fusion: Fusion = Field(default="rrf", description="how the sources become one list")
+
+
 class Settings(Section):
     models: ModelSettings = ModelSettings()
     llm: LLMSettings = LLMSettings()
     budget: BudgetSettings = BudgetSettings()
+    reading: ReadingSettings = ReadingSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
 
 
-SECTIONS: dict[str, type[Section]] = {"models": ModelSettings, "llm": LLMSettings, "budget": BudgetSettings}
+SECTIONS: dict[str, type[Section]] = {
+    "models": ModelSettings,
+    "llm": LLMSettings,
+    "budget": BudgetSettings,
+    "reading": ReadingSettings,
+    "knowledge": KnowledgeSettings,
+    "retrieval": RetrievalSettings,
+}
 KEYS = {"": list(SECTIONS), **{name: list(section.model_fields) for name, section in SECTIONS.items()}}
 
 

@@ -25,6 +25,10 @@ class Workspace:
     def metrics_folder(self) -> Path:
         return self.root / "metrics"
 
+    @property
+    def knowledge_folder(self) -> Path:
+        return self.root / "knowledge"
+
     def metric_files(self) -> list[Path]:
         """Files that start with an underscore are the metrics' own business, hidden ones their editor's."""
         try:

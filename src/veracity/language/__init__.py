@@ -4,18 +4,22 @@ Knows nothing about documents, questions or meaning. Every function takes time l
 """
 
 from veracity.language.boundaries import Sentence, sentences
+from veracity.language.entities import entities, title_entity
 from veracity.language.scripts import Language, guess_language
-from veracity.language.words import Token, content_tokens, is_common, normalized, tokens, tokens_in_place
+from veracity.language.words import Token, content_tokens, is_common, normalized, search_tokens, tokens, tokens_in_place
 
 __all__ = [
     "Language",
     "Sentence",
     "Token",
     "content_tokens",
+    "entities",
     "guess_language",
     "is_common",
     "normalized",
+    "search_tokens",
     "sentences",
+    "title_entity",
     "tokens",
     "tokens_in_place",
 ]

@@ -17,6 +17,13 @@ ENGLISH = _word_set("""
     that's s t
 """)
 
+# Those of them that say nothing in a search. Words such as "first", "before" or "other" do help to find: measured.
+ENGLISH_FUNCTION_WORDS = _word_set("""
+    a about an and are as at be been but by can could did do does for from had has have he her his how i if in into is
+    it its may me might my no not of on or our she should so such than that the their then there these they this those
+    to was we were what when where which who whom whose why will with would you your
+""")
+
 CHINESE = _word_set("""
     的 地 得 了 着 过 是 在 和 与 及 以及 或 或者 而 而且 并 并且 但 但是 也 都 就 又 还 还是 很 更 最 太 这 那 这个
     那个 这些 那些 这里 那里 此 该 其 其中 之 之一 于 以 为 被 把 将 对 对于 从 由 到 至 向 往 给 让 使 因 因为 所以

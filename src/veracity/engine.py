@@ -1,0 +1,116 @@
+"""The engine: owns a workspace. Today: its documents, and searching them.
+
+Puts the parts together, and knows how none of them works.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from veracity.embedding import Embedder, make_embedder
+from veracity.errors import InputError
+from veracity.knowledge.library import Library, Progress
+from veracity.models import Document, Evidence, IngestReport, KnownDocument, Outcome
+from veracity.reranking import make_reranker
+from veracity.retrieval import Searcher, make_searcher
+from veracity.settings import Settings, load_settings
+from veracity.tomlfile import read_bytes
+from veracity.workspace import Workspace, open_workspace
+
+MOST_RESULTS = 1000
+LONGEST_QUERY = 100_000  # characters
+
+
+def _ignore(outcome: Outcome) -> None:
+    """For who does not watch."""
+
+
+class Veracity:
+    """A workspace. Can be shared by threads. `close` it, or use it in a `with`, to end its processes at once.
+
+    A folder that is not there is created when something is brought in.
+    """
+
+    def __init__(self, workspace: Path | str = ".", *, settings: Settings | None = None) -> None:
+        self._workspace = Workspace(Path(workspace))
+        self._settings = settings or _settings_of(self._workspace)
+        self._making = threading.RLock()
+
+    def ingest(
+        self, paths: Path | str | Sequence[Path | str], *, prune: bool = False, progress: Progress = _ignore
+    ) -> IngestReport:
+        """Bring in files, folders or patterns. `progress` is told of every file as soon as its fate is certain."""
+        named = [paths] if isinstance(paths, str | Path) else list(paths)
+        return self._library.ingest(named, prune, progress)
+
+    def add(self, documents: Document | Iterable[Document], *, progress: Progress = _ignore) -> IngestReport:
+        """Bring in texts that are in memory already. One with a known id replaces what was there."""
+        given = [documents] if isinstance(documents, Document) else documents
+        return self._library.add(given, progress)
+
+    def search(self, query: str, top_k: int = 10, *, sources: Sequence[str] | None = None) -> list[Evidence]:
+        """The passages that bear on the query, the best first."""
+        if not query.strip():
+            raise InputError("The query is empty: say what to search for.")
+        if not 1 <= top_k <= MOST_RESULTS:
+            raise InputError(f"A search gives between 1 and {MOST_RESULTS} passages, not {top_k}.")
+        self._require_workspace()
+        return self._searcher.search(query[:LONGEST_QUERY], top_k, sources)
+
+    def documents(self) -> list[KnownDocument]:
+        self._require_workspace()
+        return self._library.store.documents()
+
+    def text(self, document_id: str) -> str:
+        """The whole text of a document, into which the offsets of its evidence point."""
+        self._require_workspace()
+        text = self._library.store.text(document_id)
+        if text is None:
+            raise InputError(f'There is no document with the id "{document_id}".')
+        return text
+
+    def forget(self, name: str) -> list[KnownDocument]:
+        """Remove the document with this id or from this path."""
+        self._require_workspace()
+        return self._library.forget(name)
+
+    def reindex(self, *, progress: Progress = _ignore) -> IngestReport:
+        """Cut and embed all documents anew, as the settings are now. The files are not needed."""
+        self._require_workspace()
+        return self._library.reindex(progress)
+
+    def close(self) -> None:
+        with self._making:
+            if "_library" in self.__dict__:
+                self._library.close()
+
+    def __enter__(self) -> Veracity:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _require_workspace(self) -> None:
+        open_workspace(self._workspace.root)
+
+    @cached_property
+    def _embedder(self) -> Embedder:
+        return make_embedder(self._settings.models.embedder, self._settings.llm)
+
+    @cached_property
+    def _library(self) -> Library:
+        settings = self._settings
+        return Library(self._workspace.knowledge_folder, self._embedder, settings.knowledge, settings.reading)
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        reranker = make_reranker(self._settings.models.reranker)
+        return make_searcher(self._library.store, self._embedder, self._settings.retrieval, reranker)
+
+
+def _settings_of(workspace: Workspace) -> Settings:
+    path = workspace.settings_file
+    return load_settings(read_bytes(path), path)

@@ -1,0 +1,96 @@
+"""Makes a document ready to be stored: reads it, cuts it into passages, finds their words and names.
+
+Runs in the capped worker processes, so what comes out is plain data. Knows nothing about embedding or the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from veracity.knowledge.chunking import Chunk, chunk
+from veracity.language import Language, entities, guess_language, search_tokens, title_entity
+from veracity.reading import Reading, Unreadable, extract
+
+TASK = f"{__name__}:prepare"
+
+# Raise it with every change that cuts or indexes texts differently: workspaces made before ask for a reindex then.
+RECIPE = 1
+
+
+def prepare(request: dict[str, Any]) -> dict[str, Any]:
+    """`path` is a file to read, or `text` is there already; `cut` tells how to cut it into passages.
+
+    The answer holds all that is stored of the document, or as `unreadable` why nothing comes of it.
+    """
+    try:
+        reading, digest = _read(request)
+    except Unreadable as problem:
+        return {"unreadable": [problem.status, problem.reason]}
+    title = request.get("title") or reading.title or Path(request.get("path", "")).stem
+    language = guess_language(reading.text)
+    cut = chunk(reading.text, markdown=reading.markdown, pages=reading.pages, **request["cut"])
+    return {
+        "text": reading.text,
+        "title": title,
+        "format": reading.format,
+        "pages": list(reading.pages),
+        "markdown": reading.markdown,
+        "digest": digest,
+        "language": language,
+        "passages": _passages(cut, title),
+    }
+
+
+def _read(request: dict[str, Any]) -> tuple[Reading, str]:
+    if "path" in request:
+        content = Path(request["path"]).read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        if digest == request.get("known_digest"):
+            raise Unreadable("skipped", UNCHANGED)
+        return extract(content, request["path"]), digest
+    text = request["text"]
+    if not text.strip():
+        raise Unreadable("skipped", "it is empty")
+    reading = Reading(text, "", request["format"], request["markdown"], tuple(request["pages"]))
+    return reading, request["digest"]
+
+
+UNCHANGED = "unchanged"
+
+
+def _passages(cut: list[Chunk], title: str) -> list[dict[str, Any]]:
+    """The words of title and headings count for each passage under them; repeated texts get ids of their own."""
+    seen: Counter[str] = Counter()
+    return [_passage(one, title, seen) for one in cut]
+
+
+def _passage(one: Chunk, title: str, seen: Counter[str]) -> dict[str, Any]:
+    language = guess_language(one.text)
+    mark = hashlib.blake2b(one.text.encode(), digest_size=6).hexdigest()
+    seen[mark] += 1
+    above = context(title, one.headings, one.text)
+    named = dict.fromkeys(entities(one.text, language))
+    if about := title_entity(title):
+        named.setdefault(about)
+    return {
+        "mark": mark if seen[mark] == 1 else f"{mark}-{seen[mark]}",
+        "start": one.start,
+        "end": one.end,
+        "headings": list(one.headings),
+        "page": one.page,
+        "language": language,
+        "words": " ".join(_words(above, language) + search_tokens(one.text, language)),
+        "entities": list(named),
+    }
+
+
+def _words(above: str, language: Language) -> list[str]:
+    return search_tokens(above, language) if above else []
+
+
+def context(title: str, headings: tuple[str, ...] | list[str], text: str) -> str:
+    """What a passage stands under and does not say itself."""
+    return " – ".join(part for part in dict.fromkeys((title, *headings)) if part and part not in text)

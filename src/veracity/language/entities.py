@@ -1,0 +1,71 @@
+"""The names and terms in a text, found by their form: what links one passage to another.
+
+Latin: capitalised phrases and codes. Chinese: what the segmenter tags as a name, and titles in 《》. Japanese: runs of
+katakana, kanji compounds and terms in 「」. Errs on the side of taking too much: a term that only one passage holds
+links nothing. Knows nothing about which passages hold them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import rjieba
+
+from veracity.language.commonwords import ENGLISH
+from veracity.language.scripts import Language
+from veracity.language.words import normalized
+
+LONGEST = 60  # characters; a longer "name" is a headline
+MOST = 60  # of one passage, the first ones
+
+_CAPITAL = "[A-Z\u00c0-\u00de]"
+_CAPITALISED = rf"(?:{_CAPITAL}\.(?=\s?{_CAPITAL})|{_CAPITAL}[\w'-]*+(?:\.\w+)*+)"
+_JOINED = rf"(?:(?:\s(?:of|the|and|de|la|van|von|&)){{0,2}}\s{_CAPITALISED}|\s\d+)"
+_PHRASE = re.compile(rf"{_CAPITALISED}{_JOINED}*+")
+_STARTS_SENTENCE = re.compile(r"(?:\A|[.!?:;。！？]\s?|\n\W*)[\"'“(#*-]*\s?\Z")
+_QUOTED = re.compile(r"[《「『]([^《》「」『』\n]{2,30})[》」』]")
+_KATAKANA = re.compile("[\u30a1-\u30fa\u30fc-\u30fe]{3,}")
+_KANJI = re.compile("[\u4e00-\u9fff\u3005]{3,12}")
+_ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]")
+_CHINESE_NAMES = frozenset(("nr", "ns", "nt", "nz", "nrt", "nrfg"))
+
+
+def entities(text: str, language: Language) -> list[str]:
+    """Each once, in the form in which they are compared, in the order of the text."""
+    plain = normalized(text)
+    found = dict.fromkeys(_compared(name) for name in _names(plain, language))
+    return [name for name in found if 1 < len(name) <= LONGEST][:MOST]
+
+
+def title_entity(title: str) -> str:
+    """The thing a document is about: its title without what stands in brackets. Empty when that is a headline."""
+    name = _compared(_ASIDE.sub("", normalized(title)).strip())
+    return name if 1 < len(name) <= LONGEST else ""
+
+
+def _names(plain: str, language: Language) -> Iterator[str]:
+    yield from _phrases(plain)
+    if language == "en":
+        return
+    yield from _QUOTED.findall(plain)
+    yield from _KATAKANA.findall(plain)
+    if language == "ja":
+        yield from _KANJI.findall(plain)
+    else:
+        yield from (word for word, tag in rjieba.tag(plain) if tag in _CHINESE_NAMES and len(word) > 1)
+
+
+def _phrases(plain: str) -> Iterator[str]:
+    for match in _PHRASE.finditer(plain):
+        words = match[0].rstrip("'.-").split()
+        while words and words[0].lower() in ENGLISH:
+            del words[0]
+        starts = len(words) == 1 and _STARTS_SENTENCE.search(plain[max(0, match.start() - 4) : match.start()])
+        if words and not starts:
+            yield " ".join(words)
+
+
+def _compared(name: str) -> str:
+    """One token: names are looked up as wholes."""
+    return "_".join(name.lower().split())

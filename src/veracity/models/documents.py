@@ -1,0 +1,71 @@
+"""Documents: as they are handed in, as they are kept, and how their ingestion went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Status = Literal["added", "updated", "unchanged", "skipped", "failed", "removed"]
+MetadataValue = str | int | float | bool
+
+
+class Document(BaseModel):
+    """A text that is in memory already. Adding another with the same `id` replaces it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+    text: str
+    title: str = ""
+    markdown: bool = False
+    metadata: dict[str, MetadataValue] = {}
+
+
+class KnownDocument(BaseModel):
+    """A document of the workspace."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    title: str
+    location: str = Field(description="the file it was read from; empty when it was handed in as text")
+    format: str
+    language: str
+    passages: int
+    characters: int
+    added: datetime
+    metadata: dict[str, MetadataValue]
+
+
+class Outcome(BaseModel):
+    """What became of one file or document. `reason` is empty when all is well."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    status: Status
+    reason: str = ""
+    document_id: str | None = None
+    passages: int = 0
+
+
+class IngestReport(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    outcomes: list[Outcome]
+    seconds: float
+
+    def count(self, status: Status) -> int:
+        return self.counts[status]
+
+    @property
+    def counts(self) -> Counter[Status]:
+        return Counter(outcome.status for outcome in self.outcomes)
+
+    @property
+    def passages(self) -> int:
+        """How many passages were written."""
+        return sum(outcome.passages for outcome in self.outcomes)

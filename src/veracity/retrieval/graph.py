@@ -1,0 +1,62 @@
+"""The `graph` source: passages that share names with those found first, for questions that take two steps.
+
+"Where was the author of X born?" finds the passage on X by its words; that one names the author, and the passage on
+the author holds the answer. A link counts the more, the better the first passage fits, the rarer the name, and when
+the name is what one of the two is about. No language model is needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from math import log2
+
+from veracity.language import title_entity
+from veracity.retrieval.hybrid import HybridSearch, Match
+from veracity.retrieval.sources import Found, PassageStore
+
+SEEDS = 5
+NEIGHBOURS = 100
+LINK_WEIGHT = 0.4
+ABOUT, MENTIONED = 1.5, 0.5  # the name is what one of the two passages is about, or both only mention it
+
+
+class GraphSource:
+    name = "graph"
+
+    def __init__(self, hybrid: HybridSearch, store: PassageStore) -> None:
+        self._hybrid = hybrid
+        self._store = store
+
+    def search(self, query: str, limit: int) -> list[Found]:
+        question, matches = self._hybrid.matches(query)
+        seeds = matches[:SEEDS]
+        names = dict.fromkeys(name for seed in seeds for name in seed.passage.entities)
+        known = {match.passage.id: match for match in matches}
+        for hit in self._store.by_entities(list(names), NEIGHBOURS):
+            known.setdefault(hit.passage.id, self._hybrid.match(question, hit, 0.0))
+        links = _links(seeds, known.values())
+        found = [_found(match, links.get(match.passage.id, 0.0)) for match in known.values()]
+        return sorted(found, key=lambda one: (-one.score, one.passage.id))[:limit]
+
+
+def _found(match: Match, link: float) -> Found:
+    return Found(match.passage, match.score + LINK_WEIGHT * link, match.relevance)
+
+
+def _links(seeds: list[Match], matches: Collection[Match]) -> dict[str, float]:
+    """The strongest link of each passage to a seed. A name that many hold links little."""
+    held_by = Counter(name for match in matches for name in match.passage.entities)
+    about = {match.passage.id: title_entity(match.passage.title) for match in matches}
+    links: dict[str, float] = {}
+    for seed in seeds:
+        own = seed.passage
+        strength = {name: seed.score / log2(1 + held_by[name]) for name in own.entities if held_by[name] > 1}
+        for match in matches:
+            other = match.passage
+            if other.id == own.id:
+                continue
+            for name in strength.keys() & other.entities:
+                factor = ABOUT if name in (about[own.id], about[other.id]) else MENTIONED
+                links[other.id] = max(links.get(other.id, 0.0), factor * strength[name])
+    return links

@@ -1,0 +1,88 @@
+import pytest
+
+from tests.reading import documents
+from tests.reading.reads import assert_clean, refusal, text_of
+from veracity.reading import extract
+
+PAGES = ("Returns within thirty days.", "退货须在三十天内办理。", "返品は三十日以内です。")
+
+
+def test_pages_in_three_languages() -> None:
+    reading = extract(documents.pdf(*PAGES, title="手引き 1"), "manual.pdf")
+    assert_clean(reading)
+    assert reading.text == "\n\n".join(PAGES)
+    assert [reading.text[start:].split("\n")[0] for start in reading.pages] == list(PAGES)
+    assert (reading.title, reading.format, reading.markdown) == ("手引き 1", "pdf", False)
+
+
+def test_empty_pages_count() -> None:
+    reading = extract(documents.pdf("", "two", "", "four", ""), "a.pdf")
+    assert reading.text == "two\n\nfour"
+    assert reading.pages == (0, 0, 5, 5, 9)
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("an exam-\nple of it", "an example of it"),
+        ("the Anglo-\nSaxon way", "the Anglo-Saxon way"),
+        ("in 1990-\n2000 or so", "in 1990-\n2000 or so"),
+        ("well\u00adknown", "wellknown"),
+        ("first line\nsecond line", "first line\nsecond line"),
+    ],
+)
+def test_words_cut_at_the_end_of_a_line(page: str, text: str) -> None:
+    assert text_of(documents.pdf(page), "a.pdf").replace("1990-2000", "1990-\n2000") == text
+
+
+def test_a_scan_holds_no_text() -> None:
+    refused = refusal(documents.pdf(""), "scan.pdf")
+    assert (refused.status, refused.reason) == ("skipped", "it holds no text (a scan needs text recognition first)")
+
+
+def test_encrypted() -> None:
+    encrypt = b"/Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>] " % (
+        b"41" * 32,
+        b"42" * 32,
+    )
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Count 0 /Kids [] >>"]
+    refused = refusal(documents.pdf_of(objects, trailer=encrypt), "a.pdf")
+    assert (refused.status, refused.reason) == ("failed", "it is encrypted: remove the password first")
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Count 1 /Kids [2 0 R] >>"],
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Count 2 /Kids [3 0 R] /Parent 3 0 R >>",
+            b"<< /Type /Pages /Count 2 /Kids [2 0 R] /Parent 2 0 R >>",
+        ],
+        [b"<< /Type /Catalog /Pages 1 0 R >>"],
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+            b"<< /Type /Page /Parent 3 0 R /Contents 3 0 R >>",
+        ],
+        [b"2 0 R", b"1 0 R"],
+        [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Count 0 /Kids [] >>"],
+    ],
+)
+def test_circles_end(objects: list[bytes]) -> None:
+    assert refusal(documents.pdf_of(objects), "a.pdf").reason
+
+
+def test_cut_off_or_junk() -> None:
+    whole = documents.pdf(*PAGES)
+    assert refusal(whole[:60], "a.pdf").status == "failed"
+    assert refusal(b"%PDF-1.7\n" + b"junk\xff\x00" * 100, "a.pdf").status == "failed"
+
+
+def test_without_its_end_it_is_read_all_the_same() -> None:
+    assert PAGES[0] in text_of(documents.pdf(*PAGES)[:-12], "a.pdf")
+
+
+def test_many_pages_that_are_not_there() -> None:
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Count 50000 /Kids [] >>"]
+    assert refusal(documents.pdf_of(objects), "a.pdf").reason
