@@ -24,7 +24,7 @@ MOST_RESULTS = 1000
 LONGEST_QUERY = 100_000  # characters
 
 
-def _ignore(outcome: Outcome) -> None:
+def _ignore(outcome: Outcome, to_come: int | None) -> None:
     """For who does not watch."""
 
 
@@ -107,7 +107,7 @@ class Veracity:
 
     @cached_property
     def _searcher(self) -> Searcher:
-        reranker = make_reranker(self._settings.models.reranker)
+        reranker = make_reranker(self._settings.retrieval.reranker, self._settings.llm)
         return make_searcher(self._library.store, self._embedder, self._settings.retrieval, reranker)
 
 

@@ -50,9 +50,6 @@ class ModelSettings(Section):
     embedder: EmbedderName = Field(
         default="bundled", description="compares texts by meaning: `bundled`, `none` (words only) or a model"
     )
-    reranker: str = Field(
-        default="none", description="orders what was found: `none`, `cross-encoder:FOLDER` or a provider's model"
-    )
 
 
 class LLMSettings(Section):
@@ -86,7 +83,7 @@ class ReadingSettings(Section):
 class KnowledgeSettings(Section):
     """How documents are cut into passages. A change asks for a `veracity reindex`."""
 
-    passage_tokens: int = Field(default=200, ge=32, le=2000, description="size of a passage, at most")
+    passage_tokens: int = Field(default=256, ge=32, le=2000, description="size of a passage, at most")
     overlap_tokens: int = Field(default=30, ge=0, le=500, description="what a passage repeats of the one before")
 
 
@@ -96,6 +93,9 @@ class RetrievalSettings(Section):
     sources: SourceNames = Field(default=["knowledge", "graph"], description="where a search looks")
     vector_weight: float = Field(default=0.4, ge=0, le=1, description="what meaning counts beside words")
     fusion: Fusion = Field(default="rrf", description="how the sources become one list")
+    reranker: str = Field(
+        default="none", description="reorders what was found: `none`, `cross-encoder:FOLDER` or a service's model"
+    )
 
 
 class Settings(Section):

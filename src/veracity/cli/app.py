@@ -26,8 +26,11 @@ WorkspaceOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-def _run(command: str, *arguments: Any) -> None:
-    import_module(f"veracity.cli.{command}").run(*arguments)
+def _run(command: str, *arguments: Any, what: str = "run") -> None:
+    """Exit with the code that the command gives, if it gives one."""
+    code = getattr(import_module(f"veracity.cli.{command}"), what)(*arguments)
+    if code:
+        raise typer.Exit(code)
 
 
 def _version(wanted: bool) -> None:
@@ -42,7 +45,8 @@ def veracity(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Exit codes: 0 done; 1 the evaluation failed, or a model does not answer; 2 bad input or configuration."""
+    """Exit codes: 0 done; 1 something failed: an evaluation, a model, a file; 2 bad input or configuration; 4 another
+    process is changing the documents."""
 
 
 @app.command()
@@ -56,6 +60,64 @@ def init(
     It has commented settings, an evaluator configuration and an example metric. What exists is kept.
     """
     _run("initializing", directory)
+
+
+@app.command()
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files, folders or patterns.")],
+    workspace: WorkspaceOption = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are gone from there.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring documents into the workspace.
+
+    Text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV and JSON. What has not changed since the last time is left
+    alone. A file that cannot be read is told and does not stop the others. Exits with 1 when one failed, and with 4
+    when another process is at it.
+    """
+    _run("ingesting", paths, workspace, prune, as_json)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="What to search for: a question or words.")],
+    top_k: Annotated[int, typer.Option("-k", "--top", metavar="N", help="How many passages.")] = 5,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--source", "-s", metavar="NAME", help="knowledge or graph; may be repeated. Default: settings."),
+    ] = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the passages that bear on a question.
+
+    Each with its relevance from 0 to 1, its document, headings, page and place in the text.
+    """
+    _run("searching", query, top_k, sources or [], workspace, as_json)
+
+
+@app.command()
+def documents(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """List the documents of the workspace."""
+    _run("documents", workspace, as_json)
+
+
+@app.command()
+def forget(
+    name: Annotated[str, typer.Argument(metavar="ID|PATH", help="The document, as `veracity documents` lists it.")],
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Remove a document from the workspace. The file itself stays."""
+    _run("documents", name, workspace, what="forget")
+
+
+@app.command()
+def reindex(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """Index all documents anew, after a change of embedder or passage size.
+
+    Works from the stored texts; the files are not needed. Until it is done, searches use the old index.
+    """
+    _run("ingesting", workspace, as_json, what="reindex")
 
 
 @app.command()

@@ -1,18 +1,30 @@
-"""`veracity demo`."""
+"""`veracity demo`: what Veracity can do, on documents and answers that come with it."""
 
 from __future__ import annotations
 
 import json
-from importlib.resources import files
+import tempfile
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from veracity.cli.console import console, plain, score_text, table
+from veracity.cli.ingesting import counted
+from veracity.cli.searching import show
+from veracity.engine import Veracity
 from veracity.evaluator import Evaluator
 from veracity.evaluator.planning import DEFAULTS
-from veracity.models import EvaluationConfig, EvaluationRequest, EvaluationResult
+from veracity.models import EvaluationConfig, EvaluationRequest, EvaluationResult, Evidence
 
 LOCAL = EvaluationConfig(enabled_metrics=list(DEFAULTS["default-local"]))
+# To answer the third one takes two documents: one tells the instrument's office, the other who approves there.
+QUESTIONS = (
+    "I want to keep working from Spain for a month. How many days are allowed?",
+    "For how long is an instrument guaranteed when it comes back for calibration every year?",
+    "Who approves the calibration of the instrument used in project Harbour?",
+    "去深圳出差，酒店每晚最多能报多少钱？",
+    "台風の朝、何時までに警報が解除されなければ一日休みになりますか。",
+)
 
 
 def samples() -> list[dict[str, Any]]:
@@ -21,21 +33,47 @@ def samples() -> list[dict[str, Any]]:
 
 
 def run(workspace: Path | None, as_json: bool) -> None:
-    config = LOCAL if workspace is None else None
-    evaluator = Evaluator(workspace)
+    searches = _search(as_json)
     shipped = samples()
-    results = list(evaluator.evaluate_many(_request(sample, config) for sample in shipped))
+    config = LOCAL if workspace is None else None
+    results = list(Evaluator(workspace).evaluate_many(_request(sample, config) for sample in shipped))
     if as_json:
-        scored = zip(shipped, results, strict=True)
-        print(
-            json.dumps(
-                [{**sample, **result.model_dump(mode="json")} for sample, result in scored],
-                indent=2,
-                ensure_ascii=False,
-            )
-        )
+        print(json.dumps(_as_data(searches, shipped, results), indent=2, ensure_ascii=False))
     else:
-        _show(shipped, results)
+        _show_scores(shipped, results)
+
+
+def _search(quiet: bool) -> list[tuple[str, list[Evidence]]]:
+    """Bring in the shipped handbook, in a workspace that goes when it is done, and search it."""
+    shipped = files("veracity") / "handbook"
+    with as_file(shipped) as handbook, tempfile.TemporaryDirectory() as folder, Veracity(folder) as engine:
+        report = engine.ingest(handbook)
+        found = [(question, [_shortened(item, handbook) for item in engine.search(question, 2)]) for question in QUESTIONS]
+    if not quiet:
+        documents = counted(len(report.outcomes), "document")
+        console.print(plain(f"A handbook of {documents} in three languages: {counted(report.passages, 'passage')}."))
+        for question, evidence in found:
+            console.print(plain(f"\n{question}", "bold cyan"))
+            show(evidence, question)
+    return found
+
+
+def _shortened(item: Evidence, handbook: Path) -> Evidence:
+    return item.model_copy(update={"location": str(Path(item.location).relative_to(handbook.resolve()))})
+
+
+def _as_data(
+    searches: list[tuple[str, list[Evidence]]], shipped: list[dict[str, Any]], results: list[EvaluationResult]
+) -> dict[str, Any]:
+    return {
+        "searches": [
+            {"query": query, "evidence": [item.model_dump(mode="json") for item in evidence]}
+            for query, evidence in searches
+        ],
+        "evaluations": [
+            {**sample, **result.model_dump(mode="json")} for sample, result in zip(shipped, results, strict=True)
+        ],
+    }
 
 
 def _request(sample: dict[str, Any], config: EvaluationConfig | None) -> EvaluationRequest:
@@ -43,7 +81,8 @@ def _request(sample: dict[str, Any], config: EvaluationConfig | None) -> Evaluat
     return EvaluationRequest(team_id="demo", config=config, **fields)
 
 
-def _show(shipped: list[dict[str, Any]], results: list[EvaluationResult]) -> None:
+def _show_scores(shipped: list[dict[str, Any]], results: list[EvaluationResult]) -> None:
+    console.print(plain("\nAnswers to other questions, scored against their evidence", "bold"))
     names = [metric.metric_name for metric in results[0].metrics]
     rows = table("Sample", *names, "Overall", right=(*names, "Overall"))
     for sample, result in zip(shipped, results, strict=True):

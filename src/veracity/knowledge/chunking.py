@@ -43,7 +43,7 @@ class _Group(NamedTuple):
     is_bare: bool
 
 
-def chunk(text: str, *, markdown: bool, pages: Sequence[int] = (), most: int = 200, overlap: int = 30) -> list[Chunk]:
+def chunk(text: str, *, markdown: bool, pages: Sequence[int] = (), most: int = 256, overlap: int = 30) -> list[Chunk]:
     """The passages of the text in order, of about `most` in `size` at most; `pages` are the offsets of page starts."""
     if not 0 <= overlap < most:
         raise ValueError(f"overlap must be at least 0 and less than most, not {overlap} with most {most}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -29,7 +29,7 @@ from veracity.reading import CappedWorkers, WorkerFailure
 from veracity.settings import KnowledgeSettings, ReadingSettings
 
 # A batch is written when it has so many passages, characters or seconds.
-PASSAGES, CHARACTERS, SECONDS = 1024, 20_000_000, 5.0
+PASSAGES, CHARACTERS, SECONDS = 512, 20_000_000, 5.0
 AHEAD = 8  # documents that are prepared while others wait, per worker
 
 
@@ -74,14 +74,13 @@ class Ingestion:
                 batch = _Batch()
         yield from self._write(batch)
 
-    def tables(self, tasks: Iterable[Task], tell: Callable[[Outcome], None]) -> Iterator[pa.Table]:
-        """The documents as rows, for who writes them all at once."""
+    def tables(self, tasks: Iterable[Task]) -> Iterator[tuple[pa.Table, Outcome]]:
+        """Each document as rows, for who writes them all at once."""
         for task, prepared in self._prepared(tasks):
             if isinstance(prepared, Outcome):
                 raise KnowledgeError(f'"{prepared.name}" cannot be indexed: {prepared.reason}.')
             entry = _entry(task, prepared)
-            yield self._table([entry])
-            tell(_written(task, entry))
+            yield self._table([entry]), _written(task, entry)
 
     def close(self) -> None:
         self._workers.close()

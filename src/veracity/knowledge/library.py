@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from veracity.embedding import Embedder
 from veracity.errors import InputError
@@ -24,7 +26,8 @@ from veracity.knowledge.store import Store
 from veracity.models import Document, IngestReport, KnownDocument, Outcome
 from veracity.settings import KnowledgeSettings, ReadingSettings
 
-Progress = Callable[[Outcome], None]
+# Is told what became of a document, and how many are still to come, where that is known.
+Progress = Callable[[Outcome, int | None], None]
 # A file changed this shortly before it was read may have been changed once more at the "same" time: nanoseconds.
 UNCERTAIN = 2_000_000_000
 
@@ -44,14 +47,16 @@ class Library:
             raise InputError("There is nothing to ingest: name files, folders or patterns.")
         with writing(self._folder):
             self.store.require_same_recipe()
-            return _report(self._ingest(paths, prune), progress, self.store)
+            found = list(discover(paths, max_megabytes=self._reading.max_megabytes, leave_out=self._folder))
+            return self._report(self._ingest(found, paths if prune else ()), progress, len(found))
 
     def add(self, documents: Iterable[Document], progress: Progress) -> IngestReport:
         with writing(self._folder):
             self.store.require_same_recipe()
             known = {mark.document_id for mark in self.store.fingerprints()}
             tasks = (_text_task(document, document.id in known) for document in _once_each(documents))
-            return _report(self._ingestion.run(tasks), progress, self.store)
+            total = len(documents) if isinstance(documents, Sized) else None
+            return self._report(self._ingestion.run(tasks), progress, total)
 
     def forget(self, name: str) -> list[KnownDocument]:
         """Remove the document with this id or path. Returns what was removed."""
@@ -67,24 +72,36 @@ class Library:
     def reindex(self, progress: Progress) -> IngestReport:
         """Cut and embed every text anew, as the settings are now. Until all is done the old index stays in use."""
         with writing(self._folder):
-            outcomes: list[Outcome] = []
+            stored = [document.id for document in self.store.documents()]
+            told: list[Outcome] = []
+
+            def tables() -> Iterator[pa.Table]:
+                for table, outcome in self._ingestion.tables(map(_stored_task, self.store.bodies())):
+                    yield table
+                    told.append(outcome)
+                    progress(outcome, len(stored) - len(told))
+
             started = time.monotonic()
-
-            def note(outcome: Outcome) -> None:
-                outcomes.append(outcome)
-                progress(outcome)
-
-            self.store.rebuild(self._ingestion.tables((_stored_task(row) for row in self.store.bodies()), note))
+            self.store.rebuild(tables())
             self.store.maintain()
-            return IngestReport(outcomes=outcomes, seconds=time.monotonic() - started)
+            return IngestReport(outcomes=told, seconds=time.monotonic() - started)
 
     def close(self) -> None:
         self._ingestion.close()
 
-    def _ingest(self, paths: Sequence[Path | str], prune: bool) -> Iterator[Outcome]:
+    def _report(self, outcomes: Iterator[Outcome], progress: Progress, total: int | None) -> IngestReport:
+        started = time.monotonic()
+        told: list[Outcome] = []
+        for outcome in outcomes:
+            told.append(outcome)
+            progress(outcome, None if total is None else max(0, total - len(told)))
+        if any(outcome.status in ("added", "updated", "removed") for outcome in told):
+            self.store.maintain()
+        return IngestReport(outcomes=told, seconds=time.monotonic() - started)
+
+    def _ingest(self, found: list[File | Outcome], pruned: Sequence[Path | str]) -> Iterator[Outcome]:
         known = {mark.location: mark for mark in self.store.fingerprints() if mark.location}
-        found = discover(paths, max_megabytes=self._reading.max_megabytes, leave_out=self._folder)
-        tasks: list[Task] = []
+        tasks = []
         for one in found:
             if isinstance(one, Outcome):
                 yield one
@@ -93,8 +110,7 @@ class Library:
             else:
                 tasks.append(_file_task(one, known.get(one.path)))
         yield from self._ingestion.run(tasks)
-        if prune:
-            yield from self._prune(known, paths)
+        yield from self._prune(known, pruned)
 
     def _prune(self, known: dict[str, Fingerprint], paths: Sequence[Path | str]) -> Iterator[Outcome]:
         gone = [mark for path, mark in known.items() if not os.path.lexists(path) and is_meant(path, paths)]
@@ -151,14 +167,3 @@ def _once_each(documents: Iterable[Document]) -> Iterator[Document]:
             raise InputError(f'Two of the documents have the id "{document.id}": give each its own.')
         seen.add(document.id)
         yield document
-
-
-def _report(outcomes: Iterator[Outcome], progress: Progress, store: Store) -> IngestReport:
-    started = time.monotonic()
-    told = []
-    for outcome in outcomes:
-        told.append(outcome)
-        progress(outcome)
-    if any(outcome.status in ("added", "updated", "removed") for outcome in told):
-        store.maintain()
-    return IngestReport(outcomes=told, seconds=time.monotonic() - started)

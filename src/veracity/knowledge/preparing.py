@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from veracity.knowledge.chunking import Chunk, chunk
-from veracity.language import Language, entities, guess_language, search_tokens, title_entity
+from veracity.language import entities, guess_language, search_tokens, title_entity
 from veracity.reading import Reading, Unreadable, extract
 
 TASK = f"{__name__}:prepare"
@@ -71,7 +71,7 @@ def _passage(one: Chunk, title: str, seen: Counter[str]) -> dict[str, Any]:
     language = guess_language(one.text)
     mark = hashlib.blake2b(one.text.encode(), digest_size=6).hexdigest()
     seen[mark] += 1
-    above = context(title, one.headings, one.text)
+    above = " ".join((title, *(heading for heading in one.headings if heading not in one.text)))
     named = dict.fromkeys(entities(one.text, language))
     if about := title_entity(title):
         named.setdefault(about)
@@ -82,15 +82,11 @@ def _passage(one: Chunk, title: str, seen: Counter[str]) -> dict[str, Any]:
         "headings": list(one.headings),
         "page": one.page,
         "language": language,
-        "words": " ".join(_words(above, language) + search_tokens(one.text, language)),
+        "words": " ".join(search_tokens(above, language) + search_tokens(one.text, language)),
         "entities": list(named),
     }
 
 
-def _words(above: str, language: Language) -> list[str]:
-    return search_tokens(above, language) if above else []
-
-
 def context(title: str, headings: tuple[str, ...] | list[str], text: str) -> str:
-    """What a passage stands under and does not say itself."""
+    """What a passage stands under and does not say itself: read with it, it tells what the passage is about."""
     return " – ".join(part for part in dict.fromkeys((title, *headings)) if part and part not in text)

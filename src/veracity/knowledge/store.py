@@ -31,6 +31,7 @@ class Store:
         self._location = location
         self.schema = rows.schema(dimensions, recipe)
         self._recipe = recipe
+        self._languages: tuple[int, frozenset[str]] = (-1, frozenset())
         with _told(location):
             self._database = lancedb.connect(location, read_consistency_interval=timedelta(0))
             self._table = self._database.open_table(TABLE) if self._exists() else None
@@ -56,9 +57,12 @@ class Store:
         query = self._table.search(vector, vector_column_name="vector").distance_type("dot")
         return self._hits(query, limit, "_distance")
 
-    def languages(self) -> set[str]:
+    def languages(self) -> frozenset[str]:
         """Those of the documents."""
-        return set(self._scan(["language"])["language"].to_pylist())
+        version = self.version
+        if self._languages[0] != version:
+            self._languages = version, frozenset(self._scan(["language"])["language"].unique().to_pylist())
+        return self._languages[1]
 
     def documents(self) -> list[KnownDocument]:
         """In the order of their locations, then ids."""

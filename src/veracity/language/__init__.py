@@ -5,6 +5,7 @@ Knows nothing about documents, questions or meaning. Every function takes time l
 
 from veracity.language.boundaries import Sentence, sentences
 from veracity.language.entities import entities, title_entity
+from veracity.language.matching import matching_spans
 from veracity.language.scripts import Language, guess_language
 from veracity.language.words import Token, content_tokens, is_common, normalized, search_tokens, tokens, tokens_in_place
 
@@ -16,6 +17,7 @@ __all__ = [
     "entities",
     "guess_language",
     "is_common",
+    "matching_spans",
     "normalized",
     "search_tokens",
     "sentences",

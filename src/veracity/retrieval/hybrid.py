@@ -17,7 +17,7 @@ from veracity.models import Hit, Passage
 from veracity.retrieval.relevance import relevance
 from veracity.retrieval.sources import Found, PassageStore
 
-CANDIDATES = 100  # of each side
+CANDIDATES = 50  # of each side
 
 
 @dataclass(frozen=True, slots=True)

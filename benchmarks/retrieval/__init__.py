@@ -1,0 +1,1 @@
+"""Benchmarks of finding passages. `docs/benchmarks.md` tells what was measured."""

@@ -1,0 +1,121 @@
+"""How well passages are found: nDCG@10, recall@10, latency and ingest rate, beside BM25 on the same rows.
+
+    python -m benchmarks.retrieval DIRECTORY [--sets scifact hotpotqa100 …] [--queries 300]
+
+The directory holds sets as `NAME.corpus.jsonl` (`_id`, `title`, `text`), `NAME.queries.jsonl` (`_id`, `text`) and
+`NAME.qrels.jsonl` (`query_id`, `doc_id`, `score`); VERACITY_DATA can name it as well. Documents are ranked by their best
+passage. "both" counts the questions of two-passage sets with both in the top 10. Latencies are medians, embedding of
+the question included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.retrieval.sets import NAMES, RetrievalSet, bm25_rankings, data_folder, load, ndcg, recall
+from veracity.engine import Veracity
+from veracity.language import search_tokens
+from veracity.models import Document, IngestReport
+from veracity.retrieval import Searcher, make_searcher
+from veracity.settings import RetrievalSettings
+
+PASSAGES = 40  # of which the documents are taken
+
+
+class LexicalReranker:
+    """Share of the question's words in the passage, those in the same order counted twice. Kept for the record: it
+    helps nothing, which is why it is not a part of the product."""
+
+    name = "lexical"
+
+    def scores(self, query: str, passages: Sequence[str]) -> list[float]:
+        wanted = search_tokens(query)
+        pairs = set(zip(wanted, wanted[1:], strict=False))
+        scored = []
+        for passage in passages:
+            found = search_tokens(passage)
+            shared = len(set(wanted) & set(found)) / max(1, len(set(wanted)))
+            scored.append(shared + len(pairs & set(zip(found, found[1:], strict=False))) / max(1, len(pairs)))
+        return scored
+
+
+def ways(engine: Veracity) -> dict[str, tuple[Searcher, list[str]]]:
+    store, embedder = engine._library.store, engine._embedder
+
+    def made(weight: float, reranker: LexicalReranker | None = None) -> Searcher:
+        return make_searcher(store, embedder, RetrievalSettings(vector_weight=weight), reranker)
+
+    usual = RetrievalSettings().vector_weight
+    return {
+        "full text": (made(0.0), ["knowledge"]),
+        "vectors": (made(1.0), ["knowledge"]),
+        "hybrid": (made(usual), ["knowledge"]),
+        "hybrid + rerank": (made(usual, LexicalReranker()), ["knowledge"]),
+        "graph alone": (made(usual), ["graph"]),
+        "hybrid + graph": (made(usual), ["knowledge", "graph"]),
+    }
+
+
+def measure(data: RetrievalSet, folder: Path) -> None:
+    with Veracity(folder) as engine:
+        started = time.perf_counter()
+        report = _add(engine, data)
+        seconds = time.perf_counter() - started
+        print(
+            f"\n{data.name}: {len(data.corpus):,} documents, {report.passages:,} passages, {len(data.queries)} queries; "
+            f"ingested {report.passages / seconds:,.0f} passages a second, model included"
+        )
+        print(f"  {'':16} {'nDCG@10':>8} {'against':>8} {'recall@10':>9} {'both':>5} {'ms':>6}")
+        baseline = _show("BM25", data, bm25_rankings(data), 0.0, None)
+        for name, (searcher, sources) in ways(engine).items():
+            ranked, latency = _ranked(data, lambda query, s=searcher, n=sources: s.search(query, PASSAGES, n))
+            _show(name, data, ranked, latency, baseline)
+
+
+def _add(engine: Veracity, data: RetrievalSet) -> IngestReport:
+    if (engine._workspace.knowledge_folder).exists():
+        return IngestReport(outcomes=[], seconds=0)
+    return engine.add(
+        Document(id=row["_id"], title=row.get("title") or "", text=row["text"] or ".") for row in data.corpus
+    )
+
+
+def _ranked(data: RetrievalSet, search: Callable[[str], list]) -> tuple[list[list[str]], float]:  # type: ignore[type-arg]
+    ranked, times = [], []
+    for query in data.queries:
+        started = time.perf_counter()
+        evidence = search(query["text"])
+        times.append(time.perf_counter() - started)
+        ranked.append(list(dict.fromkeys(item.document_id for item in evidence)))
+    return ranked, statistics.median(times) * 1000
+
+
+def _show(name: str, data: RetrievalSet, ranked: list[list[str]], latency: float, baseline: float | None) -> float:
+    relevant = [data.relevant[query["_id"]] for query in data.queries]
+    gain = statistics.mean(ndcg(one, wanted) for one, wanted in zip(ranked, relevant, strict=True))
+    found = statistics.mean(recall(one, wanted) for one, wanted in zip(ranked, relevant, strict=True))
+    both = sum(wanted.keys() <= set(one[:10]) for one, wanted in zip(ranked, relevant, strict=True))
+    beside = "" if baseline is None else f"{gain - baseline:+.3f}"
+    print(f"  {name:16} {gain:8.4f} {beside:>8} {found:9.3f} {both:5} {latency:6.1f}", flush=True)
+    return gain
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", nargs="?")
+    parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--queries", type=int, default=300, help="of each set, at most")
+    parser.add_argument("--keep", type=Path, help="where to keep the workspaces, to measure again without embedding")
+    given = parser.parse_args()
+    folder = data_folder(given.directory)
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in given.sets:
+            measure(load(folder, name, given.queries), (given.keep or Path(scratch)) / name)
+
+
+main()
