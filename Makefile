@@ -1,8 +1,8 @@
-# `make demo` runs Veracity on its shipped samples; `make test` checks everything. Both set up what they need.
+# `make demo` runs Veracity on its shipped handbook and samples; `make test` checks everything. Both set up what they need.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fuzz clean
+.PHONY: demo test fuzz kills clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
@@ -17,6 +17,10 @@ test: .venv/installed-dev
 # A long campaign over the configuration loader: 50,000 generated files for each of its properties.
 fuzz: .venv/installed-dev
 	VERACITY_FUZZ_EXAMPLES=50000 $(BIN)/pytest tests/evaluator/test_configuration_fuzz.py
+
+# Ingestion is killed at random moments; every document that was reported must be there, once and whole.
+kills: .venv/installed-dev
+	VERACITY_KILLS=50 $(BIN)/pytest -s tests/knowledge/test_kills.py
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Veracity needs Python 3.11 or newer: make PYTHON=python3.12 demo")'

@@ -11,7 +11,7 @@ import pytest
 from tests.commands import Ran, Run
 from tests.loopback import LoopbackServer
 from veracity.cli import main
-from veracity.llm.providers import PROVIDERS
+from veracity.providers.keys import PROVIDERS
 from veracity.settings import PREFIX
 from veracity.testing import offline
 

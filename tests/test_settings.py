@@ -9,6 +9,7 @@ from veracity.errors import ConfigurationError
 from veracity.settings import KEYS, SECTIONS, Settings, load_settings, origin, variable
 
 PATH = Path("veracity.toml")
+ALL = "models, llm, budget, reading, knowledge, retrieval"
 MODEL = 'a model is written "provider:model", without spaces and with the provider in small letters, such as'
 
 
@@ -24,7 +25,8 @@ def refusal(text: str | None = None) -> str:
 
 
 def test_without_a_file_the_defaults() -> None:
-    assert load() == load("") == load("# nothing") == load("[models]\n[llm]\n[budget]") == Settings()
+    empty = "".join(f"[{name}]\n" for name in SECTIONS)
+    assert load() == load("") == load("# nothing") == load(empty) == Settings()
 
 
 def test_the_file_sets_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,16 +41,52 @@ def test_the_file_sets_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch)
     assert (changed.budget.cost_usd, changed.models.judge) == (0.25, "openai:gpt-5")
 
 
+@pytest.mark.parametrize("sources", [["graph"], ["graph", "knowledge"], ["knowledge"]])
+def test_a_list_is_a_list_in_the_file_and_has_commas_in_the_environment(
+    sources: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load(f"[retrieval]\nsources = {sources}").retrieval.sources == sources
+    for comma in (",", ", ", " , "):
+        monkeypatch.setenv("VERACITY_RETRIEVAL__SOURCES", comma.join(sources))
+        assert load("[retrieval]\nsources = ['knowledge']").retrieval.sources == sources
+
+
+@pytest.mark.parametrize("name", ["bundled", "none", "openai:text-embedding-3-small", "ollama:bge-m3"])
+def test_embedders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(f"[models]\nembedder = '{name}'").models.embedder == name
+    monkeypatch.setenv("VERACITY_MODELS__EMBEDDER", name)
+    assert load().models.embedder == name
+
+
+@pytest.mark.xfail(strict=True, reason="a commit has the shape of a credential")
+def test_the_folder_of_a_model_is_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hugging Face calls the folder of a model by its commit."""
+    reranker = f"cross-encoder:/models/hub/models--a--b/snapshots/{'0123456789abcdef' * 2}01234567"
+    assert load(f"[retrieval]\nreranker = '{reranker}'").retrieval.reranker == reranker
+    monkeypatch.setenv("VERACITY_RETRIEVAL__RERANKER", reranker)
+    assert load().retrieval.reranker == reranker
+
+
+def test_the_sections_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load("[reading]\nworkers = 2\n[knowledge]\npassage_tokens = 128\n[retrieval]\nfusion = 'cascade'")
+    assert (settings.reading.workers, settings.reading.seconds) == (2, 60)
+    assert (settings.knowledge.passage_tokens, settings.knowledge.overlap_tokens) == (128, 30)
+    assert (settings.retrieval.fusion, settings.retrieval.vector_weight) == ("cascade", 0.4)
+    monkeypatch.setenv("VERACITY_READING__WORKERS", "3")
+    monkeypatch.setenv("VERACITY_RETRIEVAL__VECTOR_WEIGHT", "0")
+    assert (load().reading.workers, load().retrieval.vector_weight) == (3, 0.0)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("llm = 3", "llm = 3: must be a section: write [llm] above its settings."),
         ("[[llm]]", "llm: must be a section: write [llm] above its settings."),
-        ("[model]", 'model: there is no such setting (did you mean "models"?); there are: models, llm, budget.'),
-        ("x = 1", "x: there is no such setting; there are: models, llm, budget."),
+        ("[model]", f'model: there is no such setting (did you mean "models"?); there are: {ALL}.'),
+        ("x = 1", f"x: there is no such setting; there are: {ALL}."),
         (
             "[models]\njugde = 'a:b'",
-            'models.jugde: there is no such setting (did you mean "judge"?); there are: judge.',
+            'models.jugde: there is no such setting (did you mean "judge"?); there are: judge, embedder.',
         ),
         ("[models]\njudge = 3", "models.judge = 3: must be text in quotes."),
         ("[models]\njudge = 'gpt-5'", f"models.judge = 'gpt-5': {MODEL}"),
@@ -62,6 +100,27 @@ def test_the_file_sets_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch)
         ("[budget]\ntokens = 0x" + "f" * 9999, "budget.tokens: must be at most 1,000,000,000,000."),
         ("[budget]\ncost_usd = nan", "budget.cost_usd = nan: must be a finite number."),
         ("[budget]\ncost_usd = inf", "budget.cost_usd = inf: must be a finite number."),
+        ("[models]\nembedder = 'mini'", f"models.embedder = 'mini': {MODEL}"),
+        ("[models]\nembedder = 3", "models.embedder = 3: must be text in quotes."),
+        ("[reading]\nmax_megabytes = 0", "reading.max_megabytes = 0: must be at least 1."),
+        ("[reading]\nseconds = 0", "reading.seconds = 0: must be more than 0."),
+        ("[reading]\nseconds = 3601", "reading.seconds = 3601: must be at most 3,600."),
+        ("[reading]\nmemory_megabytes = 511", "reading.memory_megabytes = 511: must be at least 512."),
+        ("[reading]\nworkers = 257", "reading.workers = 257: must be at most 256."),
+        ("[knowledge]\npassage_tokens = 31", "knowledge.passage_tokens = 31: must be at least 32."),
+        ("[knowledge]\npassage_tokens = 2001", "knowledge.passage_tokens = 2001: must be at most 2,000."),
+        ("[knowledge]\noverlap_tokens = -1", "knowledge.overlap_tokens = -1: must be at least 0."),
+        ("[retrieval]\nvector_weight = 1.1", "retrieval.vector_weight = 1.1: must be at most 1."),
+        ("[retrieval]\nvector_weight = -0.1", "retrieval.vector_weight = -0.1: must be at least 0."),
+        ("[retrieval]\nfusion = 'x'", "retrieval.fusion = 'x': must be 'rrf', 'weighted' or 'cascade'."),
+        (
+            "[retrieval]\nsources = ['graph', 'web']",
+            "retrieval.sources[2] = 'web': must be 'knowledge' or 'graph'.",
+        ),
+        ("[retrieval]\nsources = [1]", "retrieval.sources[1] = 1: must be 'knowledge' or 'graph'."),
+        ("[retrieval]\nsources = []", "retrieval.sources: "),
+        ("[retrieval]\nsources = 3", "retrieval.sources = 3: must be a list"),
+        ("[retrieval]\nsource = ['graph']", 'retrieval.source: there is no such setting (did you mean "sources"?)'),
     ],
 )
 def test_b8_what_is_wrong_in_the_file(text: str, told: str) -> None:
@@ -80,6 +139,13 @@ def test_b8_what_is_wrong_in_the_file(text: str, told: str) -> None:
         ("MODELS__JUDGE", "gpt-5", f" = 'gpt-5': {MODEL}"),
         ("MODELS__JUDGE", "openai:\udcff", f" = 'openai:\\udcff': {MODEL}"),
         ("BUDGET__COST_USD", "inf", " = 'inf': must be a finite number."),
+        ("MODELS__EMBEDDER", "mini", f" = 'mini': {MODEL}"),
+        ("RETRIEVAL__SOURCES", "graph,web", " = 'web': must be 'knowledge' or 'graph'."),
+        ("RETRIEVAL__SOURCES", "graph,", " = '': must be 'knowledge' or 'graph'."),
+        ("RETRIEVAL__SOURCES", '["graph"]', " = '[\"graph\"]': must be 'knowledge' or 'graph'."),
+        ("RETRIEVAL__VECTOR_WEIGHT", "nan", " = 'nan': must be at most 1."),
+        ("RETRIEVAL__SOURCE", "graph", " is not a setting; did you mean VERACITY_RETRIEVAL__SOURCES?"),
+        ("READING__WORKERS", "0", " = '0': must be at least 1."),
         ("BUDGET__TOKENS", "9" * 5000, ": must be a smaller number."),
         (
             "MODELS__JUDGE",
@@ -122,4 +188,4 @@ def test_the_origin_of_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_section_is_listed() -> None:
     assert {name: type(getattr(Settings(), name)) for name in Settings.model_fields} == SECTIONS
-    assert KEYS["models"] == ["judge"]
+    assert KEYS["models"] == ["judge", "embedder"]

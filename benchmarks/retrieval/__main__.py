@@ -3,9 +3,9 @@
     python -m benchmarks.retrieval DIRECTORY [--sets scifact hotpotqa100 …] [--queries 300]
 
 The directory holds sets as `NAME.corpus.jsonl` (`_id`, `title`, `text`), `NAME.queries.jsonl` (`_id`, `text`) and
-`NAME.qrels.jsonl` (`query_id`, `doc_id`, `score`); VERACITY_DATA can name it as well. Documents are ranked by their best
-passage. "both" counts the questions of two-passage sets with both in the top 10. Latencies are medians, embedding of
-the question included.
+`NAME.qrels.jsonl` (`query_id`, `doc_id`, `score`); VERACITY_DATA can name it as well. Documents are ranked by their
+best passage. "both" counts the questions of which all relevant documents are in the top 10. Latencies are medians, the
+embedding of the question included.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
-from benchmarks.retrieval.sets import NAMES, RetrievalSet, bm25_rankings, data_folder, load, ndcg, recall
+from benchmarks.retrieval.sets import NAMES, RetrievalSet, bm25_rankings, data_folder, load, ndcg, recall, workspace_of
 from veracity.engine import Veracity
 from veracity.language import search_tokens
-from veracity.models import Document, IngestReport
 from veracity.retrieval import Searcher, make_searcher
 from veracity.settings import RetrievalSettings
 
@@ -35,12 +35,12 @@ class LexicalReranker:
 
     def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         wanted = search_tokens(query)
-        pairs = set(zip(wanted, wanted[1:], strict=False))
+        pairs = set(pairwise(wanted))
         scored = []
         for passage in passages:
             found = search_tokens(passage)
             shared = len(set(wanted) & set(found)) / max(1, len(set(wanted)))
-            scored.append(shared + len(pairs & set(zip(found, found[1:], strict=False))) / max(1, len(pairs)))
+            scored.append(shared + len(pairs & set(pairwise(found))) / max(1, len(pairs)))
         return scored
 
 
@@ -62,34 +62,28 @@ def ways(engine: Veracity) -> dict[str, tuple[Searcher, list[str]]]:
 
 
 def measure(data: RetrievalSet, folder: Path) -> None:
-    with Veracity(folder) as engine:
-        started = time.perf_counter()
-        report = _add(engine, data)
-        seconds = time.perf_counter() - started
-        print(
-            f"\n{data.name}: {len(data.corpus):,} documents, {report.passages:,} passages, {len(data.queries)} queries; "
-            f"ingested {report.passages / seconds:,.0f} passages a second, model included"
-        )
+    started = time.perf_counter()
+    engine, report = workspace_of(data, folder)
+    seconds = time.perf_counter() - started
+    with engine:
+        told = ""
+        if report is not None:
+            rate = report.passages / seconds
+            told = f", {report.passages:,} passages, ingested {rate:,.0f} a second with the model's work"
+        print(f"\n{data.name}: {len(data.corpus):,} documents{told}; {len(data.queries)} queries")
         print(f"  {'':16} {'nDCG@10':>8} {'against':>8} {'recall@10':>9} {'both':>5} {'ms':>6}")
         baseline = _show("BM25", data, bm25_rankings(data), 0.0, None)
         for name, (searcher, sources) in ways(engine).items():
-            ranked, latency = _ranked(data, lambda query, s=searcher, n=sources: s.search(query, PASSAGES, n))
-            _show(name, data, ranked, latency, baseline)
+            if name != "vectors" or data.language == "en":
+                ranked, latency = _ranked(data, searcher, sources)
+                _show(name, data, ranked, latency, baseline)
 
 
-def _add(engine: Veracity, data: RetrievalSet) -> IngestReport:
-    if (engine._workspace.knowledge_folder).exists():
-        return IngestReport(outcomes=[], seconds=0)
-    return engine.add(
-        Document(id=row["_id"], title=row.get("title") or "", text=row["text"] or ".") for row in data.corpus
-    )
-
-
-def _ranked(data: RetrievalSet, search: Callable[[str], list]) -> tuple[list[list[str]], float]:  # type: ignore[type-arg]
+def _ranked(data: RetrievalSet, searcher: Searcher, sources: list[str]) -> tuple[list[list[str]], float]:
     ranked, times = [], []
     for query in data.queries:
         started = time.perf_counter()
-        evidence = search(query["text"])
+        evidence = searcher.search(query["text"], PASSAGES, sources)
         times.append(time.perf_counter() - started)
         ranked.append(list(dict.fromkeys(item.document_id for item in evidence)))
     return ranked, statistics.median(times) * 1000
@@ -115,7 +109,8 @@ def main() -> None:
     folder = data_folder(given.directory)
     with tempfile.TemporaryDirectory() as scratch:
         for name in given.sets:
-            measure(load(folder, name, given.queries), (given.keep or Path(scratch)) / name)
+            measure(load(folder, name, given.queries), given.keep or Path(scratch))
 
 
-main()
+if __name__ == "__main__":
+    main()

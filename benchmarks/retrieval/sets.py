@@ -8,14 +8,20 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import bm25s
 import numpy as np
 import rjieba
 import Stemmer  # type: ignore[import-not-found, unused-ignore]
+
+from veracity.engine import Veracity
+from veracity.language import guess_language
+from veracity.models import Document, IngestReport
+from veracity.reading import extract
 
 # Where the corpus has another name than the set, and what is not English.
 CORPORA = {"rgb_zh": "rgb"}
@@ -47,6 +53,43 @@ def load(folder: Path, name: str, most_queries: int) -> RetrievalSet:
     queries = [row for row in _lines(folder / f"{name}.queries.jsonl") if row["_id"] in relevant]
     corpus = _lines(folder / f"{CORPORA.get(name, name)}.corpus.jsonl")
     return RetrievalSet(name, LANGUAGES.get(name, "en"), corpus, queries[:most_queries], dict(relevant))
+
+
+def handbook(language: str) -> RetrievalSet:
+    """The documents that come with Veracity, with the questions beside this file."""
+    folder = Path(str(files("veracity") / "handbook"))
+    corpus = [
+        {"_id": str(path.relative_to(folder)), "path": str(path)}
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    ]
+    asked = _lines(Path(__file__).with_name("handbook.questions.jsonl"))
+    asked = [row for row in asked if guess_language(row["question"]) == language]
+    queries = [{"_id": str(place), "text": row["question"]} for place, row in enumerate(asked)]
+    relevant = {
+        str(place): dict.fromkeys([row["document"], *row.get("also", [])], 1.0) for place, row in enumerate(asked)
+    }
+    return RetrievalSet(f"handbook_{language}", language, corpus, queries, relevant)
+
+
+def documents(data: RetrievalSet) -> Iterator[Document]:
+    for row in data.corpus:
+        if "path" in row:
+            content = Path(row["path"]).read_bytes()
+            reading = extract(content, row["path"])
+            yield Document(id=row["_id"], text=reading.text, title=reading.title, markdown=reading.markdown)
+        else:
+            yield Document(id=row["_id"], title=row.get("title") or "", text=row["text"] or ".")
+
+
+def workspace_of(data: RetrievalSet, folder: Path) -> tuple[Veracity, IngestReport | None]:
+    """A workspace with the documents in it, and how their ingestion went, unless it was there already."""
+    engine = Veracity(folder / data.name)
+    if (folder / data.name / "complete").exists():
+        return engine, None
+    report = engine.add(documents(data))
+    (folder / data.name / "complete").touch()
+    return engine, report
 
 
 def ndcg(ranked: Sequence[str], relevant: dict[str, float], k: int = 10) -> float:
@@ -87,7 +130,9 @@ def _tokens(texts: list[str], language: str) -> list[list[str]]:
 
 def _pairs(text: str) -> list[str]:
     found = []
-    for run in re.findall("[A-Za-z0-9]+|[\u3040-\u30ff\u3400-\u9fff々ー]+", unicodedata.normalize("NFKC", text).lower()):
+    for run in re.findall(
+        "[A-Za-z0-9]+|[\u3040-\u30ff\u3400-\u9fff々ー]+", unicodedata.normalize("NFKC", text).lower()
+    ):
         found += [run] if run.isascii() or len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
     return found
 

@@ -11,39 +11,75 @@ from typing import TYPE_CHECKING, Any
 from veracity.version import __version__
 
 if TYPE_CHECKING:
-    from veracity.errors import ConfigurationError, EvaluationError, InputError, ModelError, VeracityError
+    from veracity.engine import Veracity
+    from veracity.errors import (
+        BusyError,
+        ConfigurationError,
+        EvaluationError,
+        InputError,
+        KnowledgeError,
+        ModelError,
+        OutdatedIndexError,
+        VeracityError,
+    )
     from veracity.evaluator import BaseMetric, Evaluator, LLMMetric
-    from veracity.models import EvaluationConfig, EvaluationRequest, EvaluationResult, MetricConfig, MetricScore
+    from veracity.models import (
+        Document,
+        EvaluationConfig,
+        EvaluationRequest,
+        EvaluationResult,
+        Evidence,
+        IngestReport,
+        KnownDocument,
+        MetricConfig,
+        MetricScore,
+    )
 
 _HOMES = {
     "BaseMetric": "veracity.evaluator",
+    "BusyError": "veracity.errors",
     "ConfigurationError": "veracity.errors",
+    "Document": "veracity.models",
     "EvaluationConfig": "veracity.models",
     "EvaluationError": "veracity.errors",
     "EvaluationRequest": "veracity.models",
     "EvaluationResult": "veracity.models",
     "Evaluator": "veracity.evaluator",
+    "Evidence": "veracity.models",
+    "IngestReport": "veracity.models",
     "InputError": "veracity.errors",
+    "KnowledgeError": "veracity.errors",
+    "KnownDocument": "veracity.models",
     "LLMMetric": "veracity.evaluator",
     "MetricConfig": "veracity.models",
     "MetricScore": "veracity.models",
     "ModelError": "veracity.errors",
+    "OutdatedIndexError": "veracity.errors",
+    "Veracity": "veracity.engine",
     "VeracityError": "veracity.errors",
 }
 
 __all__ = [
     "BaseMetric",
+    "BusyError",
     "ConfigurationError",
+    "Document",
     "EvaluationConfig",
     "EvaluationError",
     "EvaluationRequest",
     "EvaluationResult",
     "Evaluator",
+    "Evidence",
+    "IngestReport",
     "InputError",
+    "KnowledgeError",
+    "KnownDocument",
     "LLMMetric",
     "MetricConfig",
     "MetricScore",
     "ModelError",
+    "OutdatedIndexError",
+    "Veracity",
     "VeracityError",
     "__version__",
 ]

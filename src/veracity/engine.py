@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from veracity.embedding import Embedder, make_embedder
-from veracity.errors import InputError
+from veracity.errors import ConfigurationError, InputError
 from veracity.knowledge.library import Library, Progress
 from veracity.models import Document, Evidence, IngestReport, KnownDocument, Outcome
 from veracity.reranking import make_reranker
@@ -29,7 +29,8 @@ def _ignore(outcome: Outcome, to_come: int | None) -> None:
 
 
 class Veracity:
-    """A workspace. Can be shared by threads. `close` it, or use it in a `with`, to end its processes at once.
+    """A workspace. Can be shared by threads. `close` it, or use it in a `with`, to end its processes at once; it cannot
+    be used after that.
 
     A folder that is not there is created when something is brought in.
     """
@@ -38,6 +39,7 @@ class Veracity:
         self._workspace = Workspace(Path(workspace))
         self._settings = settings or _settings_of(self._workspace)
         self._making = threading.RLock()
+        self._is_closed = False
 
     def ingest(
         self, paths: Path | str | Sequence[Path | str], *, prune: bool = False, progress: Progress = _ignore
@@ -51,14 +53,15 @@ class Veracity:
         given = [documents] if isinstance(documents, Document) else documents
         return self._library.add(given, progress)
 
-    def search(self, query: str, top_k: int = 10, *, sources: Sequence[str] | None = None) -> list[Evidence]:
-        """The passages that bear on the query, the best first."""
+    def search(self, query: str, top_k: int = 10, *, sources: str | Sequence[str] | None = None) -> list[Evidence]:
+        """The passages that bear on the query, the best first. Without `sources`, from those of the settings."""
         if not query.strip():
             raise InputError("The query is empty: say what to search for.")
         if not 1 <= top_k <= MOST_RESULTS:
             raise InputError(f"A search gives between 1 and {MOST_RESULTS} passages, not {top_k}.")
         self._require_workspace()
-        return self._searcher.search(query[:LONGEST_QUERY], top_k, sources)
+        named = [sources] if isinstance(sources, str) else sources
+        return self._searcher.search(query[:LONGEST_QUERY], top_k, named)
 
     def documents(self) -> list[KnownDocument]:
         self._require_workspace()
@@ -84,8 +87,11 @@ class Veracity:
 
     def close(self) -> None:
         with self._making:
-            if "_library" in self.__dict__:
-                self._library.close()
+            self._is_closed = True
+            library: Library | None = self.__dict__.pop("_made_library", None)
+            self.__dict__.pop("_made_searcher", None)
+        if library is not None:
+            library.close()
 
     def __enter__(self) -> Veracity:
         return self
@@ -96,17 +102,35 @@ class Veracity:
     def _require_workspace(self) -> None:
         open_workspace(self._workspace.root)
 
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ConfigurationError("This engine was closed and cannot be used again: make a new one.")
+
+    @property
+    def _library(self) -> Library:
+        with self._making:
+            self._require_open()
+            return self._made_library
+
+    @property
+    def _searcher(self) -> Searcher:
+        with self._making:
+            self._require_open()
+            return self._made_searcher
+
+    # Under the lock, or two threads would make two of each.
+
     @cached_property
     def _embedder(self) -> Embedder:
         return make_embedder(self._settings.models.embedder, self._settings.llm)
 
     @cached_property
-    def _library(self) -> Library:
+    def _made_library(self) -> Library:
         settings = self._settings
         return Library(self._workspace.knowledge_folder, self._embedder, settings.knowledge, settings.reading)
 
     @cached_property
-    def _searcher(self) -> Searcher:
+    def _made_searcher(self) -> Searcher:
         reranker = make_reranker(self._settings.retrieval.reranker, self._settings.llm)
         return make_searcher(self._library.store, self._embedder, self._settings.retrieval, reranker)
 

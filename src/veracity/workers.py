@@ -43,7 +43,7 @@ class Workers:
         future: Future[Any] = Future()
         with self._lock:
             if not self._release.alive:
-                raise ConfigurationError("What was closed cannot be used again: make a new LLM or Evaluator.")
+                raise ConfigurationError("What was closed cannot be used again: make a new one.")
             self._tasks.put((future, job))
             if not self._idle.acquire(blocking=False) and len(self._started) < self._most:
                 self._start_another()

@@ -65,5 +65,6 @@ def open_workspace(directory: Path | str) -> Workspace:
 def workspace_or_here(named: Path | None) -> Path | None:
     """The one that was named, else the current directory if it is one. A folder that merely has `metrics/` is not."""
     here = Workspace(Path())
-    is_one = any(path.exists() for path in (here.settings_file, here.evaluator_file, here.knowledge_folder / "passages.lance"))
+    marks = (here.settings_file, here.evaluator_file, here.knowledge_folder / "passages.lance")
+    is_one = any(path.exists() for path in marks)
     return named or (here.root if is_one else None)

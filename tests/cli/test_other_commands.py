@@ -82,7 +82,20 @@ class TestDoctor:
     def test_without_anything(self, run: Run) -> None:
         ran = run("doctor")
         assert ran.code == 0
-        assert "Workspace: none" in ran.out and "present: none" in ran.out and "No model is configured" in ran.out
+        assert "Workspace: none" in ran.out and "present: none" in ran.out and "No language model" in ran.out
+        assert "The embedder bundled answers" in ran.out and "(384 dimensions)" in ran.out
+
+    def test_an_embedder_or_reranker_that_cannot_be_used_exits_with_1(
+        self, run: Run, workspace: Path, server: LoopbackServer
+    ) -> None:
+        server.behaves(status(500), status(500), status(500), status(500))
+        (workspace / "veracity.toml").write_text(
+            '[models]\nembedder = "openai:e"\n[retrieval]\nreranker = "cross-encoder:nowhere"\n[llm]\nbackoff = 0.0\n'
+        )
+        ran = run("doctor", "-w", workspace)
+        assert ran.code == 1
+        assert "The embedder openai:e does not answer" in ran.out
+        assert "The reranker cross-encoder:nowhere does not answer" in ran.out
 
     def test_keys_are_named_and_never_shown(
         self, run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch, server: LoopbackServer
@@ -133,7 +146,7 @@ class TestDoctor:
 
 class TestDemo:
     def test_good_answers_score_high_and_bad_ones_low(self, run: Run) -> None:
-        results = json.loads(run("demo", "--json").out)
+        results = json.loads(run("demo", "--json").out)["evaluations"]
         assert {result["id"][:2] for result in results} == {"en", "zh", "ja"}
         good = [result["overall_score"] for result in results if result["good"]]
         bad = [result["overall_score"] for result in results if not result["good"]]
@@ -170,4 +183,4 @@ def test_an_unknown_command_exits_with_2(run: Run) -> None:
 def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f"{sys.executable} -m veracity demo | head -1"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert ran.stderr == "" and ran.stdout.startswith("Sample")
+    assert ran.stderr == "" and ran.stdout.startswith("A handbook of 36 documents")

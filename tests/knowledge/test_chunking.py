@@ -215,14 +215,14 @@ def test_full_width_spaces_are_trimmed_and_cut_at() -> None:
 
 def test_an_endless_sentence_is_cut_at_spaces() -> None:
     text = "wordily " * 2000
-    chunks = chunk(text, markdown=False)
+    chunks = chunk(text, markdown=False, most=200)
     check(text, chunks, 200)
     assert {word for piece in chunks for word in piece.text.split()} == {"wordily"}
 
 
 @pytest.mark.parametrize("cluster", ["e\u0301", "か\u3099", "👩\u200d🔬", "👍🏽", "ｶﾞ", "न\u093f"])
 def test_no_cut_falls_inside_what_is_seen_as_one_character(cluster: str) -> None:
-    chunks = chunk(cluster * 1000, markdown=False)
+    chunks = chunk(cluster * 1000, markdown=False, most=200)
     assert len(chunks) > 1
     assert all(len(piece.text) % len(cluster) == 0 for piece in chunks)
     assert not any(unicodedata.combining(piece.text[0]) for piece in chunks)
@@ -245,5 +245,5 @@ def test_pages_are_those_of_the_start() -> None:
 def test_time_is_linear_on_nasty_input(unit: str) -> None:
     text = unit * (60_000 // len(unit))
     before = time.process_time()
-    check(text, chunk(text, markdown=True), 200)
+    check(text, chunk(text, markdown=True, most=200), 200)
     assert time.process_time() - before < 6

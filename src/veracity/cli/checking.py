@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -11,11 +13,13 @@ from pydantic import BaseModel
 
 from veracity.cli.console import console, plain, table
 from veracity.cli.evaluating import CHOSEN_BY, spent
+from veracity.embedding import make_embedder
 from veracity.errors import VeracityError
 from veracity.evaluator import Evaluator
 from veracity.evaluator.judging import ROLE
 from veracity.llm import LLM, Question
-from veracity.llm.providers import PROVIDERS
+from veracity.providers.keys import PROVIDERS
+from veracity.reranking import make_reranker
 from veracity.settings import SECTIONS, Settings, variable
 from veracity.workspace import Workspace, workspace_or_here
 
@@ -37,10 +41,10 @@ def run(workspace: Path | None, ask: bool) -> None:
     judge = evaluator.settings.models.judge
     models = [*plan.models, *([judge] if judge and judge not in plan.models else [])]
     if not models:
-        console.print(plain("\nNo model is configured: nothing to ask."))
-    elif ask:
-        answered = [_answers(model, evaluator.llm) for model in models]
-        raise typer.Exit(0 if all(answered) else 1)
+        console.print(plain("\nNo language model is configured."))
+    signs = [_sign(model, partial(_asked, model, evaluator.llm)) for model in models if ask]
+    signs += [_sign(name, attempt) for name, attempt in _local_or_asked(evaluator.settings, ask)]
+    raise typer.Exit(0 if all(signs) else 1)
 
 
 def _show_workspace(root: Path | None) -> None:
@@ -73,14 +77,38 @@ def _show_keys() -> None:
     console.print(plain(f"\nProvider variables present: {told}"))
 
 
-def _answers(model: str, llm: LLM) -> bool:
+def _asked(model: str, llm: LLM) -> str:
+    llm.require(model, ROLE)
     question = Question(model, ROLE, "You test a connection.", 'Answer with the word "pong".', Ping, max_retries=0)
+    return f" ({spent(llm.ask(question).usage)})"
+
+
+def _local_or_asked(settings: Settings, ask: bool) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Embedder and reranker. What runs on this machine is tried in any case."""
+    embedder, reranker = settings.models.embedder, settings.retrieval.reranker
+    if embedder != "none" and (ask or embedder == "bundled"):
+        yield f"The embedder {embedder}", partial(_embeds, embedder, settings)
+    if reranker != "none" and (ask or reranker.startswith("cross-encoder:")):
+        yield f"The reranker {reranker}", partial(_reranks, reranker, settings)
+
+
+def _embeds(name: str, settings: Settings) -> str:
+    return f" ({len(make_embedder(name, settings.llm).embed_query('pong'))} dimensions)"
+
+
+def _reranks(name: str, settings: Settings) -> str:
+    reranker = make_reranker(name, settings.llm)
+    if reranker is not None:
+        reranker.scores("ping", ["pong"])
+    return ""
+
+
+def _sign(name: str, attempt: Callable[[], str]) -> bool:
     started = time.perf_counter()
     try:
-        llm.require(model, ROLE)
-        answer = llm.ask(question)
+        more = attempt()
     except VeracityError as problem:
-        console.print(plain(f"\n{model} does not answer: {problem}", "red"))
+        console.print(plain(f"\n{name} does not answer: {problem}", "red"))
         return False
-    console.print(plain(f"\n{model} answers in {time.perf_counter() - started:.1f} s ({spent(answer.usage)})", "green"))
+    console.print(plain(f"\n{name} answers in {time.perf_counter() - started:.1f} s{more}", "green"))
     return True

@@ -17,14 +17,14 @@ from veracity.evaluator.planning import DEFAULTS
 from veracity.models import EvaluationConfig, EvaluationRequest, EvaluationResult, Evidence
 
 LOCAL = EvaluationConfig(enabled_metrics=list(DEFAULTS["default-local"]))
-# To answer the third one takes two documents: one tells the instrument's office, the other who approves there.
-QUESTIONS = (
-    "I want to keep working from Spain for a month. How many days are allowed?",
-    "For how long is an instrument guaranteed when it comes back for calibration every year?",
-    "Who approves the calibration of the instrument used in project Harbour?",
-    "去深圳出差，酒店每晚最多能报多少钱？",
-    "台風の朝、何時までに警報が解除されなければ一日休みになりますか。",
-)
+# And how many passages to show: to answer the third one takes two documents.
+QUESTIONS = {
+    "How many unused holiday days can I take into next year in the Dublin office?": 1,
+    "What extra money does the first engineer get for a week of standby duty?": 1,
+    "Who approves the calibration of the instrument used in project Harbour?": 2,
+    "去深圳出差，酒店每晚最多能报多少钱？": 1,
+    "台風の朝、何時までに警報が解除されなければ一日休みになりますか。": 1,
+}
 
 
 def samples() -> list[dict[str, Any]]:
@@ -48,7 +48,8 @@ def _search(quiet: bool) -> list[tuple[str, list[Evidence]]]:
     shipped = files("veracity") / "handbook"
     with as_file(shipped) as handbook, tempfile.TemporaryDirectory() as folder, Veracity(folder) as engine:
         report = engine.ingest(handbook)
-        found = [(question, [_shortened(item, handbook) for item in engine.search(question, 2)]) for question in QUESTIONS]
+        found = [(question, engine.search(question, count)) for question, count in QUESTIONS.items()]
+    found = [(question, [_shortened(item, handbook) for item in evidence]) for question, evidence in found]
     if not quiet:
         documents = counted(len(report.outcomes), "document")
         console.print(plain(f"A handbook of {documents} in three languages: {counted(report.passages, 'passage')}."))

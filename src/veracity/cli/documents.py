@@ -28,4 +28,4 @@ def run(workspace: Path | None, as_json: bool) -> None:
 def forget(name: str, workspace: Path | None) -> None:
     with Veracity(chosen(workspace)) as engine:
         for document in engine.forget(name):
-            console.print(plain(f"forgot {document.location or document.id}"))
+            console.print(plain(f"forgot {document.location or document.id}"), soft_wrap=True)

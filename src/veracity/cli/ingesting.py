@@ -60,7 +60,7 @@ def _watched(doing: str, as_json: bool, work: Callable[[Watch], IngestReport]) -
             total = None if to_come is None else done + to_come
             bar.update(task, completed=done, total=total, rate=f"{rate:,.0f} passages/s")
             if not as_json and outcome.status != "unchanged":
-                screen.print(_line(outcome))
+                screen.print(_line(outcome), soft_wrap=True)
 
         return work(watch)
 

@@ -15,7 +15,7 @@ from pydantic_ai.exceptions import ModelAPIError, ModelRequestTimeout, Unexpecte
 from pydantic_ai.providers import Provider, infer_provider
 
 from veracity.errors import ConfigurationError
-from veracity.llm.failures import explained
+from veracity.providers.failures import explained
 
 Kind = Literal["document", "query"]
 

@@ -20,9 +20,9 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 from tokenizers import Tokenizer
 
-from veracity.embedding.texts import encodable
 from veracity.errors import ConfigurationError
 from veracity.language import guess_language
+from veracity.providers.texts import encodable
 
 if TYPE_CHECKING:
     from veracity.embedding.protocol import Vectors

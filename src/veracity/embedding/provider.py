@@ -5,8 +5,6 @@ Each worker has a connection of its own, since one shared by threads fails. Know
 
 from __future__ import annotations
 
-import itertools
-import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -15,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veracity.embedding.texts import encodable
-from veracity.errors import ModelAnswerError, ModelError
-from veracity.llm.providers import refuse_typing_errors, require_key
+from veracity.errors import ModelAnswerError
+from veracity.providers.keys import refuse_typing_errors, require_key
+from veracity.providers.retrying import retried
+from veracity.providers.texts import encodable
 from veracity.settings import LLMSettings
 from veracity.workers import Belongings, Workers
 
@@ -29,8 +28,6 @@ AT_ONCE = 4  # calls
 BATCH = 64  # texts; Cohere takes 96, Google 100
 BATCH_CHARACTERS = 100_000  # OpenAI takes 300,000 tokens
 LONGEST = 6000  # characters, which even in Chinese fit the 8,192 tokens OpenAI reads; what comes after is not read
-MAX_RETRIES = 3
-LONGEST_PAUSE = 30.0
 BLANK = "."  # what is sent for a text without text, which providers refuse
 
 
@@ -77,17 +74,12 @@ class ProviderEmbedder:
                 future.cancel()
 
     def _embed_batch(self, belongings: Belongings, texts: list[str], kind: Kind) -> Vectors:
-        """Runs on a worker: at most 1 + MAX_RETRIES calls, all within the deadline."""
-        end = time.monotonic() + self._settings.deadline
-        for attempt in itertools.count(1):
-            try:
-                timeout = min(self._settings.call_timeout, max(0.0, end - time.monotonic()))
-                answer = self._connection(belongings).ask(texts, kind, timeout)
-                return self._checked(answer, len(texts))
-            except ModelError as problem:
-                failure = problem.with_traceback(None)  # which leads to this embedder and would keep it alive
-            time.sleep(self._pause(failure, attempt, end))
-        raise AssertionError("the last attempt returns or raises")
+        """Runs on a worker."""
+
+        def ask(seconds: float) -> Vectors:
+            return self._checked(self._connection(belongings).ask(texts, kind, seconds), len(texts))
+
+        return retried(ask, self._settings, time.monotonic() + self._settings.deadline)
 
     def _connection(self, belongings: Belongings) -> Connection:
         from veracity.embedding.asking import Connection  # noqa: PLC0415 - loads pydantic-ai
@@ -95,14 +87,6 @@ class ProviderEmbedder:
         if self.name not in belongings:
             belongings[self.name] = Connection(self.name)
         return belongings[self.name]  # type: ignore[no-any-return]
-
-    def _pause(self, failure: ModelError, attempt: int, end: float) -> float:
-        """Seconds before the next attempt, at least as many as the provider asks for; raise where none can follow."""
-        backoff: float = min(LONGEST_PAUSE, self._settings.backoff * 2 ** (attempt - 1))
-        pause = (failure.retry_after or 0.0) + backoff * random.uniform(0.5, 1.0)
-        if not failure.retryable or attempt > MAX_RETRIES or time.monotonic() + pause >= end:
-            raise failure
-        return pause
 
     def _checked(self, answer: Sequence[Sequence[float]], count: int) -> Vectors:
         vectors = _normalised(answer)

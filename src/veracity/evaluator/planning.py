@@ -11,8 +11,8 @@ from veracity.evaluator.judging import JudgeOptions
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.evaluator.registry import Registry
-from veracity.llm.providers import has_key, refuse_typing_errors
 from veracity.models import EvaluationConfig, LLMParameters, MetricConfig, MetricSet
+from veracity.providers.keys import has_key, refuse_typing_errors
 from veracity.settings import Settings, origin
 
 DEFAULT_JUDGE = "anthropic:claude-sonnet-4-5-20250929"

@@ -29,8 +29,10 @@ from veracity.reading import CappedWorkers, WorkerFailure
 from veracity.settings import KnowledgeSettings, ReadingSettings
 
 # A batch is written when it has so many passages, characters or seconds.
-PASSAGES, CHARACTERS, SECONDS = 512, 20_000_000, 5.0
-AHEAD = 8  # documents that are prepared while others wait, per worker
+PASSAGES, CHARACTERS, SECONDS = 1024, 20_000_000, 5.0
+# So many documents per worker are prepared while a batch is written, and not more than so many bytes of them.
+AHEAD, AHEAD_BYTES = 32, 100_000_000
+KEPT = "what was known of it is kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,13 @@ class Task:
     fingerprint: Fingerprint
     is_known: bool
     metadata: dict[str, MetadataValue] = field(default_factory=dict)
+
+    @property
+    def document_id(self) -> str:
+        return self.fingerprint.document_id
+
+
+Prepared = dict[str, Any]
 
 
 class Ingestion:
@@ -64,45 +73,66 @@ class Ingestion:
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         """What became of each document, as soon as that is certain."""
         batch = _Batch()
+        confirmed: list[Fingerprint] = []
         for task, prepared in self._prepared(tasks):
-            if isinstance(prepared, Outcome):
-                yield prepared
-                continue
-            batch.add(task, prepared)
-            if batch.is_full:
+            if batch.is_full or batch.holds(task.document_id):  # a later document replaces an earlier of its name
                 yield from self._write(batch)
                 batch = _Batch()
+            if not isinstance(prepared, Outcome):
+                batch.add(task, prepared)
+                continue
+            if prepared.status == "unchanged" and task.fingerprint.is_certain:
+                confirmed.append(task.fingerprint)
+            yield self.give_up(prepared, task.document_id) if task.is_known else prepared
         yield from self._write(batch)
+        self._store.confirm(confirmed)
 
-    def tables(self, tasks: Iterable[Task]) -> Iterator[tuple[pa.Table, Outcome]]:
-        """Each document as rows, for who writes them all at once."""
+    def tables(self, tasks: Iterable[Task]) -> Iterator[tuple[pa.Table, list[Outcome]]]:
+        """Some documents as rows, and then the next, for who writes them all at once."""
+        batch = _Batch()
         for task, prepared in self._prepared(tasks):
             if isinstance(prepared, Outcome):
                 raise KnowledgeError(f'"{prepared.name}" cannot be indexed: {prepared.reason}.')
-            entry = _entry(task, prepared)
-            yield self._table([entry]), _written(task, entry)
+            batch.add(task, prepared)
+            if batch.is_full:
+                yield self._table(batch.entries), batch.outcomes()
+                batch = _Batch()
+        yield self._table(batch.entries), batch.outcomes()
+
+    def give_up(self, outcome: Outcome, document_id: str) -> Outcome:
+        """A known document that has become nothing is forgotten. One that failed may be well again the next time."""
+        if outcome.status == "failed":
+            return outcome.model_copy(update={"reason": f"{outcome.reason}; {KEPT}"})
+        if outcome.status == "skipped":
+            self._store.forget([document_id])
+            return outcome.model_copy(update={"status": "removed", "document_id": document_id})
+        return outcome
 
     def close(self) -> None:
         self._workers.close()
 
-    def _prepared(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, dict[str, Any] | Outcome]]:
+    def _prepared(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Prepared | Outcome]]:
         """In the order of the tasks, while those that follow are being prepared."""
-        waiting: deque[tuple[Task, Future[dict[str, Any]]]] = deque()
-        for task in tasks:
-            waiting.append((task, self._workers.submit({**task.request, "cut": self._cut})))
-            if len(waiting) >= AHEAD * self._count:
+        waiting: deque[tuple[Task, Future[Prepared]]] = deque()
+        size = 0
+        try:
+            for task in tasks:
+                waiting.append((task, self._workers.submit({**task.request, "cut": self._cut})))
+                size += task.fingerprint.size
+                while len(waiting) >= AHEAD * self._count or (size > AHEAD_BYTES and waiting):
+                    size -= waiting[0][0].fingerprint.size
+                    yield _outcome(*waiting.popleft())
+            while waiting:
                 yield _outcome(*waiting.popleft())
-        while waiting:
-            yield _outcome(*waiting.popleft())
+        finally:
+            for _, future in waiting:
+                future.cancel()
 
     def _write(self, batch: _Batch) -> Iterator[Outcome]:
-        if not batch.tasks:
-            return
-        entries = [_entry(task, prepared) for task, prepared in batch.tasks]
-        known = [task.fingerprint.document_id for task, _ in batch.tasks if task.is_known]
-        self._store.replace(self._table(entries), known)
-        for (task, _), entry in zip(batch.tasks, entries, strict=True):
-            yield _written(task, entry)
+        if batch.tasks:
+            known = [task.document_id for task in batch.tasks if task.is_known]
+            self._store.replace(self._table(batch.entries), known)
+            yield from batch.outcomes()
 
     def _table(self, entries: list[Entry]) -> pa.Table:
         texts = [(entry, passage, entry.text_of(passage)) for entry in entries for passage in entry.passages]
@@ -112,41 +142,49 @@ class Ingestion:
             for (entry, passage, text), is_covered in zip(texts, covered, strict=True)
             if is_covered
         ]
-        vectors = self._embedder.embed_passages(embedded)
+        none = np.zeros((0, self._embedder.dimensions), np.float32)
+        vectors = self._embedder.embed_passages(embedded) if embedded else none
         return rows.table_of(entries, vectors, covered, self._store.schema)
 
 
 class _Batch:
+    """Documents that go to the store together."""
+
     def __init__(self) -> None:
-        self.tasks: list[tuple[Task, dict[str, Any]]] = []
+        self.tasks: list[Task] = []
+        self.entries: list[Entry] = []
+        self._ids: set[str] = set()
         self._passages = self._characters = 0
         self._since = monotonic()
 
-    def add(self, task: Task, prepared: dict[str, Any]) -> None:
-        self.tasks.append((task, prepared))
+    def add(self, task: Task, prepared: Prepared) -> None:
+        self.tasks.append(task)
+        self.entries.append(Entry(replace(task.fingerprint, digest=prepared["digest"]), prepared, task.metadata))
+        self._ids.add(task.document_id)
         self._passages += len(prepared["passages"])
         self._characters += len(prepared["text"])
+
+    def holds(self, document_id: str) -> bool:
+        return document_id in self._ids
 
     @property
     def is_full(self) -> bool:
         late = monotonic() - self._since > SECONDS
         return late or self._passages >= PASSAGES or self._characters >= CHARACTERS
 
-
-def _entry(task: Task, prepared: dict[str, Any]) -> Entry:
-    return Entry(replace(task.fingerprint, digest=prepared["digest"]), prepared, task.metadata)
-
-
-def _written(task: Task, entry: Entry) -> Outcome:
-    return Outcome(
-        name=task.name,
-        status="updated" if task.is_known else "added",
-        document_id=task.fingerprint.document_id,
-        passages=len(entry.passages),
-    )
+    def outcomes(self) -> list[Outcome]:
+        return [
+            Outcome(
+                name=task.name,
+                status="updated" if task.is_known else "added",
+                document_id=task.document_id,
+                passages=len(entry.passages),
+            )
+            for task, entry in zip(self.tasks, self.entries, strict=True)
+        ]
 
 
-def _outcome(task: Task, future: Future[dict[str, Any]]) -> tuple[Task, dict[str, Any] | Outcome]:
+def _outcome(task: Task, future: Future[Prepared]) -> tuple[Task, Prepared | Outcome]:
     try:
         prepared = future.result()
     except WorkerFailure as failure:
@@ -155,7 +193,7 @@ def _outcome(task: Task, future: Future[dict[str, Any]]) -> tuple[Task, dict[str
         return task, prepared
     status, reason = prepared["unreadable"]
     if reason == UNCHANGED:
-        return task, Outcome(name=task.name, status="unchanged", document_id=task.fingerprint.document_id)
+        return task, Outcome(name=task.name, status="unchanged", document_id=task.document_id)
     return task, Outcome(name=task.name, status=status, reason=reason)
 
 

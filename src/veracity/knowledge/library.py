@@ -1,15 +1,13 @@
-"""The documents of a workspace: bring in, list, forget, index anew. Whoever changes something holds the writer's lock.
+"""The documents of a workspace: bring in, forget, index anew. Whoever changes something holds the writer's lock.
 
 Knows nothing about searching them.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,8 @@ import pyarrow as pa
 
 from veracity.embedding import Embedder
 from veracity.errors import InputError
-from veracity.knowledge.discovering import File, discover, is_meant
+from veracity.knowledge import tasks
+from veracity.knowledge.discovering import File, discover, vanished
 from veracity.knowledge.ingesting import Ingestion, Task
 from veracity.knowledge.locking import writing
 from veracity.knowledge.preparing import RECIPE
@@ -28,8 +27,6 @@ from veracity.settings import KnowledgeSettings, ReadingSettings
 
 # Is told what became of a document, and how many are still to come, where that is known.
 Progress = Callable[[Outcome, int | None], None]
-# A file changed this shortly before it was read may have been changed once more at the "same" time: nanoseconds.
-UNCERTAIN = 2_000_000_000
 
 
 class Library:
@@ -38,7 +35,7 @@ class Library:
     ) -> None:
         self._folder = folder
         self._reading = reading
-        self.store = Store(str(folder), embedder.dimensions, _recipe(embedder, knowledge))
+        self.store = Store(folder, embedder.dimensions, _recipe(embedder, knowledge))
         self._ingestion = Ingestion(self.store, embedder, knowledge, reading)
 
     def ingest(self, paths: Sequence[Path | str], prune: bool, progress: Progress) -> IngestReport:
@@ -47,21 +44,24 @@ class Library:
             raise InputError("There is nothing to ingest: name files, folders or patterns.")
         with writing(self._folder):
             self.store.require_same_recipe()
-            found = list(discover(paths, max_megabytes=self._reading.max_megabytes, leave_out=self._folder))
-            return self._report(self._ingest(found, paths if prune else ()), progress, len(found))
+            known = {mark.document_id: mark for mark in self.store.fingerprints()}
+            files = {mark.location for mark in known.values() if mark.location} if prune else set()
+            megabytes = self._reading.max_megabytes
+            found = list(discover(paths, max_megabytes=megabytes, leave_out=self._folder, remembered=files))
+            gone = vanished(files, paths)
+            return self._report(self._ingest(found, gone, known), progress, len(found) + len(gone))
 
     def add(self, documents: Iterable[Document], progress: Progress) -> IngestReport:
+        """Bring in texts. One that is known replaces what was there, also within `documents`."""
         with writing(self._folder):
             self.store.require_same_recipe()
-            known = {mark.document_id for mark in self.store.fingerprints()}
-            tasks = (_text_task(document, document.id in known) for document in _once_each(documents))
             total = len(documents) if isinstance(documents, Sized) else None
-            return self._report(self._ingestion.run(tasks), progress, total)
+            return self._report(self._ingestion.run(self._text_tasks(documents)), progress, total)
 
     def forget(self, name: str) -> list[KnownDocument]:
         """Remove the document with this id or path. Returns what was removed."""
         with writing(self._folder):
-            path = os.path.abspath(Path(name).expanduser())
+            path = os.path.abspath(os.path.expanduser(name))
             gone = [one for one in self.store.documents() if one.id == name or (one.location and one.location == path)]
             if not gone:
                 raise InputError(f'There is no document "{name}": "veracity documents" lists those there are.')
@@ -72,22 +72,48 @@ class Library:
     def reindex(self, progress: Progress) -> IngestReport:
         """Cut and embed every text anew, as the settings are now. Until all is done the old index stays in use."""
         with writing(self._folder):
-            stored = [document.id for document in self.store.documents()]
+            started = time.monotonic()
+            stored = len(self.store.fingerprints())
             told: list[Outcome] = []
 
             def tables() -> Iterator[pa.Table]:
-                for table, outcome in self._ingestion.tables(map(_stored_task, self.store.bodies())):
+                for table, outcomes in self._ingestion.tables(map(tasks.of_stored, self.store.bodies())):
                     yield table
-                    told.append(outcome)
-                    progress(outcome, len(stored) - len(told))
+                    for outcome in outcomes:
+                        told.append(outcome)
+                        progress(outcome, stored - len(told))
 
-            started = time.monotonic()
-            self.store.rebuild(tables())
-            self.store.maintain()
+            if self.store.version:
+                self.store.rebuild(tables())
+                self.store.maintain()
             return IngestReport(outcomes=told, seconds=time.monotonic() - started)
 
     def close(self) -> None:
         self._ingestion.close()
+
+    def _ingest(self, found: list[File | Outcome], gone: list[str], known: dict[str, Fingerprint]) -> Iterator[Outcome]:
+        changed = []
+        for one in found:
+            mark = known.get(tasks.id_of(one.name if isinstance(one, Outcome) else one.path))
+            if isinstance(one, Outcome):
+                yield self._given_up(one, mark)
+            elif tasks.is_unchanged(one, mark):
+                yield Outcome(name=one.path, status="unchanged", document_id=tasks.id_of(one.path))
+            else:
+                changed.append(tasks.of_file(one, mark))
+        yield from self._ingestion.run(changed)
+        self.store.forget([tasks.id_of(path) for path in gone])
+        yield from (Outcome(name=path, status="removed", document_id=tasks.id_of(path)) for path in gone)
+
+    def _given_up(self, outcome: Outcome, known: Fingerprint | None) -> Outcome:
+        is_same = known is not None and known.location == outcome.name
+        return self._ingestion.give_up(outcome, tasks.id_of(outcome.name)) if is_same else outcome
+
+    def _text_tasks(self, documents: Iterable[Document]) -> Iterator[Task]:
+        known = {mark.document_id for mark in self.store.fingerprints()}
+        for document in documents:
+            yield tasks.of_document(document, document.id in known)
+            known.add(document.id)
 
     def _report(self, outcomes: Iterator[Outcome], progress: Progress, total: int | None) -> IngestReport:
         started = time.monotonic()
@@ -95,34 +121,8 @@ class Library:
         for outcome in outcomes:
             told.append(outcome)
             progress(outcome, None if total is None else max(0, total - len(told)))
-        if any(outcome.status in ("added", "updated", "removed") for outcome in told):
-            self.store.maintain()
+        self.store.maintain()
         return IngestReport(outcomes=told, seconds=time.monotonic() - started)
-
-    def _ingest(self, found: list[File | Outcome], pruned: Sequence[Path | str]) -> Iterator[Outcome]:
-        known = {mark.location: mark for mark in self.store.fingerprints() if mark.location}
-        tasks = []
-        for one in found:
-            if isinstance(one, Outcome):
-                yield one
-            elif is_unchanged(one, known.get(one.path)):
-                yield Outcome(name=one.path, status="unchanged", document_id=known[one.path].document_id)
-            else:
-                tasks.append(_file_task(one, known.get(one.path)))
-        yield from self._ingestion.run(tasks)
-        yield from self._prune(known, pruned)
-
-    def _prune(self, known: dict[str, Fingerprint], paths: Sequence[Path | str]) -> Iterator[Outcome]:
-        gone = [mark for path, mark in known.items() if not os.path.lexists(path) and is_meant(path, paths)]
-        self.store.forget([mark.document_id for mark in gone])
-        for mark in gone:
-            yield Outcome(name=mark.location, status="removed", document_id=mark.document_id)
-
-
-def is_unchanged(file: File, known: Fingerprint | None) -> bool:
-    if known is None or (file.size, file.modified) != (known.size, known.modified):
-        return False
-    return known.added - file.modified > UNCERTAIN
 
 
 def _recipe(embedder: Embedder, knowledge: KnowledgeSettings) -> dict[str, Any]:
@@ -132,38 +132,3 @@ def _recipe(embedder: Embedder, knowledge: KnowledgeSettings) -> dict[str, Any]:
         "overlap_tokens": knowledge.overlap_tokens,
         "format": RECIPE,
     }
-
-
-def _file_task(file: File, known: Fingerprint | None) -> Task:
-    name = known.document_id if known else blake2b(file.path.encode(), digest_size=8).hexdigest()
-    mark = Fingerprint(name, file.path, file.size, file.modified, "", time.time_ns())
-    request = {"path": file.path, "known_digest": known.digest if known else None}
-    return Task(file.path, request, mark, known is not None)
-
-
-def _text_task(document: Document, is_known: bool) -> Task:
-    mark = Fingerprint(document.id, "", len(document.text), 0, "", time.time_ns())
-    request = _text_request(document.text, document.title, "text", document.markdown, [], "")
-    return Task(document.id, request, mark, is_known, document.metadata)
-
-
-def _stored_task(row: dict[str, Any]) -> Task:
-    mark = Fingerprint(row["id"], row["location"], row["size"], row["modified"], row["digest"], row["added"])
-    request = _text_request(row["text"], row["title"], row["format"], row["markdown"], row["pages"], row["digest"])
-    return Task(row["location"] or row["id"], request, mark, True, json.loads(row["metadata"]))
-
-
-def _text_request(
-    text: str, title: str, kind: str, markdown: bool, pages: list[int], digest: str
-) -> dict[str, Any]:
-    return {"text": text, "title": title, "format": kind, "markdown": markdown, "pages": pages, "digest": digest}
-
-
-def _once_each(documents: Iterable[Document]) -> Iterator[Document]:
-    """Two with one id would both be written: which of them is meant is not ours to guess."""
-    seen: set[str] = set()
-    for document in documents:
-        if document.id in seen:
-            raise InputError(f'Two of the documents have the id "{document.id}": give each its own.')
-        seen.add(document.id)
-        yield document

@@ -5,6 +5,7 @@ Knows nothing about what is written.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,18 +19,20 @@ from veracity.errors import BusyError, KnowledgeError
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """Raise BusyError at once when another process or thread writes there."""
+    lock = FileLock(folder / "writer.lock", timeout=0, thread_local=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / "writer.lock", timeout=0, thread_local=False)
         lock.acquire()
     except Timeout:
         raise BusyError(
             f'The documents in "{folder}" are being changed by {_holder(folder)}: try again when that has finished.'
         ) from None
-    except OSError as problem:
-        raise KnowledgeError(f'"{folder}" cannot be written ({problem.strerror}): make it writable.') from None
+    except (OSError, NotImplementedError) as problem:  # some network drives know no locks
+        reason = getattr(problem, "strerror", None) or type(problem).__name__
+        raise KnowledgeError(f'"{folder}" cannot be written ({reason}): make it a writable folder.') from None
     try:
-        (folder / "writer.pid").write_text(str(os.getpid()), encoding="ascii")
+        with contextlib.suppress(OSError):  # it is for a message only
+            (folder / "writer.pid").write_text(str(os.getpid()), encoding="ascii")
         yield
     finally:
         lock.release()
@@ -37,6 +40,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 def _holder(folder: Path) -> str:
     try:
-        return f"process {int((folder / 'writer.pid').read_text(encoding='ascii'))}"
+        number = int((folder / "writer.pid").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return "another process"
+    return "another thread of this process" if number == os.getpid() else f"process {number}"

@@ -18,6 +18,7 @@ TASK = f"{__name__}:prepare"
 
 # Raise it with every change that cuts or indexes texts differently: workspaces made before ask for a reindex then.
 RECIPE = 1
+UNCHANGED = "unchanged"  # the reason why nothing comes of a file that holds what it held
 
 
 def prepare(request: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
 
 def _read(request: dict[str, Any]) -> tuple[Reading, str]:
     if "path" in request:
-        content = Path(request["path"]).read_bytes()
+        content = _content(request["path"])
         digest = hashlib.sha256(content).hexdigest()
         if digest == request.get("known_digest"):
             raise Unreadable("skipped", UNCHANGED)
@@ -54,11 +55,25 @@ def _read(request: dict[str, Any]) -> tuple[Reading, str]:
     text = request["text"]
     if not text.strip():
         raise Unreadable("skipped", "it is empty")
+    if not _is_unicode(text + request["title"]):
+        raise Unreadable("failed", "its text holds half a character (a lone surrogate), which is no Unicode")
     reading = Reading(text, "", request["format"], request["markdown"], tuple(request["pages"]))
     return reading, request["digest"]
 
 
-UNCHANGED = "unchanged"
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _content(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as problem:
+        raise Unreadable("failed", f"it cannot be read ({problem.strerror})") from None
 
 
 def _passages(cut: list[Chunk], title: str) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ A document's row holds its whole text and no words or vector, so no search finds
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,15 +22,17 @@ DOCUMENT, PASSAGE = "document", "passage"
 # What a search needs of a passage. The vector comes along, since what was found by words is compared by meaning too.
 PASSAGE_COLUMNS = [
     "id", "document_id", "title", "location", "headings", "page", "start", "end", "language", "text", "entities",
-    "metadata", "vector",
+    "metadata", "words", "vector",
 ]  # fmt: skip
 DOCUMENT_COLUMNS = ["document_id", "title", "location", "format", "language", "passages", "end", "added", "metadata"]
-FINGERPRINT_COLUMNS = ["document_id", "location", "size", "modified", "digest", "added"]
+FINGERPRINT_COLUMNS = ["document_id", "location", "size", "modified", "digest", "added", "checked"]
+# A file changed this shortly before it was read may have been changed once more at the "same" time: nanoseconds.
+UNCERTAIN = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """By what a file is known to be unchanged. Times in nanoseconds."""
+    """By what a document is known to be unchanged. `checked` is when its file was last read; nanoseconds, all times."""
 
     document_id: str
     location: str
@@ -38,6 +40,12 @@ class Fingerprint:
     modified: int
     digest: str
     added: int
+    checked: int
+
+    @property
+    def is_certain(self) -> bool:
+        """Would a change after `checked` show in the time of the file?"""
+        return self.checked - self.modified > UNCERTAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,7 @@ def schema(dimensions: int, recipe: dict[str, Any]) -> pa.Schema:
         "modified": pa.int64(),
         "digest": pa.string(),
         "added": pa.int64(),
+        "checked": pa.int64(),
     }
     return pa.schema(list(fields.items()), metadata={b"veracity": json.dumps(recipe).encode()})
 
@@ -93,65 +102,67 @@ def recipe_of(found: pa.Schema) -> dict[str, Any]:
     return recipe
 
 
+def row_id(document_id: str, mark: str = "") -> str:
+    """Of a passage, or of the document itself: different even where a document is called like another's passage."""
+    return f"{document_id}.{mark}"
+
+
 def table_of(
     entries: Sequence[Entry], vectors: NDArray[np.float32], covered: NDArray[np.bool_], like: pa.Schema
 ) -> pa.Table:
-    """The rows of the documents and their passages. `vectors` are those of the passages that are `covered`, in order."""
-    rows = [row for entry in entries for row in _rows(entry)]
-    is_passage = np.array([row["kind"] == PASSAGE for row in rows], bool)
-    has_vector = np.zeros(len(rows), bool)
-    has_vector[is_passage] = covered
-    columns = {
-        name: pa.array([row.get(name) for row in rows], like.field(name).type)
-        for name in like.names
-        if name != "vector"
-    }
-    columns["vector"] = _vector_column(vectors, has_vector, like.field("vector").type)
-    return pa.table(columns, schema=like)
+    """The rows of documents and their passages. `vectors` are those of the passages that are `covered`, in order."""
+    passages = _passages(entries)
+    passages["vector"] = _vector_column(vectors, covered, like.field("vector").type)
+    return pa.concat_tables([_table(_documents(entries), like), _table(passages, like)])
+
+
+def _table(columns: dict[str, Any], like: pa.Schema) -> pa.Table:
+    """With nothing in the columns that are not given."""
+    count = len(columns["id"])
+    arrays = [
+        pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(count, field.type)
+        for field in like
+    ]
+    return pa.Table.from_arrays(arrays, schema=like)
 
 
 def _vector_column(vectors: NDArray[np.float32], present: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+    """A vector that holds anything but numbers is as good as none."""
     full = np.zeros((len(present), kind.list_size), np.float32)
     full[present] = vectors
-    return pa.FixedSizeListArray.from_arrays(pa.array(full.ravel()), type=kind, mask=pa.array(~present))
+    usable = present & np.isfinite(full).all(axis=1)
+    return pa.FixedSizeListArray.from_arrays(pa.array(full.ravel()), type=kind, mask=pa.array(~usable))
 
 
-def _rows(entry: Entry) -> Iterator[dict[str, Any]]:
-    mark, prepared = entry.fingerprint, entry.prepared
-    shared = {
-        "document_id": mark.document_id,
-        "title": prepared["title"],
-        "location": mark.location,
-        "metadata": json.dumps(entry.metadata, ensure_ascii=False),
+def _documents(entries: Sequence[Entry]) -> dict[str, Any]:
+    marks, prepared = [entry.fingerprint for entry in entries], [entry.prepared for entry in entries]
+    told = ("title", "format", "language", "text", "markdown", "pages")
+    return {
+        "id": [row_id(mark.document_id) for mark in marks],
+        "kind": [DOCUMENT] * len(entries),
+        "end": [len(one["text"]) for one in prepared],
+        "passages": [len(one["passages"]) for one in prepared],
+        "metadata": [json.dumps(entry.metadata) for entry in entries],
+        **{name: [getattr(mark, name) for mark in marks] for name in FINGERPRINT_COLUMNS},
+        **{name: [one[name] for one in prepared] for name in told},
     }
-    yield shared | {
-        "id": mark.document_id,
-        "kind": DOCUMENT,
-        "format": prepared["format"],
-        "language": prepared["language"],
-        "text": prepared["text"],
-        "end": len(prepared["text"]),
-        "markdown": prepared["markdown"],
-        "pages": prepared["pages"],
-        "passages": len(prepared["passages"]),
-        "size": mark.size,
-        "modified": mark.modified,
-        "digest": mark.digest,
-        "added": mark.added,
+
+
+def _passages(entries: Sequence[Entry]) -> dict[str, Any]:
+    pairs = [(entry, passage) for entry in entries for passage in entry.passages]
+    metadata = [(json.dumps(entry.metadata), len(entry.passages)) for entry in entries]
+    told = ("language", "headings", "page", "start", "end", "words")
+    return {
+        "id": [row_id(entry.fingerprint.document_id, passage["mark"]) for entry, passage in pairs],
+        "kind": [PASSAGE] * len(pairs),
+        "document_id": [entry.fingerprint.document_id for entry, _ in pairs],
+        "title": [entry.prepared["title"] for entry, _ in pairs],
+        "location": [entry.fingerprint.location for entry, _ in pairs],
+        "text": [entry.text_of(passage) for entry, passage in pairs],
+        "entities": [" ".join(passage["entities"]) for _, passage in pairs],
+        "metadata": [text for text, count in metadata for _ in range(count)],
+        **{name: [passage[name] for _, passage in pairs] for name in told},
     }
-    for passage in prepared["passages"]:
-        yield shared | {
-            "id": f"{mark.document_id}.{passage['mark']}",
-            "kind": PASSAGE,
-            "language": passage["language"],
-            "headings": passage["headings"],
-            "page": passage["page"],
-            "start": passage["start"],
-            "end": passage["end"],
-            "text": entry.text_of(passage),
-            "words": passage["words"],
-            "entities": " ".join(passage["entities"]),
-        }
 
 
 def passage_of(row: dict[str, Any]) -> Passage:
@@ -191,6 +202,6 @@ def hits_of(found: pa.Table, score: str) -> list[Hit]:
     vectors = column.values.to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)[column.offset :]
     others = found.drop_columns(["vector"]).to_pylist()
     return [
-        Hit(passage_of(row), row[score], vector if present else None)
+        Hit(passage_of(row), row[score], row["words"], vector if present else None)
         for row, vector, present in zip(others, vectors, column.is_valid().to_pylist(), strict=False)
     ]

@@ -1,46 +1,51 @@
 """The documents of a workspace in LanceDB: one table, searched by words, by names and by vectors.
 
-Every change is one commit, which readers see whole or not at all; who writes holds the lock (`locking`). Knows nothing
-about files, how texts are cut, or what makes a passage a good one.
+Every change is one commit, which readers see whole or not at all; who writes holds the lock (`locking`). A store that
+was opened before there was a table sees it as soon as it is there. Knows nothing about files, how texts are cut, or
+what makes a passage a good one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import lancedb
 import pyarrow as pa
 from lancedb.query import LanceQueryBuilder, MatchQuery
+from lancedb.table import Table
 
 from veracity.errors import KnowledgeError, OutdatedIndexError
 from veracity.knowledge import rows, upkeep
+from veracity.knowledge.complaints import explained
 from veracity.knowledge.rows import DOCUMENT, Fingerprint
 from veracity.models import Hit, KnownDocument
 
 TABLE = "passages"
 MOST_WORDS = 200  # of a query; one with more is a document
+NO_VECTOR: Literal["null"] = "null"  # otherwise the database would complain of rows that have none
+MOST_NAMED = 1000  # documents in one condition
 
 
 class Store:
-    """`location` is a folder, or the address of one in an object store. `recipe` tells how rows are made now."""
+    """`recipe` tells how rows are made now. The folder need not be there: it is created with the first document."""
 
-    def __init__(self, location: str, dimensions: int, recipe: dict[str, Any]) -> None:
-        self._location = location
+    def __init__(self, folder: Path, dimensions: int, recipe: dict[str, Any]) -> None:
         self.schema = rows.schema(dimensions, recipe)
+        self._folder = folder
+        self._home = folder / f"{TABLE}.lance"
         self._recipe = recipe
+        self._opened: Table | None = None
         self._languages: tuple[int, frozenset[str]] = (-1, frozenset())
-        with _told(location):
-            self._database = lancedb.connect(location, read_consistency_interval=timedelta(0))
-            self._table = self._database.open_table(TABLE) if self._exists() else None
 
     @property
     def version(self) -> int:
         """Another number after every change."""
-        with _told(self._location):
-            return 0 if self._table is None else int(self._table.version)
+        with explained(self._folder):
+            table = self._table
+            return 0 if table is None else int(table.version)
 
     def by_words(self, words: Sequence[str], limit: int, language: str | None = None) -> list[Hit]:
         """The passages that hold the words, by BM25."""
@@ -52,10 +57,11 @@ class Store:
 
     def by_vector(self, vector: Any, limit: int) -> list[Hit]:
         """The passages nearest in meaning. `score` is 0: the caller has the vectors."""
-        if self._table is None:
+        table = self._searchable()
+        if table is None:
             return []
-        query = self._table.search(vector, vector_column_name="vector").distance_type("dot")
-        return self._hits(query, limit, "_distance")
+        query: Any = table.search(vector, vector_column_name="vector")
+        return self._hits(query.distance_type("dot"), limit, "_distance")
 
     def languages(self) -> frozenset[str]:
         """Those of the documents."""
@@ -74,102 +80,161 @@ class Store:
 
     def text(self, document_id: str) -> str | None:
         """The whole text of a document, into which the offsets of its passages point."""
-        found = self._scan(["text"], f"id = {_quoted(document_id)}")
+        found = self._scan(["text"], f"id = {_quoted(rows.row_id(document_id))}")
         return str(found["text"][0]) if found.num_rows else None
 
     def bodies(self, batch: int = 64) -> Iterator[dict[str, Any]]:
         """All there is to know of each document, its whole text included, as it was when the first one is taken."""
-        if self._table is not None:
-            query = self._table.search().where(f"kind = '{DOCUMENT}'")
-            for some in query.to_batches(batch_size=batch):
-                yield from some.to_pylist()
+        with explained(self._folder):
+            table = self._table
+            if table is not None:
+                for some in table.search().where(f"kind = '{DOCUMENT}'").to_batches(batch_size=batch):
+                    yield from some.drop_columns(["vector"]).to_pylist()
 
     def replace(self, table: pa.Table, known: Iterable[str]) -> None:
         """Write the rows. Of the documents that are `known`, everything that was there before goes: in one commit."""
         self.require_same_recipe()
-        gone = ", ".join(_quoted(one) for one in known)
-        with _told(self._location):
-            if self._table is None:
-                self._table = self._database.create_table(TABLE, schema=self.schema)
+        gone = _listed(known)
+        with explained(self._folder):
+            there = self._table
+            target = self._create() if there is None else there  # an empty one counts as False
             if not gone:
-                self._table.add(table, on_bad_vectors="null")
+                target.add(table, on_bad_vectors=NO_VECTOR)
                 return
             (
-                self._table.merge_insert("id")
+                target.merge_insert("id")
                 .when_matched_update_all()
                 .when_not_matched_insert_all()
                 .when_not_matched_by_source_delete(f"document_id IN ({gone})")
-                .execute(table, on_bad_vectors="null")
+                .execute(table, on_bad_vectors=NO_VECTOR)
             )
+
+    def confirm(self, marks: Sequence[Fingerprint]) -> None:
+        """Note that these files were read again and hold what they held: the next time their looks will do."""
+        columns = ("size", "modified", "checked")
+        with explained(self._folder):
+            table = self._table
+            if table is None or not marks:
+                return
+            told = {name: [getattr(mark, name) for mark in marks] for name in columns}
+            told["id"] = [rows.row_id(mark.document_id) for mark in marks]
+            table.merge_insert("id").when_matched_update_all().execute(pa.table(told))
 
     def rebuild(self, tables: Iterator[pa.Table]) -> None:
         """Write everything anew, in one commit at the end. Until then the old rows stay."""
-        batches = (batch for table in tables for batch in table.to_batches())
-        with _told(self._location):
-            reader = pa.RecordBatchReader.from_batches(self.schema, batches)
-            self._table = self._database.create_table(TABLE, reader, schema=self.schema, mode="overwrite",
-                                                      on_bad_vectors="null")  # fmt: skip
+        source = _Remembering(tables)
+        try:
+            with explained(self._folder):
+                reader = pa.RecordBatchReader.from_batches(self.schema, source.batches())
+                self._opened = self._connected().create_table(
+                    TABLE, reader, schema=self.schema, mode="overwrite", on_bad_vectors=NO_VECTOR
+                )
+        except KnowledgeError:
+            if source.problem is not None:  # it comes back from the database as something else
+                raise source.problem from None
+            raise
 
-    def forget(self, document_ids: Iterable[str]) -> None:
-        gone = ", ".join(_quoted(one) for one in document_ids)
-        if self._table is not None and gone:
-            with _told(self._location):
-                self._table.delete(f"document_id IN ({gone})")
+    def forget(self, document_ids: Sequence[str]) -> None:
+        with explained(self._folder):
+            table = self._table
+            if table is not None:
+                for start in range(0, len(document_ids), MOST_NAMED):
+                    table.delete(f"document_id IN ({_listed(document_ids[start : start + MOST_NAMED])})")
 
     def maintain(self) -> None:
         """Bring the indexes up to date where that pays."""
-        if self._table is not None:
-            with _told(self._location):
-                upkeep.maintain(self._table)
+        with explained(self._folder):
+            table = self._table
+            if table is not None:
+                upkeep.maintain(table, self._home)
 
     def require_same_recipe(self) -> None:
         """Raise unless the rows were made as rows are made now."""
-        if self._table is None:
-            return
-        made = rows.recipe_of(self._table.schema)
-        if made == self._recipe:
-            return
-        changed = [name for name in self._recipe if made.get(name) != self._recipe[name]]
-        told = " and ".join(f"{name} {made.get(name)}, not {self._recipe[name]}" for name in changed)
-        raise OutdatedIndexError(
-            f'The documents in "{self._location}" were indexed with {told}: run "veracity reindex", '
-            "or set back what was changed."
-        )
+        self._searchable()
 
-    def _exists(self) -> bool:
-        return TABLE in self._database.list_tables().tables
+    def _searchable(self) -> Table | None:
+        with explained(self._folder):
+            table = self._table
+            made = self._recipe if table is None else rows.recipe_of(table.schema)
+        if made != self._recipe:
+            changed = [name for name in self._recipe if made.get(name) != self._recipe[name]]
+            told = " and ".join(f"{name} {made.get(name)}, not {self._recipe[name]}" for name in changed)
+            raise OutdatedIndexError(
+                f'The documents in "{self._folder}" were indexed with {told}: run "veracity reindex", '
+                "or set back what was changed."
+            )
+        return table
+
+    @property
+    def _table(self) -> Table | None:
+        """None as long as nothing was ever stored, and when someone has removed it all."""
+        if not self._home.is_dir():
+            self._opened = None
+        elif self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def _open(self) -> Table | None:
+        try:
+            return self._connected().open_table(TABLE)
+        except ValueError:  # it is not there: all there is to see is that someone began to create it
+            if any(self._home.rglob("*.lance")):
+                raise
+            return None
+
+    def _create(self) -> Table:
+        """With its indexes, so that the first words are split as all others."""
+        self._opened = self._connected().create_table(TABLE, schema=self.schema)
+        upkeep.create_indexes(self._opened)
+        return self._opened
+
+    def _connected(self) -> lancedb.DBConnection:
+        """Connecting creates the folder, so it is put off. At every question the database looks for a new version."""
+        return lancedb.connect(self._folder, read_consistency_interval=timedelta(0))
 
     def _by_text(self, column: str, words: Sequence[str], limit: int, language: str | None) -> list[Hit]:
         wanted = list(dict.fromkeys(words))[:MOST_WORDS]
-        if self._table is None or not wanted:
+        table = self._searchable()
+        if table is None or not wanted:
             return []
-        query = self._table.search(MatchQuery(" ".join(wanted), column), query_type="fts")
+        match = MatchQuery(" ".join(wanted), column)  # type: ignore[call-arg]  # the others have defaults
+        query = table.search(match, query_type="fts")
         if language:
             query = query.where(f"language = {_quoted(language)}", prefilter=True)
         return self._hits(query, limit, "_score")
 
     def _hits(self, query: LanceQueryBuilder, limit: int, score: str) -> list[Hit]:
-        self.require_same_recipe()
-        with _told(self._location):
+        with explained(self._folder):
             found = query.limit(limit).select([*rows.PASSAGE_COLUMNS, score]).to_arrow()
         return rows.hits_of(found, score)
 
     def _scan(self, columns: list[str], where: str = f"kind = '{DOCUMENT}'") -> pa.Table:
-        if self._table is None:
-            return pa.table({name: [] for name in columns})
-        with _told(self._location):
-            return self._table.search().where(where).select(columns).limit(None).to_arrow()
+        with explained(self._folder):
+            table = self._table
+            if table is None:
+                return self.schema.empty_table().select(columns)
+            return table.search().where(where).select(columns).limit(None).to_arrow()
+
+
+class _Remembering:
+    """The batches of some tables, and what went wrong while they were made."""
+
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
+        self._tables = tables
+        self.problem: BaseException | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for table in self._tables:
+                yield from table.to_batches()
+        except BaseException as problem:
+            self.problem = problem
+            raise
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(map(_quoted, texts))
 
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-@contextmanager
-def _told(location: str) -> Iterator[None]:
-    """What the database complains about, as one sentence of ours."""
-    try:
-        yield
-    except (RuntimeError, OSError, ValueError, pa.ArrowException) as problem:
-        reason = " ".join(str(problem).split())[:300]
-        raise KnowledgeError(f'The documents in "{location}" cannot be used: {reason}') from problem

@@ -21,8 +21,9 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from veracity.llm.answers import Written
-from veracity.llm.failures import explained
 from veracity.models import Usage
+from veracity.providers.failures import explained
+from veracity.providers.texts import encodable
 from veracity.settings import OutputMode
 
 TOOL = "answer"
@@ -73,7 +74,7 @@ def send(model: Model, call: Call) -> Reply:
         settings["max_retries"] = 0  # for a single call, for which pydantic-ai copies the client: 0.3 ms
     if call.max_tokens is not None:
         settings["max_tokens"] = call.max_tokens
-    request = ModelRequest.user_text_prompt(_encodable(call.prompt), instructions=_encodable(call.instructions))
+    request = ModelRequest.user_text_prompt(encodable(call.prompt), instructions=encodable(call.instructions))
     response = explained(
         call.model,
         lambda: model_request_sync(
@@ -84,11 +85,6 @@ def send(model: Model, call: Call) -> Reply:
         ),
     )
     return Reply(_written(response), response.finish_reason, _usage(response))
-
-
-def _encodable(text: str) -> str:
-    """Half a character, such as an emoji that was cut in two, cannot be sent: a mark takes its place."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 @lru_cache

@@ -17,8 +17,8 @@ from pydantic import BaseModel
 from veracity.errors import ModelAnswerError, ModelError, ModelRefusedError, ModelTimeoutError
 from veracity.llm.answers import read_answer
 from veracity.llm.budget import Budget
-from veracity.llm.providers import require_key
 from veracity.models import Usage
+from veracity.providers.keys import require_key
 from veracity.settings import LLMSettings
 from veracity.workers import Belongings, Workers
 

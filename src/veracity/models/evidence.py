@@ -34,6 +34,7 @@ class Hit:
 
     passage: Passage
     score: float
+    words: str  # those by which it is found, separated by spaces
     vector: Any  # a numpy array of length 1, or None for a passage that has none
 
 

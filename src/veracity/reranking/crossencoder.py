@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veracity.errors import ModelAnswerError
+from veracity.providers.texts import encodable
 from veracity.reranking.modelfiles import LoadedModel, find, load, shown
-from veracity.reranking.texts import encodable
 
 log = logging.getLogger("veracity.reranking")
 

@@ -5,18 +5,16 @@ Each worker has a connection of its own. Knows nothing about what the passages a
 
 from __future__ import annotations
 
-import itertools
 import json
-import random
 import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from veracity.errors import ModelError
+from veracity.providers.retrying import retried
+from veracity.providers.texts import encodable
 from veracity.reranking.answers import read_scores
 from veracity.reranking.services import endpoint, request_body
-from veracity.reranking.texts import encodable
 from veracity.secrets import presentable
 from veracity.settings import LLMSettings
 from veracity.workers import Belongings, Workers
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 4  # calls
 LONGEST = 6000  # characters of a text that are sent
-MAX_RETRIES = 3
-LONGEST_PAUSE = 30.0
 BLANK = "."  # what is sent for a text without text, which services refuse
 LONGEST_SHOWN = 120
 
@@ -58,15 +54,12 @@ class ProviderReranker:
         self._workers.close()
 
     def _ask(self, belongings: Belongings, body: bytes, count: int, end: float) -> list[float]:
-        """Runs on a worker: at most 1 + MAX_RETRIES calls, all within the deadline."""
-        for attempt in itertools.count(1):
-            try:
-                timeout = min(self._settings.call_timeout, max(0.0, end - time.monotonic()))
-                return self._checked(self._connection(belongings).ask(body, timeout), count)
-            except ModelError as problem:
-                failure = problem.with_traceback(None)  # which leads to this reranker and would keep it alive
-            time.sleep(self._pause(failure, attempt, end))
-        raise AssertionError("the last attempt returns or raises")
+        """Runs on a worker."""
+
+        def ask(seconds: float) -> list[float]:
+            return self._checked(self._connection(belongings).ask(body, seconds), count)
+
+        return retried(ask, self._settings, end)
 
     def _connection(self, belongings: Belongings) -> Connection:
         from veracity.reranking.asking import Connection  # noqa: PLC0415 - loads httpx
@@ -82,14 +75,6 @@ class ProviderReranker:
         if scores is None:
             raise unusable(self._shown, "did not answer with one score per passage")
         return scores
-
-    def _pause(self, failure: ModelError, attempt: int, end: float) -> float:
-        """Seconds before the next attempt, at least as many as the service asks for; raise where none can follow."""
-        backoff: float = min(LONGEST_PAUSE, self._settings.backoff * 2 ** (attempt - 1))
-        pause = (failure.retry_after or 0.0) + backoff * random.uniform(0.5, 1.0)
-        if not failure.retryable or attempt > MAX_RETRIES or time.monotonic() + pause >= end:
-            raise failure
-        return pause
 
 
 def _sent(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from veracity.errors import ConfigurationError, MissingKeyError
+from veracity.providers.keys import check_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def endpoint(name: str) -> Endpoint:
     if service.needs_key and not key.strip():
         raise MissingKeyError(provider, (service.key_variable,), name)
     _check_address(service.address_variable, address)
-    _check_key(service.key_variable, key)
+    check_key(service.key_variable, key)
     return Endpoint(address.rstrip("/").removesuffix("/rerank") + "/rerank", key)
 
 
@@ -80,12 +81,4 @@ def _check_address(variable: str, value: str) -> None:
         raise ConfigurationError(
             f"The address in the environment variable {variable} holds a name or a password: "
             "take it out, and put a key into the variable for keys."
-        )
-
-
-def _check_key(variable: str, value: str) -> None:
-    if value != value.strip() or not (value.isascii() and value.isprintable()):
-        raise ConfigurationError(
-            f"The value of the environment variable {variable} cannot be a key: it holds a line break, a space at its "
-            "end or a character beyond ASCII; set it anew."
         )

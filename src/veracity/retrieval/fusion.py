@@ -28,8 +28,8 @@ class Fused:
 
 def fuse(lists: Lists, method: str) -> list[Fused]:
     """The best first. Of equals, the one that an earlier source ranked higher."""
-    points = METHODS[method](lists)
-    return [_fused(name, lists) for name in sorted(points, key=points.__getitem__, reverse=True)]
+    points, places = METHODS[method](lists), _places(lists)
+    return [_fused(places[name]) for name in sorted(points, key=points.__getitem__, reverse=True)]
 
 
 def by_rank(lists: Lists) -> dict[str, float]:
@@ -44,9 +44,9 @@ def by_score(lists: Lists) -> dict[str, float]:
     """Each source's scores as shares of its best."""
     points: dict[str, float] = {}
     for found in lists.values():
-        best = max((one.score for one in found), default=0.0) or 1.0
+        best = max((one.score for one in found), default=0.0)
         for one in found:
-            points[one.passage.id] = points.get(one.passage.id, 0.0) + one.score / best
+            points[one.passage.id] = points.get(one.passage.id, 0.0) + (one.score / best if best > 0 else 0.0)
     return points
 
 
@@ -63,13 +63,16 @@ METHODS: dict[str, Callable[[Lists], dict[str, float]]] = {
 }
 
 
-def _fused(passage_id: str, lists: Lists) -> Fused:
-    ranks = {
-        source: (rank, one)
-        for source, found in lists.items()
-        for rank, one in enumerate(found)
-        if one.passage.id == passage_id
-    }
-    best = min(ranks, key=lambda source: ranks[source][0])
-    relevance = max(one.relevance for _, one in ranks.values())
-    return Fused(ranks[best][1].passage, best, tuple(ranks), relevance)
+def _places(lists: Lists) -> dict[str, dict[str, tuple[int, Found]]]:
+    """For each passage, by source: its place in the list, and what was found there."""
+    places: dict[str, dict[str, tuple[int, Found]]] = {}
+    for source, found in lists.items():
+        for place, one in enumerate(found):
+            places.setdefault(one.passage.id, {})[source] = place, one
+    return places
+
+
+def _fused(places: dict[str, tuple[int, Found]]) -> Fused:
+    best = min(places, key=lambda source: places[source][0])
+    relevance = max(one.relevance for _, one in places.values())
+    return Fused(places[best][1].passage, best, tuple(places), relevance)

@@ -12,11 +12,12 @@ from collections.abc import Collection
 from math import log2
 
 from veracity.language import title_entity
-from veracity.retrieval.hybrid import HybridSearch, Match
+from veracity.models import Hit
+from veracity.retrieval.hybrid import HybridSearch, Match, Question, found
 from veracity.retrieval.sources import Found, PassageStore
 
 SEEDS = 5
-NEIGHBOURS = 100
+NEIGHBOURS = 50
 LINK_WEIGHT = 0.4
 ABOUT, MENTIONED = 1.5, 0.5  # the name is what one of the two passages is about, or both only mention it
 
@@ -29,19 +30,19 @@ class GraphSource:
         self._store = store
 
     def search(self, query: str, limit: int) -> list[Found]:
-        question, matches = self._hybrid.matches(query)
+        question, matches = self._hybrid.matches(query, limit)
+        return found(question, self.scored(question, matches)[:limit])
+
+    def scored(self, question: Question, matches: list[Match]) -> list[tuple[Hit, float]]:
+        """What matches by itself, and what the best of it leads to; the best first."""
         seeds = matches[:SEEDS]
         names = dict.fromkeys(name for seed in seeds for name in seed.passage.entities)
         known = {match.passage.id: match for match in matches}
         for hit in self._store.by_entities(list(names), NEIGHBOURS):
-            known.setdefault(hit.passage.id, self._hybrid.match(question, hit, 0.0))
+            known.setdefault(hit.passage.id, Match(hit, self._hybrid.score(question, hit, 0.0)))
         links = _links(seeds, known.values())
-        found = [_found(match, links.get(match.passage.id, 0.0)) for match in known.values()]
-        return sorted(found, key=lambda one: (-one.score, one.passage.id))[:limit]
-
-
-def _found(match: Match, link: float) -> Found:
-    return Found(match.passage, match.score + LINK_WEIGHT * link, match.relevance)
+        scored = [(match.hit, match.score + LINK_WEIGHT * links.get(name, 0.0)) for name, match in known.items()]
+        return sorted(scored, key=lambda one: (-one[1], one[0].passage.id))
 
 
 def _links(seeds: list[Match], matches: Collection[Match]) -> dict[str, float]:

@@ -6,44 +6,64 @@ small embedder. A question or passage that the embedder does not cover counts by
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from math import isfinite
+from typing import Any, NamedTuple
 
 from veracity.embedding import Embedder
-from veracity.language import guess_language, search_tokens
+from veracity.language import Language, guess_language, search_tokens
 from veracity.models import Hit, Passage
-from veracity.retrieval.relevance import relevance
+from veracity.retrieval.relevance import FITTED_FOR, Signals, covered, relevance, word_weights
 from veracity.retrieval.sources import Found, PassageStore
 
-CANDIDATES = 50  # of each side
+CANDIDATES = 50  # of each side, and more where more are asked for
+WEIGHED = 30  # passages by which the question's words are weighed
+MOST_WORDS = 200  # of a question; one with more is a document
+LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
+ANY = ""  # language
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How a passage fits a question: by its words and by its meaning, each as a share of the best, and together."""
+    """A passage and how well it fits a question."""
 
-    passage: Passage
-    words: float
-    meaning: float
+    hit: Hit
     score: float
-    relevance: float
+
+    @property
+    def passage(self) -> Passage:
+        return self.hit.passage
+
+
+class Candidates(NamedTuple):
+    """What the store found for a question: for its words, and for its vector where the embedder covers it."""
+
+    words: Mapping[str, tuple[str, ...]]  # by the language of the passages in which they were looked for
     vector: Any
+    by_words: list[Hit]
+    by_vector: list[Hit]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in the forms in which it is searched for. `vector` is None where the embedder does not cover it."""
+    """A question as it was searched for. `vector` is None where the embedder does not cover it."""
 
-    text: str
-    words: tuple[str, ...]
+    weights: Mapping[str, dict[str, float]]  # of its words, by the language of the passages
     vector: Any
     best_words: float  # the score of the passage that fits best by its words
     best_meaning: float
+    is_calibrated: bool  # nearness in meaning is that of the embedder for which relevance was fitted
 
     def similarity(self, vector: Any) -> float:
-        return 0.0 if vector is None or self.vector is None else max(0.0, float(self.vector @ vector))
+        return similarity(self.vector, vector)
+
+    def signals(self, hit: Hit, share: float) -> Signals:
+        weights = self.weights.get(hit.passage.language) or self.weights.get(ANY) or {}
+        is_known = self.is_calibrated and self.vector is not None and hit.vector is not None
+        meaning = self.similarity(hit.vector) if is_known else None
+        return Signals(covered(weights, frozenset(hit.words.split())), share, meaning)
 
 
 class HybridSearch:
@@ -59,56 +79,93 @@ class HybridSearch:
         self._last: tuple[object, tuple[Question, list[Match]]] | None = None
 
     def search(self, query: str, limit: int) -> list[Found]:
-        _, matches = self.matches(query)
-        return [Found(match.passage, match.score, match.relevance) for match in matches[:limit]]
+        question, matches = self.matches(query, limit)
+        return found(question, [(match.hit, match.score) for match in matches[:limit]])
 
-    def matches(self, query: str) -> tuple[Question, list[Match]]:
-        """The question as it was searched for, and the passages that match, the best first."""
-        key, last = (query, self._store.version), self._last
+    def matches(self, query: str, limit: int) -> tuple[Question, list[Match]]:
+        """The question as it was searched for, and the passages that match, the best first: `limit` if there are."""
+        key, last = (query, limit, self._store.version), self._last
         if last is None or last[0] != key:
-            self._last = last = (key, self._find(query))
+            self._last = last = (key, self.weigh(self.candidates(query, limit)))
         return last[1]
 
-    def _find(self, query: str) -> tuple[Question, list[Match]]:
-        by_words = self._threads.submit(self._by_words, query)
-        vector = self._embedder.embed_query(query) if self._embedder.covers(query) else None
-        by_vector = [] if vector is None else self._store.by_vector(vector, CANDIDATES)
+    def score(self, question: Question, hit: Hit, words_score: float) -> float:
+        words = words_score / question.best_words if question.best_words else 0.0
+        if not question.best_meaning:
+            return words
+        meaning = question.similarity(hit.vector) / question.best_meaning
+        return (1 - self._weight) * words + self._weight * meaning
+
+    def candidates(self, query: str, limit: int = CANDIDATES) -> Candidates:
+        each = max(CANDIDATES, limit)
+        by_words = self._threads.submit(self._by_words, query, each)
+        vector = self._vector(query)
+        by_vector = [] if vector is None else self._store.by_vector(vector, each)
         words, hits = by_words.result()
-        scores = {hit.passage.id: hit.score for hit in hits}
-        found = {hit.passage.id: hit for hit in (*by_vector, *hits)}
-        best_words = max(scores.values(), default=0.0)
-        question = Question(query, words, vector, best_words, _nearest(vector, found.values()))
-        matches = [self.match(question, hit, scores.get(name, 0.0)) for name, hit in found.items()]
+        return Candidates(words, vector, hits, by_vector)
+
+    def weigh(self, given: Candidates) -> tuple[Question, list[Match]]:
+        """Each side is measured by its best passage, so the passages have to be known before they can be scored."""
+        scores = {hit.passage.id: hit.score for hit in given.by_words}
+        hits = {hit.passage.id: hit for hit in (*given.by_vector, *given.by_words)}
+        question = Question(
+            weights={language: _weights(words, language, given.by_words) for language, words in given.words.items()},
+            vector=given.vector,
+            best_words=max(scores.values(), default=0.0),
+            best_meaning=max((similarity(given.vector, hit.vector) for hit in hits.values()), default=0.0),
+            is_calibrated=self._embedder.name == FITTED_FOR,
+        )
+        matches = [Match(hit, self.score(question, hit, scores.get(name, 0.0))) for name, hit in hits.items()]
         return question, sorted(matches, key=lambda match: (-match.score, match.passage.id))
 
-    def match(self, question: Question, hit: Hit, words_score: float) -> Match:
-        words = words_score / question.best_words if question.best_words else 0.0
-        cosine = question.similarity(hit.vector)
-        meaning = cosine / question.best_meaning if question.best_meaning else 0.0
-        weight = self._weight if question.best_meaning else 0.0
-        score = (1 - weight) * words + weight * meaning
-        return Match(hit.passage, words, meaning, score, relevance(question, hit, words_score), hit.vector)
+    def _vector(self, query: str) -> Any:
+        """None where the embedder does not cover the question, or gives what is no vector."""
+        vector = self._embedder.embed_query(query) if self._embedder.covers(query) else None
+        return vector if vector is not None and isfinite(float(vector @ vector)) else None
 
-    def _by_words(self, query: str) -> tuple[tuple[str, ...], list[Hit]]:
+    def _by_words(self, query: str, limit: int) -> tuple[dict[str, tuple[str, ...]], list[Hit]]:
         language = guess_language(query)
-        if language == "zh" and (known := self._store.languages()) - {"en", "zh"}:
-            return self._by_characters(query, both="zh" in known)
-        words = tuple(dict.fromkeys(search_tokens(query, language)))
-        return words, self._store.by_words(words, CANDIDATES)
+        if language == "zh" and "ja" in (known := self._store.languages()):
+            return self._by_own_words(query, limit, known)
+        words = _words(query, language)
+        return {ANY: words}, self._store.by_words(words, limit)
 
-    def _by_characters(self, query: str, both: bool) -> tuple[tuple[str, ...], list[Hit]]:
-        """A question in Han characters only may be Japanese as well: each language is searched by its own words."""
-        japanese = tuple(dict.fromkeys(search_tokens(query, "ja")))
-        if not both:
-            return japanese, self._store.by_words(japanese, CANDIDATES)
-        chinese = tuple(dict.fromkeys(search_tokens(query, "zh")))
-        share = len(chinese) / max(1, len(japanese))  # more words add up to more points
-        hits = self._store.by_words(chinese, CANDIDATES, "zh")
-        hits += [replace(hit, score=hit.score * share) for hit in self._store.by_words(japanese, CANDIDATES, "ja")]
-        return chinese + japanese, hits
+    def _by_own_words(
+        self, query: str, limit: int, known: frozenset[str]
+    ) -> tuple[dict[str, tuple[str, ...]], list[Hit]]:
+        """A question without kana may be Japanese as well: passages of each language are searched by its own words.
+
+        A passage of a Japanese document may have no kana either, and then counts as Chinese.
+        """
+        languages = [language for language in LANGUAGES if language in known | {"zh"}]
+        words: dict[str, tuple[str, ...]] = {language: _words(query, language) for language in languages}
+        hits = [
+            replace(hit, score=hit.score / len(wanted))  # more words add up to more points
+            for language, wanted in words.items()
+            for hit in self._store.by_words(wanted, limit, language)
+        ]
+        return words, hits
 
 
-def _nearest(vector: Any, hits: Iterable[Hit]) -> float:
-    if vector is None:
-        return 0.0
-    return max((float(vector @ hit.vector) for hit in hits if hit.vector is not None), default=0.0)
+def found(question: Question, scored: Sequence[tuple[Hit, float]]) -> list[Found]:
+    """What a source found, the best first, with its relevance."""
+    best = max((score for _, score in scored), default=0.0) or 1.0
+    return [
+        Found(hit.passage, score, relevance(question.signals(hit, score / best), hit.passage.language))
+        for hit, score in scored
+    ]
+
+
+def similarity(one: Any, other: Any) -> float:
+    """From 0 to 1; of what is no vector, 0."""
+    return 0.0 if one is None or other is None else min(1.0, max(0.0, float(one @ other)))
+
+
+def _words(query: str, language: Language) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(search_tokens(query, language)))[:MOST_WORDS]
+
+
+def _weights(words: Iterable[str], language: str, hits: Collection[Hit]) -> dict[str, float]:
+    """By the passages of that language that fit best."""
+    same = [hit for hit in hits if language in (ANY, hit.passage.language)]
+    return word_weights(words, [frozenset(hit.words.split()) for hit in same[:WEIGHED]])

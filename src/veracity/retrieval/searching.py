@@ -14,10 +14,12 @@ from veracity.reranking import Reranker
 from veracity.retrieval.fusion import Fused, Lists, fuse
 from veracity.retrieval.graph import GraphSource
 from veracity.retrieval.hybrid import HybridSearch
-from veracity.retrieval.sources import PassageStore, Source
+from veracity.retrieval.sources import Found, PassageStore, Source
+from veracity.secrets import presentable
 from veracity.settings import RetrievalSettings
 
-DEPTH = 50  # how much of each source's list takes part in the fusion
+DEPTH = 50  # how much of each source's list takes part in the fusion, at least
+DEEPEST = 4000
 RERANKED = 30
 
 
@@ -28,19 +30,23 @@ class Searcher:
         self._reranker = reranker
 
     def search(self, query: str, top_k: int, sources: Sequence[str] | None = None) -> list[Evidence]:
-        asked = self._named(sources or self._settings.sources)
-        lists = {source.name: source.search(query, DEPTH) for source in asked}
-        return [_evidence(fused) for fused in self.rank(query, lists)[:top_k]]
+        asked = self._named(self._settings.sources if sources is None else sources)
+        return [_evidence(fused) for fused in self.rank(query, _deep_enough(query, asked, top_k))[:top_k]]
 
     def rank(self, query: str, lists: Lists) -> list[Fused]:
         """Fuse and rerank. A text that stands in several documents is taken once."""
-        fused = fuse(lists, self._settings.fusion)
-        distinct = list({one.passage.text: one for one in reversed(fused)}.values())[::-1]
-        return distinct if self._reranker is None else _reranked(self._reranker, query, distinct)
+        distinct: dict[str, Fused] = {}
+        for one in fuse(lists, self._settings.fusion):
+            distinct.setdefault(one.passage.text, one)
+        fused = list(distinct.values())
+        return _reranked(self._reranker, query, fused) if self._reranker and fused else fused
 
     def _named(self, names: Sequence[str]) -> list[Source]:
-        if unknown := next((name for name in names if name not in self._sources), None):
-            raise InputError(f'There is no source "{unknown}"; there are: {", ".join(self._sources)}.')
+        if not names:
+            raise InputError(f"No source is named to search in; there are: {', '.join(self._sources)}.")
+        for name in names:
+            if name not in self._sources:
+                raise InputError(f'There is no source "{presentable(name)}"; there are: {", ".join(self._sources)}.')
         return [self._sources[name] for name in dict.fromkeys(names)]
 
 
@@ -51,8 +57,19 @@ def make_searcher(
     return Searcher([hybrid, GraphSource(hybrid, store)], settings, reranker)
 
 
+def _deep_enough(query: str, sources: Sequence[Source], top_k: int) -> dict[str, list[Found]]:
+    """What each source finds. Where one text stands in many documents, it takes more of them to find enough others."""
+    depth = max(DEPTH, top_k)
+    while True:
+        lists = {source.name: source.search(query, depth) for source in sources}
+        texts = {one.passage.text for found in lists.values() for one in found}
+        if len(texts) >= top_k or depth >= DEEPEST or all(len(found) < depth for found in lists.values()):
+            return lists
+        depth = min(DEEPEST, depth * 4)
+
+
 def _reranked(reranker: Reranker, query: str, fused: list[Fused]) -> list[Fused]:
-    """The reranker decides the order; relevance stays what it was, so that thresholds mean the same before and after."""
+    """The reranker decides the order; relevance stays what it was, so that it means the same before and after."""
     head = fused[:RERANKED]
     scores = reranker.scores(query, [one.passage.text for one in head])
     order = sorted(range(len(head)), key=lambda place: -scores[place])

@@ -24,12 +24,15 @@ class Source(Protocol):
     def name(self) -> str: ...
 
     def search(self, query: str, limit: int) -> list[Found]:
-        """The best first."""
+        """The best first, each once. Fewer than `limit` only where there are no more."""
         ...
 
 
 class PassageStore(Protocol):
-    """Where the passages are. A `Hit` found by words or names has their BM25 score, all have their vectors."""
+    """Where the passages are. A `Hit` found by words or names has their BM25 score, all have their vectors.
+
+    The best come first. No words or names find nothing.
+    """
 
     @property
     def version(self) -> int:

@@ -74,11 +74,16 @@ def require_key(model: str) -> None:
         value = os.environ.get(name, "")
         if name.endswith("_URL"):
             _check_address(name, value)
-        elif value != value.strip() or not (value.isascii() and value.isprintable()):
-            raise ConfigurationError(
-                f"The value of the environment variable {name} cannot be a key: it holds a line break, a space at its "
-                "end or a character beyond ASCII; set it anew."
-            )
+        else:
+            check_key(name, value)
+
+
+def check_key(name: str, value: str) -> None:
+    if value != value.strip() or not (value.isascii() and value.isprintable()):
+        raise ConfigurationError(
+            f"The value of the environment variable {name} cannot be a key: it holds a line break, a space at its "
+            "end or a character beyond ASCII; set it anew."
+        )
 
 
 def _check_address(name: str, value: str) -> None:

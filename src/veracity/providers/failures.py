@@ -23,7 +23,7 @@ from veracity.errors import (
     UnknownModelError,
     VeracityError,
 )
-from veracity.llm.providers import provider_of
+from veracity.providers.keys import provider_of
 from veracity.secrets import without_secrets
 
 log = logging.getLogger("veracity.llm")

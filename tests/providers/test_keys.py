@@ -10,8 +10,8 @@ from tests.llm.asking import question
 from tests.loopback import LoopbackServer
 from veracity.errors import ConfigurationError, MissingKeyError, UnknownModelError
 from veracity.llm import LLM
-from veracity.llm.failures import EXTRAS
-from veracity.llm.providers import PROVIDERS, has_key, refuse_typing_errors
+from veracity.providers.failures import EXTRAS
+from veracity.providers.keys import PROVIDERS, has_key, refuse_typing_errors
 
 KEY = "any-Key-0123456789"
 

@@ -1,4 +1,4 @@
-"""Text as an embedder can take it."""
+"""Text as a provider or a model can take it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from veracity.errors import (
     UnknownModelError,
     VeracityError,
 )
-from veracity.llm.failures import explain, explained
+from veracity.providers.failures import explain, explained
 
 NAME = "a:b"
 CASES: list[tuple[Exception, type[VeracityError], str]] = [

@@ -1,0 +1,120 @@
+"""Why words are cut, and words and meaning are added, as they are: nDCG@10 of the alternatives.
+
+    python -m benchmarks.retrieval.choices DIRECTORY [--keep DIR]
+
+Tokens are compared by BM25 in memory (bm25s) over whole documents, nothing else being changed. Ways to put words and
+vectors together are compared on the candidates that the store gives for each question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import bm25s
+import numpy as np
+import rjieba
+
+from benchmarks.retrieval.sets import RetrievalSet, data_folder, load, ndcg, workspace_of
+from veracity.language import content_tokens, search_tokens, tokens
+from veracity.retrieval.fusion import RRF_K
+from veracity.retrieval.hybrid import HybridSearch
+
+Cut = Callable[[str], list[str]]
+
+CUTS: dict[str, dict[str, Cut]] = {
+    "hotpotqa100": {
+        "as shipped: without function words": lambda text: search_tokens(text, "en"),
+        "without all common words": lambda text: content_tokens(text, "en"),
+        "with all words": lambda text: tokens(text, "en"),
+    },
+    "mtrag": {
+        "as shipped: without function words": lambda text: search_tokens(text, "en"),
+        "without all common words": lambda text: content_tokens(text, "en"),
+        "with all words": lambda text: tokens(text, "en"),
+    },
+    "rgb_zh": {
+        "as shipped: words and words inside them": lambda text: search_tokens(text, "zh"),
+        "words": lambda text: tokens(text, "zh"),
+        "words but common ones": lambda text: content_tokens(text, "zh"),
+        "rjieba as it is": lambda text: list(rjieba.cut(text)),
+    },
+    "jsquad": {
+        "as shipped: pairs across scripts, kanji": lambda text: search_tokens(text, "ja"),
+        "pairs within one script": lambda text: tokens(text, "ja"),
+        "pairs within one script but common ones": lambda text: content_tokens(text, "ja"),
+    },
+}
+
+
+def by_words(data: RetrievalSet, cut: Cut) -> float:
+    index = bm25s.BM25(k1=1.2, b=0.75)
+    names = [row["_id"] for row in data.corpus]
+    index.index([cut(f"{row.get('title') or ''}\n{row['text']}") for row in data.corpus], show_progress=False)
+    gains = []
+    for query in data.queries:
+        known = [word for word in dict.fromkeys(cut(query["text"])) if word in index.vocab_dict]
+        scores = index.get_scores(known) if known else np.zeros(len(names))
+        ranked = [names[place] for place in np.argsort(-scores, kind="stable")[:10]]
+        gains.append(ndcg(ranked, data.relevant[query["_id"]]))
+    return statistics.mean(gains)
+
+
+def together(data: RetrievalSet, folder: Path) -> dict[str, float]:
+    """Mean nDCG@10 of each way to add words and meaning."""
+    engine, _ = workspace_of(data, folder)
+    gains: dict[str, list[float]] = {}
+    with engine:
+        hybrid: HybridSearch = engine._searcher._sources["knowledge"]  # type: ignore[assignment]
+        for query in data.queries:
+            for way, scores in _scored(hybrid, query["text"]).items():
+                ranked = list(dict.fromkeys(name for name, _ in sorted(scores, key=lambda one: -one[1])))
+                gains.setdefault(way, []).append(ndcg(ranked, data.relevant[query["_id"]]))
+    return {way: statistics.mean(found) for way, found in gains.items()}
+
+
+def _scored(hybrid: HybridSearch, query: str) -> dict[str, list[tuple[str, float]]]:
+    """For each way, the documents of the passages and their scores."""
+    given = hybrid.candidates(query)
+    question, matches = hybrid.weigh(given)
+    words = {hit.passage.id: hit.score / (question.best_words or 1) for hit in given.by_words}
+    nearness = {one.passage.id: question.similarity(one.hit.vector) / (question.best_meaning or 1) for one in matches}
+    ranks = [_ranks(words), _ranks({hit.passage.id: nearness[hit.passage.id] for hit in given.by_vector})]
+    ways: dict[str, Callable[[str], float]] = {
+        f"{1 - weight:.1f} words + {weight:.1f} meaning": lambda name, weight=weight: (
+            (1 - weight) * words.get(name, 0.0) + weight * nearness[name]
+        )
+        for weight in (0.3, 0.4, 0.5, 0.6)
+    }
+    ways["RRF of both"] = lambda name: sum(1 / (RRF_K + rank[name]) for rank in ranks if name in rank)
+    return {way: [(one.passage.document_id, score(one.passage.id)) for one in matches] for way, score in ways.items()}
+
+
+def _ranks(scores: dict[str, float]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(sorted(scores, key=lambda name: -scores[name]), 1)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", nargs="?")
+    parser.add_argument("--queries", type=int, default=300, help="of each set, at most")
+    parser.add_argument("--keep", type=Path, help="where to keep the workspaces, to measure again without embedding")
+    given = parser.parse_args()
+    folder = data_folder(given.directory)
+    for name, cuts in CUTS.items():
+        data = load(folder, name, given.queries)
+        print(f"\n{name}, by words")
+        for title, cut in cuts.items():
+            print(f"  {title:42} {by_words(data, cut):.4f}", flush=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in ("scifact", "hotpotqa100", "mtrag", "cast22"):
+            print(f"\n{name}, words and meaning")
+            for title, gain in together(load(folder, name, given.queries), given.keep or Path(scratch)).items():
+                print(f"  {title:42} {gain:.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

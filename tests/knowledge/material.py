@@ -1,0 +1,86 @@
+"""What the tests of the knowledge side share: an embedder, a way to search, and what holds for every store."""
+
+import os
+import re
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veracity.knowledge.library import Library
+from veracity.knowledge.rows import DOCUMENT, PASSAGE
+from veracity.knowledge.store import Store
+from veracity.language import guess_language, search_tokens
+from veracity.models import Outcome
+
+ENGLISH = "# Leave\n\nEvery engineer in Dublin gets twenty-five days of leave.\n"
+CHINESE = "# 差旅\n\n上海办公室的员工出差时每晚住宿不超过六百元。\n"
+JAPANESE = "# 休暇\n\n大阪の社員は年に二十日の有給休暇をもらえます。\n"
+
+MakeLibrary = Callable[..., Library]
+
+
+class Hashed:
+    """Deterministic and quick: each word, each character of Chinese and Japanese, counts in one of 16 dimensions."""
+
+    dimensions = 16
+
+    def __init__(self, name: str = "hashed", covers: Callable[[str], bool] = lambda text: True) -> None:
+        self.name = name
+        self._covers = covers
+        self.seen: list[str] = []
+
+    def covers(self, text: str) -> bool:
+        return self._covers(text)
+
+    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.seen += texts
+        vectors = np.full((len(texts), self.dimensions), 1e-3, np.float32)
+        for vector, text in zip(vectors, texts, strict=True):
+            for word in re.findall(r"[a-z0-9]+|[^\x00-\x7f]", text.lower()):
+                vector[zlib.crc32(word.encode("utf-8", "surrogatepass")) % self.dimensions] += 1
+        norms: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True).astype(np.float32)
+        return vectors / norms
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self.embed_passages([text])[0]
+        return vector
+
+
+def quiet(outcome: Outcome, to_come: int | None) -> None:
+    """For who does not watch."""
+
+
+def aged(path: Path, seconds: float) -> Path:
+    changed = time.time_ns() - int(seconds * 1e9)
+    os.utime(path, ns=(changed, changed))
+    return path
+
+
+def found(store: Store, query: str) -> list[str]:
+    """The documents that hold the words, the best first."""
+    hits = store.by_words(search_tokens(query, guess_language(query)), 50)
+    return list(dict.fromkeys(hit.passage.document_id for hit in hits))
+
+
+def rows_of(store: Store) -> list[dict[str, Any]]:
+    table = store._table
+    columns = ["id", "kind", "document_id", "passages", "start", "end", "text"]
+    return [] if table is None else table.search().select(columns).limit(None).to_list()
+
+
+def require_whole(store: Store) -> None:
+    """No document twice or in part, no passage without its document, each one a slice of its text."""
+    rows = rows_of(store)
+    assert [name for name, count in Counter(row["id"] for row in rows).items() if count > 1] == []
+    documents = {row["document_id"]: row for row in rows if row["kind"] == DOCUMENT}
+    passages = [row for row in rows if row["kind"] == PASSAGE]
+    counts = Counter(row["document_id"] for row in passages)
+    assert counts == {name: row["passages"] for name, row in documents.items() if row["passages"]}
+    for row in passages:
+        assert row["text"] == documents[row["document_id"]]["text"][row["start"] : row["end"]]

@@ -1,0 +1,455 @@
+"""What a user sees: documents come, change, stay and go; one writer at a time; nothing lost, nothing twice."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.knowledge.material import (
+    CHINESE,
+    ENGLISH,
+    JAPANESE,
+    Hashed,
+    MakeLibrary,
+    aged,
+    found,
+    quiet,
+    require_whole,
+)  # fmt: skip
+from veracity.errors import BusyError, InputError, KnowledgeError, OutdatedIndexError
+from veracity.knowledge import ingesting, tasks
+from veracity.knowledge.library import Library
+from veracity.models import Document, IngestReport, Outcome
+from veracity.settings import ReadingSettings
+
+Write = Callable[..., Path]
+
+
+def told(report: IngestReport) -> dict[str, str]:
+    return {Path(outcome.name).name: outcome.status for outcome in report.outcomes}
+
+
+def ingest(library: Library, *paths: Path | str, prune: bool = False) -> dict[str, str]:
+    report = library.ingest(paths, prune, quiet)
+    require_whole(library.store)
+    return told(report)
+
+
+@pytest.fixture
+def three(write: Write) -> list[Path]:
+    return [write("leave.md", ENGLISH), write("差旅.md", CHINESE), write("休暇.md", JAPANESE)]
+
+
+def test_files_come_stay_change_and_go(library: Library, three: list[Path], files: Path, write: Write) -> None:
+    assert ingest(library, files) == {"leave.md": "added", "差旅.md": "added", "休暇.md": "added"}
+    assert len(found(library.store, "leave Dublin")) == len(found(library.store, "有給休暇")) == 1
+    assert set(ingest(library, files).values()) == {"unchanged"}
+    write("休暇.md", "# 休暇\n\n東京の社員は三十日です。", age=50)
+    assert ingest(library, files)["休暇.md"] == "updated"
+    assert found(library.store, "大阪の有給") == []
+    assert found(library.store, "東京") == [tasks.id_of(str(files / "休暇.md"))]
+    three[0].unlink()
+    assert "leave.md" not in ingest(library, files)
+    assert found(library.store, "Dublin")
+    assert ingest(library, files, prune=True)["leave.md"] == "removed"
+    assert found(library.store, "Dublin") == []
+    assert len(library.store.documents()) == 2
+
+
+def test_nothing_named_is_an_error(library: Library) -> None:
+    with pytest.raises(InputError, match="There is nothing to ingest"):
+        library.ingest([], False, quiet)
+    assert library.add([], quiet).outcomes == []
+
+
+def test_each_file_once(library: Library, three: list[Path], files: Path) -> None:
+    assert len(ingest(library, files, three[0], f"{files}/*.md", files)) == 3
+    assert len(library.store.documents()) == 3
+
+
+def test_progress_counts_down(library: Library, three: list[Path], files: Path, write: Write) -> None:
+    write("empty.md", "")
+    seen: list[tuple[str, int | None]] = []
+    report = library.ingest([files], False, lambda outcome, to_come: seen.append((outcome.name, to_come)))
+    assert [to_come for _, to_come in seen] == [3, 2, 1, 0]
+    assert [name for name, _ in seen] == [outcome.name for outcome in report.outcomes]
+    assert report.seconds > 0
+    seen.clear()
+    library.add(iter([Document(id="a", text="x")]), lambda outcome, to_come: seen.append((outcome.name, to_come)))
+    assert seen == [("a", None)]
+
+
+def test_a_touched_file_is_read_once_and_then_known_by_its_looks(
+    library: Library, three: list[Path], files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(library, files)
+    before = {document.id: document.added for document in library.store.documents()}
+    aged(three[0], 20)
+    assert set(ingest(library, files).values()) == {"unchanged"}
+    monkeypatch.setattr(library._ingestion._workers, "submit", lambda request: pytest.fail("read again"))
+    assert set(ingest(library, files).values()) == {"unchanged"}
+    assert {document.id: document.added for document in library.store.documents()} == before
+
+
+def test_a_change_that_leaves_size_and_time_is_seen_shortly_after(library: Library, write: Write) -> None:
+    path = write("a.md", "The zebra runs.", age=0)
+    looks = path.stat()
+    ingest(library, path)
+    path.write_text("The tiger runs.")
+    os.utime(path, ns=(looks.st_atime_ns, looks.st_mtime_ns))
+    assert path.stat().st_size == looks.st_size
+    assert ingest(library, path) == {"a.md": "updated"}
+    assert found(library.store, "tiger")
+    assert not found(library.store, "zebra")
+
+
+def test_a_time_in_the_future_is_no_proof(library: Library, write: Write) -> None:
+    path = write("a.md", "The zebra runs.", age=-10_000)
+    looks = path.stat()
+    assert ingest(library, path) == {"a.md": "added"}
+    version = library.store.version
+    assert ingest(library, path) == {"a.md": "unchanged"}
+    assert library.store.version == version
+    path.write_text("The tiger runs.")
+    os.utime(path, ns=(looks.st_atime_ns, looks.st_mtime_ns))
+    assert ingest(library, path) == {"a.md": "updated"}
+
+
+def test_a_file_that_changes_or_vanishes_while_others_are_read(library: Library, write: Write, files: Path) -> None:
+    for number in range(3):
+        write(f"{number}.md", f"zebra {number}")
+
+    def change(outcome: Outcome, to_come: int | None) -> None:
+        (files / "1.md").write_text("tiger, long after")
+        (files / "2.md").unlink(missing_ok=True)
+
+    write("0.md", "")  # told before anything is read
+    report = library.ingest([files], False, change)
+    assert told(report) == {"0.md": "skipped", "1.md": "added", "2.md": "failed"}
+    (failed,) = [outcome for outcome in report.outcomes if outcome.status == "failed"]
+    assert failed.reason == "it cannot be read (No such file or directory)"
+    assert ingest(library, files)["1.md"] in ("unchanged", "updated")
+    assert found(library.store, "tiger")
+
+
+def test_a_file_that_becomes_nothing_is_forgotten_and_one_that_fails_is_kept(
+    library: Library, three: list[Path], files: Path, write: Write
+) -> None:
+    ingest(library, files)
+    write("leave.md", "")
+    write("差旅.md", " \n ", age=50)
+    three[2].unlink()
+    three[2].symlink_to(three[2])
+    report = library.ingest([*three], False, quiet)
+    assert told(report) == {"leave.md": "removed", "差旅.md": "removed", "休暇.md": "failed"}
+    reasons = {Path(outcome.name).name: outcome.reason for outcome in report.outcomes}
+    assert reasons["leave.md"] == reasons["差旅.md"] == "it is empty"
+    assert reasons["休暇.md"].endswith("; what was known of it is kept")
+    assert [document.title for document in library.store.documents()] == ["休暇"]
+
+
+def test_pruning_takes_what_is_named_and_nothing_else(library: Library, write: Write, files: Path) -> None:
+    for name in ("a/x.md", "a/y.txt", "b/x.md", "c/規程.md"):
+        write(name, f"text of {name}")
+    library.add([Document(id="text", text="no file")], quiet)
+    ingest(library, files)
+    for name in ("a/x.md", "a/y.txt", "b/x.md", "c/規程.md"):
+        (files / name).unlink()
+    assert ingest(library, f"{files}/a/*.txt", prune=True) == {"y.txt": "removed"}
+    (files / "a").rmdir()
+    with pytest.raises(InputError, match="There is no file or folder"):
+        library.ingest([files / "a"], False, quiet)
+    assert ingest(library, files / "a", prune=True) == {"x.md": "removed"}
+    with pytest.raises(InputError, match="There is no file or folder"):
+        library.ingest([files / "a"], True, quiet)
+    assert ingest(library, f"{files}/**/*.md", prune=True) == {"x.md": "removed", "規程.md": "removed"}
+    assert [document.id for document in library.store.documents()] == ["text"]
+
+
+@pytest.mark.parametrize("name", ["new\nline.md", "it's; DROP.md", '"quoted".md', "😀 文書.md", "a\\b%.md"])
+def test_odd_names_come_and_go(library: Library, write: Write, files: Path, name: str) -> None:
+    path = write(name, "The zebra runs.")
+    assert ingest(library, files) == {name: "added"}
+    assert library.store.documents()[0].location == str(path)
+    assert ingest(library, files) == {name: "unchanged"}
+    path.unlink()
+    assert ingest(library, files, prune=True) == {name: "removed"}
+    assert library.store.documents() == []
+
+
+def test_our_own_folder_within_the_documents(library: Library, tmp_path: Path, write: Write) -> None:
+    write("a.md", ENGLISH)
+    assert ingest(library, tmp_path) == {"a.md": "added"}
+    assert ingest(library, tmp_path, f"{tmp_path}/**") == {"a.md": "unchanged"}
+
+
+def test_a_file_over_the_limit_is_skipped(make_library: MakeLibrary, write: Write) -> None:
+    path = write("large.md", b"word " * 200_001)
+    assert ingest(make_library(reading=ReadingSettings(max_megabytes=1, workers=1)), path) == {"large.md": "skipped"}
+
+
+def test_a_document_with_the_id_of_a_file_takes_its_place_and_back(library: Library, write: Write) -> None:
+    path = write("a.md", "The zebra runs.")
+    ingest(library, path)
+    name = tasks.id_of(str(path))
+    assert library.add([Document(id=name, text="The tiger sleeps.")], quiet).count("updated") == 1
+    assert found(library.store, "zebra") == []
+    assert ingest(library, path) == {"a.md": "updated"}
+    assert found(library.store, "tiger") == []
+    assert len(library.store.documents()) == 1
+    library.add([Document(id=name, text="The tiger sleeps.")], quiet)
+    path.write_text("")
+    assert ingest(library, path) == {"a.md": "skipped"}
+    assert found(library.store, "tiger") == [name]
+
+
+def test_a_document_called_like_a_passage_disturbs_no_one(library: Library) -> None:
+    library.add([Document(id="a", text="The zebra runs.")], quiet)
+    passage = library.store.by_words(["zebra"], 1)[0].passage.id
+    for _ in range(2):
+        library.add([Document(id=passage, text="The tiger sleeps.")], quiet)
+        require_whole(library.store)
+    assert library.store.text("a") == "The zebra runs."
+    assert library.store.text(passage) == "The tiger sleeps."
+    library.forget("a")
+    assert found(library.store, "tiger") == [passage]
+
+
+def test_metadata_of_every_kind_comes_back(library: Library) -> None:
+    metadata: dict[str, Any] = {
+        "年": 2024,
+        "share": 0.25,
+        "draft": True,
+        "部門": "営業'\"\\😀",
+        "half": "\ud800",
+        "": "",
+    }
+    library.add([Document(id="a", text="zebra", title="題'", metadata=metadata)], quiet)
+    library.reindex(quiet)
+    (known,) = library.store.documents()
+    assert known.metadata == library.store.by_words(["zebra"], 1)[0].passage.metadata == metadata
+    assert [type(value) for value in known.metadata.values()] == [type(value) for value in metadata.values()]
+    assert known.title == "題'"
+
+
+def test_two_thousand_documents_from_a_generator(library: Library) -> None:
+    def documents() -> Iterator[Document]:
+        for number in range(2000):
+            yield Document(id=f"d{number}", text=f"Note {number}: 第{number}号。")
+
+    report = library.add(documents(), quiet)
+    assert report.count("added") == report.passages == 2000
+    require_whole(library.store)
+
+
+def test_the_same_id_again_replaces_within_one_call(library: Library) -> None:
+    given = [Document(id=f"d{n % 3}", text=f"zebra {n} 第{n}号") for n in range(9)] + [Document(id="d9", text="tiger")]
+    report = library.add(given, quiet)
+    assert [outcome.status for outcome in report.outcomes] == ["added"] * 3 + ["updated"] * 6 + ["added"]
+    require_whole(library.store)
+    assert [library.store.text(f"d{n}") for n in range(3)] == [f"zebra {n} 第{n}号" for n in (6, 7, 8)]
+
+
+def test_a_huge_document(library: Library) -> None:
+    text = "".join(f"Sentence {n} of the handbook. 第{n}条のとおりです。\n\n" for n in range(40_000))
+    assert len(text.encode()) > 2_000_000
+    report = library.add([Document(id="huge", text=text), Document(id="small", text="zebra")], quiet)
+    assert report.count("added") == 2
+    assert report.passages > 1000
+    require_whole(library.store)
+    assert library.store.text("huge") == text
+
+
+def test_texts_that_are_no_texts_fail_alone(library: Library) -> None:
+    given = [Document(id="half", text="a\ud800b"), Document(id="nul", text="zebra\0tiger"), Document(id="no", text=" ")]
+    report = library.add([*given, Document(id="last", text="zebra")], quiet)
+    assert told(report) == {"half": "failed", "nul": "added", "no": "skipped", "last": "added"}
+    assert "half a character" in next(one.reason for one in report.outcomes if one.name == "half")
+    assert library.store.text("nul") == "zebra\0tiger"
+    assert set(found(library.store, "zebra")) == {"nul", "last"}
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, RuntimeError, ValueError])
+def test_who_interrupts_keeps_what_was_told(
+    library: Library, monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
+) -> None:
+    monkeypatch.setattr(ingesting, "PASSAGES", 5)
+    seen: list[str] = []
+
+    def stop(outcome: Outcome, to_come: int | None) -> None:
+        seen.append(outcome.name)
+        if len(seen) == 12:
+            raise ending("enough")
+
+    documents = [Document(id=str(n), text=f"zebra {n}") for n in range(40)]
+    with pytest.raises(ending, match="enough"):
+        library.add(documents, stop)
+    require_whole(library.store)
+    assert set(seen) <= {document.id for document in library.store.documents()}
+    report = library.add(documents, quiet)
+    assert len(report.outcomes) == len(library.store.documents()) == 40
+
+
+def test_forgetting_by_id_and_by_path(
+    library: Library, three: list[Path], files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(library, files)
+    library.add([Document(id="~nobody/x", text="zebra"), Document(id="'; DROP", text="tiger")], quiet)
+    monkeypatch.chdir(files)
+    assert [one.title for one in library.forget("休暇.md")] == ["休暇"]
+    assert [one.id for one in library.forget("~nobody/x")] == ["~nobody/x"]
+    assert [one.id for one in library.forget("'; DROP")] == ["'; DROP"]
+    assert found(library.store, "zebra") == found(library.store, "有給休暇") == []
+    for name in ("zebra", "%", "' OR 1=1 --", "", "休暇.md"):
+        with pytest.raises(InputError, match="There is no document"):
+            library.forget(name)
+    assert len(library.store.documents()) == 2
+
+
+def test_another_embedder_is_told_and_reindexing_needs_no_files(
+    make_library: MakeLibrary, three: list[Path], files: Path, write: Write
+) -> None:
+    old = make_library(Hashed("old"))
+    old.add([Document(id="text", text="zebra", metadata={"a": 1})], quiet)
+    ingest(old, files)
+    before = {(one.id, one.location, one.added, one.format, one.title) for one in old.store.documents()}
+    for path in three:
+        path.rename(path.with_suffix(".away"))
+    new = make_library(Hashed("new"), passage_tokens=64)
+    for ask in (lambda: new.ingest([files], False, quiet), lambda: new.add([], quiet), lambda: found(new.store, "a")):
+        with pytest.raises(OutdatedIndexError, match='embedder old, not new.*run "veracity reindex"'):
+            ask()
+    seen: list[int | None] = []
+    report = new.reindex(lambda outcome, to_come: seen.append(to_come))
+    assert seen == [3, 2, 1, 0]
+    assert report.count("updated") == 4
+    require_whole(new.store)
+    assert {(one.id, one.location, one.added, one.format, one.title) for one in new.store.documents()} == before
+    assert found(new.store, "大阪の有給休暇")
+    with pytest.raises(OutdatedIndexError):
+        found(old.store, "zebra")
+    for path in three:
+        path.with_suffix(".away").rename(path)
+    assert set(ingest(new, files).values()) == {"unchanged"}
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, RuntimeError, KnowledgeError])
+def test_reindexing_that_is_interrupted_changes_nothing(
+    make_library: MakeLibrary, monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
+) -> None:
+    monkeypatch.setattr(ingesting, "PASSAGES", 2)
+    old, new = make_library(Hashed("old")), make_library(Hashed("new"))
+    old.add([Document(id=str(n), text=f"zebra {n} 第{n}号") for n in range(10)], quiet)
+    version = old.store.version
+
+    def stop(outcome: Outcome, to_come: int | None) -> None:
+        if to_come == 4:
+            raise ending("enough")
+
+    with pytest.raises(ending, match="enough"):
+        new.reindex(stop)
+    assert old.store.version == version
+    assert len(found(old.store, "zebra")) == 10
+    assert new.reindex(quiet).count("updated") == 10
+    assert len(found(new.store, "zebra")) == 10
+
+
+def test_reindexing_nothing(library: Library, folder: Path) -> None:
+    assert library.reindex(quiet).outcomes == []
+    assert not (folder / "passages.lance").exists()
+
+
+def test_a_second_writer_is_told_so(library: Library, make_library: MakeLibrary, three: list[Path]) -> None:
+    second = make_library()
+
+    def try_to_write(outcome: Outcome, to_come: int | None) -> None:
+        for write in (
+            lambda: second.ingest(three, False, quiet),
+            lambda: second.add([], quiet),
+            lambda: second.forget("x"),
+            lambda: second.reindex(quiet),
+        ):
+            with pytest.raises(BusyError, match="are being changed by"):
+                write()
+
+    library.ingest(three[:1], False, try_to_write)
+    assert second.ingest(three, False, quiet).count("added") == 2
+
+
+READ = """
+import sys, time
+from pathlib import Path
+from tests.knowledge.material import found
+from veracity.knowledge.store import Store
+import json
+store = Store(Path(sys.argv[1]), 16, json.loads(sys.argv[2]))
+print("ready", flush=True)
+worst = searches = 0
+while not Path(sys.argv[3]).exists():
+    before = time.monotonic()
+    names = found(store, "zebra")
+    worst, searches = max(worst, time.monotonic() - before), searches + 1
+    assert store.version == 0 or len(names) in (0, 30), len(names)
+print(searches, worst, len(found(store, "zebra")))
+"""
+
+
+def test_another_process_reads_while_we_write(library: Library, folder: Path, tmp_path: Path) -> None:
+    """All thirty documents are one commit: the reader sees none or all of them, whatever is written and rewritten."""
+    stop = tmp_path / "stop"
+    command = [sys.executable, "-c", READ, str(folder), json.dumps(library.store._recipe), str(stop)]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "ready\n"
+        for turn in range(4):
+            library.add([Document(id=str(n), text=f"zebra {turn} {n}") for n in range(30)], quiet)
+            library.reindex(quiet)
+        stop.touch()
+        searches, worst, last = reader.stdout.readline().split()
+    assert reader.returncode == 0
+    assert int(searches) > 3
+    assert int(last) == 30
+    assert float(worst) < 5
+
+
+def test_threads_may_search_while_one_writes(library: Library) -> None:
+    library.add([Document(id="a", text="zebra")], quiet)
+    done, problems = threading.Event(), []
+
+    def search() -> None:
+        while not done.is_set():
+            try:
+                assert found(library.store, "zebra") == ["a"]
+            except BaseException as problem:  # noqa: BLE001 - told by the test
+                problems.append(problem)
+                return
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for turn in range(5):
+        library.add([Document(id=f"b{turn}", text=f"tiger {turn}"), Document(id="a", text=f"zebra {turn}")], quiet)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+
+
+def test_unchanged_files_cost_almost_nothing(library: Library, write: Write, files: Path) -> None:
+    for number in range(150):
+        write(f"{number}.md", ENGLISH * 20 + str(number))
+    seconds = []
+    for _ in range(2):
+        before = time.perf_counter()
+        library.ingest([files], False, quiet)
+        seconds.append(time.perf_counter() - before)
+    assert all(later < earlier / 5 for earlier, later in pairwise(seconds))  # docs tell the real number
