@@ -328,7 +328,6 @@ def test_changes_of_another_engine_are_seen(make: Make) -> None:
     assert reader.search("Dublin") == []
 
 
-@pytest.mark.xfail(strict=True, reason="the new table counts its versions from the start, so it looks like the old one")
 def test_documents_that_were_removed_by_hand_are_not_found(make: Make, tmp_path: Path) -> None:
     reader, writer = make(), make()
     writer.add(Document(id="old", text="The car is red."))

@@ -58,7 +58,6 @@ def test_embedders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().models.embedder == name
 
 
-@pytest.mark.xfail(strict=True, reason="a commit has the shape of a credential")
 def test_the_folder_of_a_model_is_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hugging Face calls the folder of a model by its commit."""
     reranker = f"cross-encoder:/models/hub/models--a--b/snapshots/{'0123456789abcdef' * 2}01234567"

@@ -12,6 +12,7 @@ import argparse
 import statistics
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import bm25s
@@ -24,6 +25,7 @@ from veracity.retrieval.fusion import RRF_K
 from veracity.retrieval.hybrid import HybridSearch
 
 Cut = Callable[[str], list[str]]
+WEIGHTS = (0.3, 0.4, 0.5, 0.6)
 
 CUTS: dict[str, dict[str, Cut]] = {
     "hotpotqa100": {
@@ -83,13 +85,15 @@ def _scored(hybrid: HybridSearch, query: str) -> dict[str, list[tuple[str, float
     words = {hit.passage.id: hit.score / (question.best_words or 1) for hit in given.by_words}
     nearness = {one.passage.id: question.similarity(one.hit.vector) / (question.best_meaning or 1) for one in matches}
     ranks = [_ranks(words), _ranks({hit.passage.id: nearness[hit.passage.id] for hit in given.by_vector})]
-    ways: dict[str, Callable[[str], float]] = {
-        f"{1 - weight:.1f} words + {weight:.1f} meaning": lambda name, weight=weight: (
-            (1 - weight) * words.get(name, 0.0) + weight * nearness[name]
-        )
-        for weight in (0.3, 0.4, 0.5, 0.6)
-    }
-    ways["RRF of both"] = lambda name: sum(1 / (RRF_K + rank[name]) for rank in ranks if name in rank)
+
+    def by_rank(name: str) -> float:
+        return sum(1 / (RRF_K + rank[name]) for rank in ranks if name in rank)
+
+    def by_score(name: str, weight: float) -> float:
+        return (1 - weight) * words.get(name, 0.0) + weight * nearness[name]
+
+    ways: dict[str, Callable[[str], float]] = {"RRF of both": by_rank}
+    ways |= {f"{1 - weight:.1f} words + {weight:.1f} meaning": partial(by_score, weight=weight) for weight in WEIGHTS}
     return {way: [(one.passage.document_id, score(one.passage.id)) for one in matches] for way, score in ways.items()}
 
 

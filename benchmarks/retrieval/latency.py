@@ -103,7 +103,8 @@ def _words(count: int) -> list[str]:
 
 def compare(store: Store) -> tuple[float, float, float]:
     """Milliseconds of LanceDB, of our hybrid search, and of that with the graph source."""
-    table, given = store._table, Given()
+    table: Any = store._table
+    given = Given()
     hybrid = HybridSearch(store, given, RetrievalSettings().vector_weight)
     graph = GraphSource(hybrid, store)
 

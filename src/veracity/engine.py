@@ -16,6 +16,7 @@ from veracity.knowledge.library import Library, Progress
 from veracity.models import Document, Evidence, IngestReport, KnownDocument, Outcome
 from veracity.reranking import make_reranker
 from veracity.retrieval import Searcher, make_searcher
+from veracity.secrets import presentable
 from veracity.settings import Settings, load_settings
 from veracity.tomlfile import read_bytes
 from veracity.workspace import Workspace, open_workspace
@@ -72,7 +73,7 @@ class Veracity:
         self._require_workspace()
         text = self._library.store.text(document_id)
         if text is None:
-            raise InputError(f'There is no document with the id "{document_id}".')
+            raise InputError(f'There is no document with the id "{presentable(document_id)}".')
         return text
 
     def forget(self, name: str) -> list[KnownDocument]:

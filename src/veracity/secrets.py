@@ -41,6 +41,8 @@ PREFIXED = re.compile(
 UNBROKEN = re.compile(r"[A-Za-z0-9]{8,}")
 BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}")
 HEXADECIMAL = re.compile(r"[0-9a-fA-F]{32,}")
+# The folder of a downloaded model is named by its commit.
+SNAPSHOT = re.compile(r"(?<=/snapshots/)[0-9a-f]{40}(?![A-Za-z0-9])")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 # A field whose name ends in such a word holds a credential, whatever its value looks like.
 CREDENTIAL_WORD = re.compile(
@@ -52,6 +54,7 @@ KEY_VARIABLE = re.compile(r"(?i)(?:_KEY|_TOKEN|_SECRET|_PASSWORD)(?:_|$)")
 
 def looks_like_key(text: str) -> bool:
     """True for text that holds something of the shape of a key, or a long run of letters and digits without words."""
+    text = SNAPSHOT.sub("", text)
     return (
         SHAPES.search(text) is not None
         or any(_is_random_after_prefix(found[1]) for found in PREFIXED.finditer(text))

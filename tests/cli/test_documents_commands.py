@@ -39,8 +39,8 @@ class TestIngest:
         (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing more")
         ran = run("ingest", folder, "-w", workspace)
         assert ran.code == 1  # one failed
-        told = dict(reversed(line.split()[:2]) for line in ran.out.splitlines()[:-1])
-        assert {Path(path).name: status for path, status in told.items()} == {
+        lines = [line.split() for line in ran.out.splitlines()[:-1]]
+        assert {Path(path).name: status for status, path, *_ in lines} == {
             **dict.fromkeys(TEXTS, "added"), "empty.txt": "skipped", "picture.png": "skipped", "broken.pdf": "failed",
         }  # fmt: skip
         assert ran.out.splitlines()[-1].startswith("3 added, 2 skipped, 1 failed: 3 passages in ")

@@ -89,7 +89,7 @@ def test_batches_are_bounded(
     monkeypatch.setattr(ingesting, limit, value)
     script(ingestion)
     list(ingestion.run(task(str(number)) for number in range(8)))
-    assert library.store.version >= 3 + (8 if limit == "SECONDS" else 4)
+    assert library.store.version[1] >= 3 + (8 if limit == "SECONDS" else 4)
 
 
 def test_so_much_is_prepared_ahead_and_no_more(ingestion: Ingestion, monkeypatch: pytest.MonkeyPatch) -> None:

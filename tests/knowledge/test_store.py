@@ -52,7 +52,7 @@ def data_files(store: Store) -> list[Path]:
 
 def test_nothing_is_there_and_nothing_is_created_by_asking(folder: Path) -> None:
     store = Store(folder, 16, {"embedder": "x"})
-    assert store.version == 0
+    assert store.version == (0, 0)
     assert [*store.documents(), *store.fingerprints(), *store.bodies()] == []
     assert store.languages() == frozenset()
     assert store.text("a") is None

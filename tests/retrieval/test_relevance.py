@@ -41,11 +41,16 @@ def test_far_in_meaning_is_not_the_same_as_unknown() -> None:
 
 
 def test_words_that_all_hold_tell_little() -> None:
-    weights = word_weights(["rare", "usual", "absent"], [frozenset(["usual", "rare"]), frozenset(["usual"])])
+    found = [frozenset(["usual", "rare"]), frozenset(["usual"])] * 15
+    weights = word_weights(["rare", "usual", "absent"], found)
     assert weights == pytest.approx({"rare": 0.55, "usual": 0.1, "absent": 1.0})
     assert covered(weights, frozenset(["usual"])) == pytest.approx(0.1 / 1.65)
     assert covered(weights, frozenset(["rare", "usual", "absent", "more"])) == 1.0
     assert covered(weights, frozenset()) == 0.0
+
+
+def test_where_little_was_found_every_word_is_rare() -> None:
+    assert word_weights(["only"], [frozenset(["only"])])["only"] > 0.9
 
 
 def test_a_question_without_words_covers_nothing() -> None:

@@ -38,14 +38,14 @@ class Store:
         self._home = folder / f"{TABLE}.lance"
         self._recipe = recipe
         self._opened: Table | None = None
-        self._languages: tuple[int, frozenset[str]] = (-1, frozenset())
+        self._languages: tuple[object, frozenset[str]] = (None, frozenset())
 
     @property
-    def version(self) -> int:
-        """Another number after every change."""
+    def version(self) -> tuple[int, int]:
+        """Another one after every change, also when all was removed and began anew."""
         with explained(self._folder):
             table = self._table
-            return 0 if table is None else int(table.version)
+            return (0, 0) if table is None else (self._home.stat().st_ctime_ns, int(table.version))
 
     def by_words(self, words: Sequence[str], limit: int, language: str | None = None) -> list[Hit]:
         """The passages that hold the words, by BM25."""

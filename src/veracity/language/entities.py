@@ -20,7 +20,9 @@ LONGEST = 60  # characters; a longer "name" is a headline
 MOST = 60  # of one passage, the first ones
 
 _CAPITAL = "[A-Z\u00c0-\u00de]"
-_CAPITALISED = rf"(?:{_CAPITAL}\.(?=\s?{_CAPITAL})|{_CAPITAL}[\w'-]*+(?:\.\w+)*+)"
+_LETTER = "[A-Za-z0-9\u00c0-\u024f]"
+_INITIALS = rf"(?:{_CAPITAL}\.){{2,}}+|{_CAPITAL}\.(?=\s{_CAPITAL})"
+_CAPITALISED = rf"(?<!{_LETTER})(?:{_INITIALS}|{_CAPITAL}(?:{_LETTER}|['-])*+(?:\.{_LETTER}+)*+)"
 _JOINED = rf"(?:(?:\s(?:of|the|and|de|la|van|von|&)){{0,2}}\s{_CAPITALISED}|\s\d+)"
 _PHRASE = re.compile(rf"{_CAPITALISED}{_JOINED}*+")
 _STARTS_SENTENCE = re.compile(r"(?:\A|[.!?:;。！？]\s?|\n\W*)[\"'“(#*-]*\s?\Z")

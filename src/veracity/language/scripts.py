@@ -24,6 +24,8 @@ def guess_language(text: str) -> Language:
     A Han or kana character carries about as much as three Latin letters. Japanese prose is at least a third kana, but
     headlines hold few, while Chinese quotes a kana word at most now and then: one in twenty decides.
     """
+    if text.isascii():
+        return "en"
     han, kana, latin = (_letters(run, text) for run in (_HAN_RUN, _KANA_RUN, _LATIN_RUN))
     if not han + kana or (han + kana) * 3 < latin:
         return "en"

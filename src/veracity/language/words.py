@@ -9,7 +9,7 @@ their parts; a lone hiragana is a particle and left out. Knows nothing about sen
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -73,17 +73,16 @@ def search_tokens(text: str, language: Language | None = None) -> list[str]:
     into pairs across scripts (食べ is worth more than 食) together with the single kanji; neither loses anything.
     """
     language = language or guess_language(text)
-    if language == "en":
-        return [token for token in tokens(text, language) if token not in _UNSEARCHED]
-    plain = normalized(text)
-    cut = _cut_chinese if language == "zh" else _cut_japanese
-    return [token for run in _SEARCH_RUN.finditer(plain) for token in _search_tokens_of(run, cut)]
-
-
-def _search_tokens_of(run: re.Match[str], cut: Callable[[str], Iterable[str]]) -> Iterable[str]:
-    if run.lastgroup == "word":
-        return (_stem(run[0]),)
-    return (_digits(run[0]),) if run.lastgroup == "number" else cut(run[0])
+    found: list[str] = []
+    for run in _SEARCH_RUN.finditer(normalized(text)):
+        kind = run.lastgroup
+        if kind == "word":
+            found.append(_stem(run[0]))
+        elif kind == "number":
+            found.append(_digits(run[0]))
+        else:
+            found += _cut_japanese(run[0]) if language == "ja" else _cut_chinese(run[0])
+    return [token for token in found if token not in _UNSEARCHED] if language == "en" else found
 
 
 def _cut_chinese(run: str) -> list[str]:

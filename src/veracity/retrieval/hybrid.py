@@ -19,7 +19,6 @@ from veracity.retrieval.relevance import FITTED_FOR, Signals, covered, relevance
 from veracity.retrieval.sources import Found, PassageStore
 
 CANDIDATES = 50  # of each side, and more where more are asked for
-WEIGHED = 30  # passages by which the question's words are weighed
 MOST_WORDS = 200  # of a question; one with more is a document
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
 ANY = ""  # language
@@ -168,4 +167,4 @@ def _words(query: str, language: Language) -> tuple[str, ...]:
 def _weights(words: Iterable[str], language: str, hits: Collection[Hit]) -> dict[str, float]:
     """By the passages of that language that fit best."""
     same = [hit for hit in hits if language in (ANY, hit.passage.language)]
-    return word_weights(words, [frozenset(hit.words.split()) for hit in same[:WEIGHED]])
+    return word_weights(words, [frozenset(hit.words.split()) for hit in same])

@@ -9,7 +9,7 @@ whose answers were hidden, for each language by itself. Knows nothing about wher
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from math import exp
 from typing import NamedTuple
 
@@ -45,10 +45,16 @@ def relevance(signals: Signals, language: str) -> float:
     return 1 / (1 + exp(-total))
 
 
-def word_weights(wanted: Iterable[str], found: Collection[frozenset[str]]) -> dict[str, float]:
-    """Words that nearly all of the passages hold tell little: `found` are the words of those that fit best."""
-    held_by = Counter(word for words in found for word in words)
-    return {word: 1 - 0.9 * held_by[word] / max(1, len(found)) for word in wanted}
+WEIGHED = 30  # passages by which the question's words are weighed
+
+
+def word_weights(wanted: Iterable[str], found: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Words that many passages hold tell little: `found` are the words of those that fit best.
+
+    Where fewer were found, those that are missing hold none of the words.
+    """
+    held_by = Counter(word for words in found[:WEIGHED] for word in words)
+    return {word: 1 - 0.9 * held_by[word] / WEIGHED for word in wanted}
 
 
 def covered(weights: dict[str, float], words: frozenset[str]) -> float:

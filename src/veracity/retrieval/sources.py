@@ -35,8 +35,8 @@ class PassageStore(Protocol):
     """
 
     @property
-    def version(self) -> int:
-        """Another number after every change."""
+    def version(self) -> object:
+        """Another one after every change."""
         ...
 
     def by_words(self, words: Sequence[str], limit: int, language: str | None = None) -> list[Hit]: ...
