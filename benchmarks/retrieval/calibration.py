@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.retrieval.sets import LANGUAGES, NAMES, RetrievalSet, data_folder, handbook, load, workspace_of
+from veracity.models import Hit
 from veracity.retrieval.graph import GraphSource
 from veracity.retrieval.hybrid import Candidates, HybridSearch
 from veracity.retrieval.relevance import Signals, relevance
@@ -74,8 +75,10 @@ def _of_one(
     ]
     for source, scored in lists.items():
         best = max((score for _, score in scored), default=0.0) or 1.0
-        each_document = list({hit.passage.document_id: (hit, score) for hit, score in reversed(scored)}.values())[::-1]
-        for hit, score in each_document[:TOP]:
+        each_document: dict[str, tuple[Hit, float]] = {}
+        for hit, score in scored:
+            each_document.setdefault(hit.passage.document_id, (hit, score))
+        for hit, score in list(each_document.values())[:TOP]:
             signals = question.signals(hit, score / best)
             yield Row(data.name, source, signals, hit.passage.document_id in relevant, weight)
 

@@ -42,7 +42,7 @@ UNBROKEN = re.compile(r"[A-Za-z0-9]{8,}")
 BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}")
 HEXADECIMAL = re.compile(r"[0-9a-fA-F]{32,}")
 # The folder of a downloaded model is named by its commit.
-SNAPSHOT = re.compile(r"(?<=/snapshots/)[0-9a-f]{40}(?![A-Za-z0-9])")
+SNAPSHOT = re.compile(r"(?<=[/\\]snapshots[/\\])[0-9a-f]{40}(?![A-Za-z0-9])")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 # A field whose name ends in such a word holds a credential, whatever its value looks like.
 CREDENTIAL_WORD = re.compile(

@@ -27,11 +27,18 @@ SourceName = Literal["knowledge", "graph"]
 
 
 def _checked_embedder(name: str) -> str:
-    return name if name in ("bundled", "none") else checked_model_name(name)
+    if name in ("bundled", "none"):
+        return name
+    try:
+        return checked_model_name(name)
+    except ValueError as problem:
+        raise ValueError(f'write "bundled", "none" or a model; {problem}') from None
 
 
 def _split(names: object) -> object:
     """In the environment a list is written with commas."""
+    if not isinstance(names, str | list):
+        raise ValueError('must be a list of names, such as ["knowledge", "graph"]')
     return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
 
 
@@ -94,7 +101,9 @@ class RetrievalSettings(Section):
     vector_weight: float = Field(default=0.4, ge=0, le=1, description="what meaning counts beside words")
     fusion: Fusion = Field(default="rrf", description="how the sources become one list")
     reranker: str = Field(
-        default="none", description="reorders what was found: `none`, `cross-encoder:FOLDER` or a service's model"
+        default="none",
+        min_length=1,
+        description="reorders what was found: `none`, `cross-encoder:FOLDER` or a service's model",
     )
 
 

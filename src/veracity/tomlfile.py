@@ -46,6 +46,7 @@ COMPLAINTS = {
     "literal_error": "must be {expected}",
     "missing": "this is missing; add it",
     "model_type": "must be a section: write [{place}] above its settings",
+    "too_short": "must not be empty",
     "string_pattern_mismatch": "must not be blank",
     "string_too_short": "must not be empty",
     "string_type": "must be text in quotes",

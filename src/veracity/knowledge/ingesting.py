@@ -111,13 +111,19 @@ class Ingestion:
     def close(self) -> None:
         self._workers.close()
 
+    def _submit(self, task: Task) -> Future[Prepared]:
+        try:
+            return self._workers.submit({**task.request, "cut": self._cut})
+        except WorkerFailure:
+            raise KnowledgeError("Reading was stopped in the midst: what was reported until then is stored.") from None
+
     def _prepared(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Prepared | Outcome]]:
         """In the order of the tasks, while those that follow are being prepared."""
         waiting: deque[tuple[Task, Future[Prepared]]] = deque()
         size = 0
         try:
             for task in tasks:
-                waiting.append((task, self._workers.submit({**task.request, "cut": self._cut})))
+                waiting.append((task, self._submit(task)))
                 size += task.fingerprint.size
                 while len(waiting) >= AHEAD * self._count or (size > AHEAD_BYTES and waiting):
                     size -= waiting[0][0].fingerprint.size

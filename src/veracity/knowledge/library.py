@@ -42,6 +42,8 @@ class Library:
         """Bring in files. With `prune`, documents whose files are gone from there go too."""
         if not paths:
             raise InputError("There is nothing to ingest: name files, folders or patterns.")
+        if not self._folder.exists():  # a wrong path must not leave a workspace behind
+            list(discover(paths, max_megabytes=self._reading.max_megabytes, leave_out=self._folder))
         with writing(self._folder):
             self.store.require_same_recipe()
             known = {mark.document_id: mark for mark in self.store.fingerprints()}
@@ -83,7 +85,7 @@ class Library:
                         told.append(outcome)
                         progress(outcome, stored - len(told))
 
-            if self.store.version:
+            if stored:
                 self.store.rebuild(tables())
                 self.store.maintain()
             return IngestReport(outcomes=told, seconds=time.monotonic() - started)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from veracity.knowledge.chunking import Chunk, chunk
-from veracity.language import entities, guess_language, search_tokens, title_entity
+from veracity.language import Language, entities, guess_language, search_tokens, title_entity
 from veracity.reading import Reading, Unreadable, extract
 
 TASK = f"{__name__}:prepare"
@@ -41,7 +41,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
         "markdown": reading.markdown,
         "digest": digest,
         "language": language,
-        "passages": _passages(cut, title),
+        "passages": _passages(cut, title, language),
     }
 
 
@@ -76,14 +76,19 @@ def _content(path: str) -> bytes:
         raise Unreadable("failed", f"it cannot be read ({problem.strerror})") from None
 
 
-def _passages(cut: list[Chunk], title: str) -> list[dict[str, Any]]:
+def _passages(cut: list[Chunk], title: str, around: Language) -> list[dict[str, Any]]:
     """The words of title and headings count for each passage under them; repeated texts get ids of their own."""
     seen: Counter[str] = Counter()
-    return [_passage(one, title, seen) for one in cut]
+    return [_passage(one, title, _language(one.text, around), seen) for one in cut]
 
 
-def _passage(one: Chunk, title: str, seen: Counter[str]) -> dict[str, Any]:
-    language = guess_language(one.text)
+def _language(text: str, around: Language) -> Language:
+    """A passage without kana in a Japanese document is Japanese."""
+    language = guess_language(text)
+    return around if language == "zh" and around == "ja" else language
+
+
+def _passage(one: Chunk, title: str, language: Language, seen: Counter[str]) -> dict[str, Any]:
     mark = hashlib.blake2b(one.text.encode(), digest_size=6).hexdigest()
     seen[mark] += 1
     above = " ".join((title, *(heading for heading in one.headings if heading not in one.text)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from veracity.language.scripts import guess_language
+from veracity.language.scripts import Language, guess_language
 from veracity.language.words import content_tokens, normalized, tokens_in_place
 
 # A character and the marks that belong to it: accents, and the voiced marks of kana.
@@ -18,14 +18,24 @@ def matching_spans(text: str, query: str) -> list[tuple[int, int]]:
     wanted = frozenset(content_tokens(query, language))
     plain, places = _normalized_with_places(text)
     spans: list[tuple[int, int]] = []
-    for token in tokens_in_place(plain, language):
-        if token.text not in wanted:
-            continue
-        start, end = places[token.start][0], places[token.end - 1][1]
+    for first, last in _found(plain, language, wanted):
+        start, end = places[first][0], places[last - 1][1]
         if spans and start <= spans[-1][1]:
-            start = spans.pop()[0]
+            start, end = spans[-1][0], max(end, spans.pop()[1])
         spans.append((start, end))
     return spans
+
+
+def _found(plain: str, language: Language, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """A Chinese word may stand within a longer one: 大学 in 北京大学."""
+    for token in tokens_in_place(plain, language):
+        if token.text in wanted:
+            yield token.start, token.end
+        elif language == "zh" and len(token.text) > 2:
+            for at in range(len(token.text) - 1):
+                for length in (2, 3):
+                    if token.text[at : at + length] in wanted:
+                        yield token.start + at, token.start + min(at + length, len(token.text))
 
 
 def _normalized_with_places(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
