@@ -19,7 +19,7 @@ from veracity.language.entities import LONGEST, MOST
         ("We ship the LM-40, the Corvus 210 and more.", ["lm-40", "corvus_210"]),
         ("She ran the Bank of the West for years.", ["bank_of_the_west"]),
         ("He played Ludwig van Beethoven in Zürich.", ["ludwig_van_beethoven", "zürich"]),
-        ("He liked O'Brien and Ångström.", ["o'brien_and_ångström"]),
+        ("He liked O'Brien and Ångström.", ["o'brien_and_ångström", "o'brien", "ångström"]),
         ("Paris and Paris again, then PARIS, and we love Paris.", ["paris_and_paris", "paris"]),
         ("nothing here is a name", []),
         ("", []),
@@ -27,6 +27,10 @@ from veracity.language.entities import LONGEST, MOST
 )
 def test_english_names_begin_with_capitals(text: str, names: list[str]) -> None:
     assert entities(text, "en") == names
+
+
+def test_names_that_may_be_two_are_taken_both_ways() -> None:
+    assert entities("We use LM-40 and the Corvus 210.", "en") == ["lm-40_and_the_corvus_210", "lm-40", "corvus_210"]
 
 
 @pytest.mark.parametrize(

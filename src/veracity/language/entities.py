@@ -30,6 +30,7 @@ _QUOTED = re.compile(r"[《「『]([^《》「」『』\n]{2,30})[》」』]")
 _KATAKANA = re.compile("[\u30a1-\u30fa\u30fc-\u30fe]{3,}")
 _KANJI = re.compile("[\u4e00-\u9fff\u3005]{3,12}")
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]")
+_APART = frozenset(("and", "&"))
 _CHINESE_NAMES = frozenset(("nr", "ns", "nt", "nz", "nrt", "nrfg"))
 
 
@@ -66,6 +67,19 @@ def _phrases(plain: str) -> Iterator[str]:
         starts = len(words) == 1 and _STARTS_SENTENCE.search(plain[max(0, match.start() - 4) : match.start()])
         if words and not starts:
             yield " ".join(words)
+            if not _APART.isdisjoint(words):
+                yield from _parts(words)
+
+
+def _parts(words: list[str]) -> Iterator[str]:
+    """`Kiss and Tell` is one name, `Oslo and the North Sea` are two: both readings are taken."""
+    part: list[str] = []
+    for word in (*words, "and"):
+        if word not in _APART:
+            part.append(word)
+        else:
+            yield " ".join(part).removeprefix("the ")
+            part = []
 
 
 def _compared(name: str) -> str:
