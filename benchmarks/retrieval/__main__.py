@@ -5,7 +5,8 @@
 The directory holds sets as `NAME.corpus.jsonl` (`_id`, `title`, `text`), `NAME.queries.jsonl` (`_id`, `text`) and
 `NAME.qrels.jsonl` (`query_id`, `doc_id`, `score`); VERACITY_DATA can name it as well. Documents are ranked by their
 best passage. "both" counts the questions of which all relevant documents are in the top 10. Latencies are medians, the
-embedding of the question included.
+embedding of the question included. "hybrid + links" is the graph source, which adds to hybrid scores what shared names
+are worth; "both, by RRF" is what a search does unless told otherwise.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def ways(engine: Veracity) -> dict[str, tuple[Searcher, list[str]]]:
         "vectors": (made(1.0), ["knowledge"]),
         "hybrid": (made(usual), ["knowledge"]),
         "hybrid + rerank": (made(usual, LexicalReranker()), ["knowledge"]),
-        "graph alone": (made(usual), ["graph"]),
-        "hybrid + graph": (made(usual), ["knowledge", "graph"]),
+        "hybrid + links": (made(usual), ["graph"]),
+        "both, by RRF": (made(usual), ["knowledge", "graph"]),
     }
 
 

@@ -31,11 +31,11 @@ class Curve(NamedTuple):
     meaning: float = 0.0
 
 
-WITH_MEANING = Curve(-9.62, 2.1, 5.05, 5.44)
+WITH_MEANING = Curve(-9.09, 2.2, 4.6, 5.22)
 WORDS_ONLY = {
-    "en": Curve(-9.45, 2.36, 7.58),
-    "zh": Curve(-4.22, 7.73, 3.58),
-    "ja": Curve(-16.42, 8.73, 11.99),
+    "en": Curve(-8.89, 2.42, 7.04),
+    "zh": Curve(-4.87, 1.4, 4.36),
+    "ja": Curve(-14.12, 7.28, 10.68),
 }
 
 
