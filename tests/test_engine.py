@@ -365,3 +365,52 @@ def test_what_was_closed_cannot_be_used(make: Make) -> None:
 
 def test_closing_what_was_never_used(make: Make) -> None:
     make().close()
+
+
+def test_listing_and_forgetting_need_neither_key_nor_network(make: Make, tmp_path: Path) -> None:
+    make().add(Document(id="a", text="zebra"))
+    unreachable = Veracity(
+        tmp_path / "ws", settings=Settings(models=ModelSettings(embedder="openai:text-embedding-3-small"))
+    )
+    assert [document.id for document in unreachable.documents()] == ["a"]
+    assert unreachable.text("a") == "zebra"
+    unreachable.forget("a")
+    assert unreachable.documents() == []
+
+
+def test_the_files_of_the_workspace_itself_are_no_documents(make: Make, tmp_path: Path) -> None:
+    engine = make()
+    engine.add(Document(id="a", text="zebra"))
+    for name in (
+        "veracity.toml",
+        "configs/evaluator.toml",
+        "metrics/own.py",
+        "notes.md",
+        "other/knowledge/x.lance/y.txt",
+    ):
+        path = tmp_path / "ws" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("# text\n")
+    told = [Path(outcome.name).name for outcome in engine.ingest(tmp_path / "ws").outcomes]
+    assert told == ["notes.md"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda engine: engine.add("text"),
+        lambda engine: engine.add(["text"]),
+        lambda engine: engine.add({"id": "a"}),
+        lambda engine: engine.add(5),
+        lambda engine: engine.ingest(5),
+        lambda engine: engine.ingest([b"documents"]),
+        lambda engine: engine.ingest(""),
+        lambda engine: engine.search(5),
+        lambda engine: engine.search("zebra", "3"),
+    ],
+)
+def test_wrong_types_are_told_in_a_sentence(make: Make, use: Callable[[Veracity], object]) -> None:
+    engine = make()
+    engine.add(Document(id="a", text="zebra"))
+    with pytest.raises(InputError):
+        use(engine)

@@ -133,7 +133,7 @@ class TestSearch:
         assert "\x1b" not in ran.out and "\x07" not in ran.out and "[red]rich[/red]" in ran.out
 
     def test_an_empty_workspace(self, run: Run, workspace: Path) -> None:
-        assert run("search", "oil", "-w", workspace).out == "Nothing was found.\n"
+        assert run("search", "oil", "-w", workspace).out.startswith("The workspace holds no documents yet")
         assert "0 documents, 0 passages" in run("documents", "-w", workspace).out
 
 

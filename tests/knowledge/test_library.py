@@ -229,7 +229,6 @@ def test_metadata_of_every_kind_comes_back(library: Library) -> None:
         "share": 0.25,
         "draft": True,
         "部門": "営業'\"\\😀",
-        "half": "\ud800",
         "": "",
     }
     library.add([Document(id="a", text="zebra", title="題'", metadata=metadata)], quiet)
@@ -453,3 +452,31 @@ def test_unchanged_files_cost_almost_nothing(library: Library, write: Write, fil
         library.ingest([files], False, quiet)
         seconds.append(time.perf_counter() - before)
     assert all(later < earlier / 5 for earlier, later in pairwise(seconds))  # docs tell the real number
+
+
+@pytest.mark.parametrize("metadata", [{"k\udcff": "v"}, {"k": "\ud800"}])
+def test_metadata_that_are_no_unicode_are_refused_at_once(metadata: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="half a character"):
+        Document(id="a", text="zebra", metadata=metadata)
+
+
+def test_after_a_reindex_nothing_of_a_forgotten_text_is_on_the_disk(library: Library, folder: Path) -> None:
+    library.add([Document(id="a", text="zebra secretword"), Document(id="b", text="tiger")], quiet)
+    library.forget("a")
+    library.reindex(quiet)
+    kept = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert b"secretword" not in kept and b"tiger" in kept
+    assert found(library.store, "tiger") == ["b"]
+
+
+def test_what_is_not_taken_this_time_is_kept(library: Library, write: Write, files: Path, tmp_path: Path) -> None:
+    """Without `prune` a document goes only when its file holds nothing any more."""
+    target = tmp_path / "outside.md"
+    target.write_text("zebra outside")
+    link = files / "link.md"
+    files.mkdir(exist_ok=True)
+    link.symlink_to(target)
+    library.ingest([link], False, quiet)
+    [outcome] = library.ingest([files], False, quiet).outcomes
+    assert outcome.status == "skipped" and "kept" in outcome.reason
+    assert len(library.store.documents()) == 1

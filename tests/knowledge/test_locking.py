@@ -37,7 +37,7 @@ def test_another_process_is_named_and_its_end_frees_the_lock(folder: Path) -> No
         holder.kill()
         holder.wait()
         with writing(folder):
-            assert (folder / "writer.pid").read_text() == str(os.getpid())
+            assert (folder / ".writer.pid").read_text() == str(os.getpid())
 
 
 def test_another_thread_has_to_wait_too(folder: Path) -> None:
@@ -68,15 +68,15 @@ def test_the_lock_is_released_however_the_writer_ends(folder: Path, ending: type
 @pytest.mark.parametrize("content", [None, "nonsense"])
 def test_a_holder_that_left_no_name_is_another_process(folder: Path, content: str | None) -> None:
     with writing(folder):
-        (folder / "writer.pid").unlink()
+        (folder / ".writer.pid").unlink()
         if content:
-            (folder / "writer.pid").write_text(content)
+            (folder / ".writer.pid").write_text(content)
         with pytest.raises(BusyError, match="by another process"), writing(folder):
             pass
 
 
 def test_a_note_that_cannot_be_written_is_no_obstacle(folder: Path) -> None:
-    (folder / "writer.pid").mkdir(parents=True)
+    (folder / ".writer.pid").mkdir(parents=True)
     with writing(folder):
         pass
 

@@ -110,7 +110,7 @@ def test_a_reader_in_the_midst_of_a_search_keeps_what_it_reads(
         monkeypatch.setattr(upkeep, name, value)
     time.sleep(0.3)
     library.add([Document(id=str(n), text=text(n + 100)) for n in range(30)], quiet)
-    library.reindex(quiet)
+    library.store.maintain()
     assert len(list(bodies)) == 29
     assert len(reader.by_words(["pump"], 100)) == 30
 

@@ -64,3 +64,9 @@ def test_what_is_covered_is_a_share(words: list[str], passages: list[frozenset[s
     assert all(0 < weight <= 1 for weight in weights.values())
     for one in passages:
         assert 0 <= covered(weights, one) <= 1
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ja"])
+def test_the_best_of_nothing_is_far_from_a_perfect_match(language: str) -> None:
+    assert relevance(Signals(1, 1), language) >= 0.5
+    assert relevance(Signals(0, 1), language) <= 0.25

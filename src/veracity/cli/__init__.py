@@ -1,4 +1,5 @@
-"""The command line: parses, calls, renders. Exit codes: 0 done, 1 failed, 2 bad input or configuration, 130 stopped."""
+"""The command line: parses, calls, renders. Exit codes: 0 done, 1 failed, 2 bad input or configuration, 4 busy,
+130 stopped."""
 
 from __future__ import annotations
 

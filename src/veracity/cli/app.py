@@ -11,7 +11,7 @@ import typer
 from veracity.version import __version__
 
 app = typer.Typer(
-    help="Answers that have been examined: score what language models say, with metrics you choose.",
+    help="Answers that have been examined: search your documents, and score what language models say about them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,7 +64,7 @@ def init(
 
 @app.command()
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files, folders or patterns.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders or patterns.")],
     workspace: WorkspaceOption = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are gone from there.")] = False,
     as_json: JsonOption = False,
@@ -160,8 +160,8 @@ def doctor(
 
 @app.command()
 def demo(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """Score the shipped samples.
+    """Search the shipped handbook, and score the shipped samples.
 
-    In English, Chinese and Japanese; with the local metrics, or with those of a workspace.
+    In English, Chinese and Japanese; scored with the local metrics, or with those of a workspace.
     """
     _run("demonstrating", workspace, as_json)

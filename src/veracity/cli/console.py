@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,10 +17,12 @@ def plain(text: object, style: str = "") -> Text:
     return Text(visible(text), style=style)
 
 
-def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+def table(*columns: str, right: tuple[str, ...] = (), whole: tuple[str, ...] = ()) -> Table:
+    """What stands in the `whole` columns is never broken into lines, so that it can be copied."""
     made = Table(show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold", vertical="top")
+        side: Literal["left", "right"] = "right" if column in right else "left"
+        made.add_column(column, justify=side, overflow="fold", vertical="top", no_wrap=column in whole)
     return made
 
 

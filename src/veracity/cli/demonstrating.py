@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -60,7 +61,7 @@ def _search(quiet: bool) -> list[tuple[str, list[Evidence]]]:
 
 
 def _shortened(item: Evidence, handbook: Path) -> Evidence:
-    return item.model_copy(update={"location": str(Path(item.location).relative_to(handbook.resolve()))})
+    return item.model_copy(update={"location": os.path.relpath(item.location, handbook)})
 
 
 def _as_data(

@@ -16,7 +16,7 @@ def run(workspace: Path | None, as_json: bool) -> None:
     if as_json:
         print(json.dumps([document.model_dump(mode="json") for document in known], ensure_ascii=False, indent=2))
         return
-    rows = table("Id", "Title", "From", "Format", "Language", "Passages", right=("Passages",))
+    rows = table("Id", "Title", "From", "Format", "Language", "Passages", right=("Passages",), whole=("Id", "From"))
     for document in known:
         cells = (document.id, document.title, shown_path(document.location), document.format, document.language)
         rows.add_row(*map(plain, cells), f"{document.passages:,}")

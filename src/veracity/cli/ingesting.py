@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -19,12 +22,12 @@ from veracity.workspace import workspace_or_here
 
 STYLES = {"added": "green", "updated": "green", "removed": "yellow", "skipped": "yellow", "failed": "red"}
 SHOWN: tuple[Status, ...] = ("added", "updated", "unchanged", "removed", "skipped", "failed")
-FAILED = 1
+FAILED, STOPPED = 1, 130
 
 Watch = Callable[[Outcome, int | None], None]
 
 
-def run(paths: Sequence[Path], workspace: Path | None, prune: bool, as_json: bool) -> int:
+def run(paths: Sequence[str], workspace: Path | None, prune: bool, as_json: bool) -> int:
     with Veracity(chosen(workspace)) as engine:
         report = _watched("Ingesting", as_json, lambda watch: engine.ingest(paths, prune=prune, progress=watch))
     return _tell(report, as_json)
@@ -62,7 +65,11 @@ def _watched(doing: str, as_json: bool, work: Callable[[Watch], IngestReport]) -
             if not as_json and outcome.status != "unchanged":
                 screen.print(_line(outcome), soft_wrap=True)
 
-        return work(watch)
+        try:
+            return work(watch)
+        except KeyboardInterrupt:
+            print("veracity: Stopped. What was reported until then is stored; run it again to go on.", file=sys.stderr)
+            raise typer.Exit(STOPPED) from None
 
 
 def _bar(screen: Console) -> Progress:
@@ -111,6 +118,6 @@ def counted(number: int, thing: str) -> str:
 
 
 def shown_path(path: str) -> str:
-    """Shorter where it stands below this directory."""
-    here = f"{Path.cwd()}/"
-    return path.removeprefix(here)
+    """On one line, and shorter where it stands below this directory."""
+    here = f"{Path.cwd()}{os.sep}"
+    return path.removeprefix(here).replace("\n", "�").replace("\t", "�")

@@ -19,8 +19,11 @@ from veracity.models import Evidence
 def run(query: str, top_k: int, sources: Sequence[str], workspace: Path | None, as_json: bool) -> None:
     with Veracity(chosen(workspace)) as engine:
         found = engine.search(query, top_k, sources=sources or None)
+        is_empty = not found and not engine.documents()
     if as_json:
         print(json.dumps([_as_data(item, query) for item in found], ensure_ascii=False, indent=2))
+    elif is_empty:
+        console.print(plain("The workspace holds no documents yet: bring some in with veracity ingest PATH."))
     else:
         show(found, query)
 

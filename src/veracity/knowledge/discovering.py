@@ -16,6 +16,7 @@ from pathlib import Path
 from veracity.errors import InputError
 from veracity.models import Outcome
 
+EMPTY = "it is empty"
 # Folders that hold no one's documents. Hidden ones, whose names begin with a dot, are left out as well.
 UNWANTED = frozenset(("__pycache__", "node_modules"))
 
@@ -28,14 +29,14 @@ class File:
 
 
 def discover(
-    paths: Sequence[Path | str], *, max_megabytes: int, leave_out: Path, remembered: Collection[str] = ()
+    paths: Sequence[Path | str], *, max_megabytes: int, leave_out: Sequence[Path], remembered: Collection[str] = ()
 ) -> Iterator[File | Outcome]:
     """Each file once. What stands in a folder and cannot be read is told.
 
     What is named and not there is an error, unless files are `remembered` that were there.
     """
     seen: set[str] = set()
-    unwanted = os.path.realpath(leave_out)
+    unwanted = tuple(os.path.realpath(one) for one in leave_out)
     for place in [place for path in paths for place in _named(path, remembered)]:
         for one in _found(place, max_megabytes * 1_000_000, unwanted):
             name = one.path if isinstance(one, File) else one.name
@@ -52,6 +53,8 @@ def vanished(remembered: Collection[str], paths: Sequence[Path | str]) -> list[s
 
 def _named(path: Path | str, remembered: Collection[str]) -> list[str]:
     """A path, or what a pattern stands for, in full."""
+    if not str(path).strip():
+        raise InputError("A path is empty: name a file or a folder, or write . for this one.")
     text = _in_full(path)
     if os.path.lexists(text):
         return [text]
@@ -94,6 +97,11 @@ def _with_skips(places: set[int], pattern: list[str]) -> set[int]:
     return places
 
 
+def _is_unwanted(folder: str) -> bool:
+    """The tables of another workspace are no documents either."""
+    return folder in UNWANTED or folder.endswith(".lance")
+
+
 def _is_gone(location: str) -> bool:
     try:
         os.lstat(location)
@@ -104,9 +112,9 @@ def _is_gone(location: str) -> bool:
     return False
 
 
-def _found(path: str, largest: int, unwanted: str) -> Iterator[File | Outcome]:
-    """What one path stands for. `unwanted` is a folder of which nothing is taken."""
-    if (os.path.realpath(path) + os.sep).startswith(unwanted + os.sep):
+def _found(path: str, largest: int, unwanted: tuple[str, ...]) -> Iterator[File | Outcome]:
+    """What one path stands for. `unwanted` are files and folders of which nothing is taken."""
+    if any((os.path.realpath(path) + os.sep).startswith(one + os.sep) for one in unwanted):
         return
     if not os.path.isdir(path):
         yield _file(path, largest)
@@ -121,13 +129,15 @@ def _found(path: str, largest: int, unwanted: str) -> Iterator[File | Outcome]:
             yield _file(found, largest)
 
 
-def _files_below(folder: str, unwanted: str) -> Iterator[str | Outcome]:
+def _files_below(folder: str, unwanted: tuple[str, ...]) -> Iterator[str | Outcome]:
     trouble: list[OSError] = []
     for here, folders, files in os.walk(folder, onerror=trouble.append):
-        kept = [name for name in sorted(folders) if not name.startswith(".") and name not in UNWANTED]
+        kept = [name for name in sorted(folders) if not name.startswith(".") and not _is_unwanted(name)]
         links = [name for name in kept if os.path.islink(os.path.join(here, name))]
-        folders[:] = [name for name in kept if os.path.realpath(os.path.join(here, name)) != unwanted]
-        yield from (os.path.join(here, name) for name in sorted(files) if not name.startswith("."))
+        folders[:] = [name for name in kept if os.path.realpath(os.path.join(here, name)) not in unwanted]
+        place = os.path.realpath(here)
+        shown = [name for name in sorted(files) if not name.startswith(".")]
+        yield from (os.path.join(here, name) for name in shown if os.path.join(place, name) not in unwanted)
         yield from (_skipped(os.path.join(here, name), "it is a link to a folder: name that itself") for name in links)
     yield from (_unreadable(problem.filename, problem) for problem in trouble)
 
@@ -142,7 +152,7 @@ def _file(path: str, largest: int) -> File | Outcome:
     if _shown(path) != path:
         return _skipped(path, "its name is not valid UTF-8: rename it")
     if found.st_size == 0:
-        return _skipped(path, "it is empty")
+        return _skipped(path, EMPTY)
     if found.st_size > largest:
         return _skipped(path, f"it has {found.st_size / 1e6:,.0f} MB, more than reading.max_megabytes allows")
     return File(path, found.st_size, found.st_mtime_ns)

@@ -30,8 +30,13 @@ from veracity.settings import KnowledgeSettings, ReadingSettings
 
 # A batch is written when it has so many passages, characters or seconds.
 PASSAGES, CHARACTERS, SECONDS = 1024, 20_000_000, 5.0
+# The first is small, and the next as large as can be embedded and written in a few seconds: who watches sees progress,
+# and who stops loses little.
+FIRST, QUICK, SLOW = 64, 1.0, 3.0
 # So many documents per worker are prepared while a batch is written, and not more than so many bytes of them.
-AHEAD, AHEAD_BYTES = 32, 100_000_000
+# What a process must have told of a document.
+PREPARED = frozenset(("text", "title", "format", "pages", "markdown", "digest", "language", "passages"))
+AHEAD, AHEAD_BYTES = 8, 100_000_000
 KEPT = "what was known of it is kept"
 
 
@@ -66,18 +71,19 @@ class Ingestion:
             "overlap": min(knowledge.overlap_tokens, knowledge.passage_tokens // 2),
         }
         self._count = reading.workers or _processors()
+        self._most = FIRST
         self._workers = CappedWorkers(
             TASK, workers=self._count, seconds=reading.seconds, memory_megabytes=reading.memory_megabytes
         )
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         """What became of each document, as soon as that is certain."""
-        batch = _Batch()
+        batch = _Batch(self._most)
         confirmed: list[Fingerprint] = []
         for task, prepared in self._prepared(tasks):
             if batch.is_full or batch.holds(task.document_id):  # a later document replaces an earlier of its name
                 yield from self._write(batch)
-                batch = _Batch()
+                batch = _Batch(self._most)
             if not isinstance(prepared, Outcome):
                 batch.add(task, prepared)
                 continue
@@ -89,19 +95,21 @@ class Ingestion:
 
     def tables(self, tasks: Iterable[Task]) -> Iterator[tuple[pa.Table, list[Outcome]]]:
         """Some documents as rows, and then the next, for who writes them all at once."""
-        batch = _Batch()
+        batch = _Batch(PASSAGES)
         for task, prepared in self._prepared(tasks):
             if isinstance(prepared, Outcome):
-                raise KnowledgeError(f'"{prepared.name}" cannot be indexed: {prepared.reason}.')
+                raise KnowledgeError(
+                    f'"{prepared.name}" cannot be indexed: {prepared.reason}; forget it, or allow more under [reading].'
+                )
             batch.add(task, prepared)
             if batch.is_full:
                 yield self._table(batch.entries), batch.outcomes()
-                batch = _Batch()
+                batch = _Batch(PASSAGES)
         yield self._table(batch.entries), batch.outcomes()
 
-    def give_up(self, outcome: Outcome, document_id: str) -> Outcome:
-        """A known document that has become nothing is forgotten. One that failed may be well again the next time."""
-        if outcome.status == "failed":
+    def give_up(self, outcome: Outcome, document_id: str, is_certain: bool = True) -> Outcome:
+        """A known document that has become nothing is forgotten. What failed, or is not taken, may be well again."""
+        if outcome.status == "failed" or (outcome.status == "skipped" and not is_certain):
             return outcome.model_copy(update={"reason": f"{outcome.reason}; {KEPT}"})
         if outcome.status == "skipped":
             self._store.forget([document_id])
@@ -135,10 +143,18 @@ class Ingestion:
                 future.cancel()
 
     def _write(self, batch: _Batch) -> Iterator[Outcome]:
-        if batch.tasks:
-            known = [task.document_id for task in batch.tasks if task.is_known]
-            self._store.replace(self._table(batch.entries), known)
-            yield from batch.outcomes()
+        if not batch.tasks:
+            return
+        started = monotonic()
+        known = [task.document_id for task in batch.tasks if task.is_known]
+        self._store.replace(self._table(batch.entries), known)
+        taken = monotonic() - started
+        if taken < QUICK:
+            self._most *= 2
+        elif taken > SLOW:
+            self._most = max(1, self._most // 2)
+        self._most = min(self._most, PASSAGES)
+        yield from batch.outcomes()
 
     def _table(self, entries: list[Entry]) -> pa.Table:
         texts = [(entry, passage, entry.text_of(passage)) for entry in entries for passage in entry.passages]
@@ -156,8 +172,9 @@ class Ingestion:
 class _Batch:
     """Documents that go to the store together."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self.tasks: list[Task] = []
+        self._most = min(most, PASSAGES)
         self.entries: list[Entry] = []
         self._ids: set[str] = set()
         self._passages = self._characters = 0
@@ -176,7 +193,7 @@ class _Batch:
     @property
     def is_full(self) -> bool:
         late = monotonic() - self._since > SECONDS
-        return late or self._passages >= PASSAGES or self._characters >= CHARACTERS
+        return late or self._passages >= self._most or self._characters >= CHARACTERS
 
     def outcomes(self) -> list[Outcome]:
         return [
@@ -195,9 +212,9 @@ def _outcome(task: Task, future: Future[Prepared]) -> tuple[Task, Prepared | Out
         prepared = future.result()
     except WorkerFailure as failure:
         return task, Outcome(name=task.name, status="failed", reason=failure.reason)
-    if "unreadable" not in prepared:
+    if prepared.keys() >= PREPARED:
         return task, prepared
-    status, reason = prepared["unreadable"]
+    status, reason = prepared.get("unreadable", ("failed", "the process that read it answered nonsense"))
     if reason == UNCHANGED:
         return task, Outcome(name=task.name, status="unchanged", document_id=task.document_id)
     return task, Outcome(name=task.name, status=status, reason=reason)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from veracity.embedding import Embedder
 from veracity.errors import InputError
 from veracity.knowledge import tasks
-from veracity.knowledge.discovering import File, discover, vanished
+from veracity.knowledge.discovering import EMPTY, File, discover, vanished
 from veracity.knowledge.ingesting import Ingestion, Task
 from veracity.knowledge.locking import writing
 from veracity.knowledge.preparing import RECIPE
@@ -29,13 +29,32 @@ from veracity.settings import KnowledgeSettings, ReadingSettings
 Progress = Callable[[Outcome, int | None], None]
 
 
+def forget(store: Store, folder: Path, name: str) -> list[KnownDocument]:
+    """Remove the document with this id or path. Returns what was removed. The store needs no embedder for that."""
+    with writing(folder):
+        path = os.path.abspath(os.path.expanduser(name))
+        gone = [one for one in store.documents() if one.id == name or (one.location and one.location == path)]
+        if not gone:
+            raise InputError(f'There is no document "{name}": "veracity documents" lists those there are.')
+        store.forget([one.id for one in gone])
+        store.maintain()
+        return gone
+
+
 class Library:
     def __init__(
-        self, folder: Path, embedder: Embedder, knowledge: KnowledgeSettings, reading: ReadingSettings
+        self,
+        folder: Path,
+        embedder: Embedder,
+        knowledge: KnowledgeSettings,
+        reading: ReadingSettings,
+        leave_out: Sequence[Path] = (),
     ) -> None:
+        """`leave_out` are files and folders that are nobody's documents, beside the `folder` itself."""
         self._folder = folder
+        self._leave_out = (folder, *leave_out)
         self._reading = reading
-        self.store = Store(folder, embedder.dimensions, _recipe(embedder, knowledge))
+        self.store = Store(folder, lambda: embedder.dimensions, _recipe(embedder, knowledge))
         self._ingestion = Ingestion(self.store, embedder, knowledge, reading)
 
     def ingest(self, paths: Sequence[Path | str], prune: bool, progress: Progress) -> IngestReport:
@@ -43,13 +62,13 @@ class Library:
         if not paths:
             raise InputError("There is nothing to ingest: name files, folders or patterns.")
         if not self._folder.exists():  # a wrong path must not leave a workspace behind
-            list(discover(paths, max_megabytes=self._reading.max_megabytes, leave_out=self._folder))
+            list(discover(paths, max_megabytes=self._reading.max_megabytes, leave_out=self._leave_out))
         with writing(self._folder):
             self.store.require_same_recipe()
             known = {mark.document_id: mark for mark in self.store.fingerprints()}
             files = {mark.location for mark in known.values() if mark.location} if prune else set()
             megabytes = self._reading.max_megabytes
-            found = list(discover(paths, max_megabytes=megabytes, leave_out=self._folder, remembered=files))
+            found = list(discover(paths, max_megabytes=megabytes, leave_out=self._leave_out, remembered=files))
             gone = vanished(files, paths)
             return self._report(self._ingest(found, gone, known), progress, len(found) + len(gone))
 
@@ -61,15 +80,7 @@ class Library:
             return self._report(self._ingestion.run(self._text_tasks(documents)), progress, total)
 
     def forget(self, name: str) -> list[KnownDocument]:
-        """Remove the document with this id or path. Returns what was removed."""
-        with writing(self._folder):
-            path = os.path.abspath(os.path.expanduser(name))
-            gone = [one for one in self.store.documents() if one.id == name or (one.location and one.location == path)]
-            if not gone:
-                raise InputError(f'There is no document "{name}": "veracity documents" lists those there are.')
-            self.store.forget([one.id for one in gone])
-            self.store.maintain()
-            return gone
+        return forget(self.store, self._folder, name)
 
     def reindex(self, progress: Progress) -> IngestReport:
         """Cut and embed every text anew, as the settings are now. Until all is done the old index stays in use."""
@@ -87,7 +98,7 @@ class Library:
 
             if stored:
                 self.store.rebuild(tables())
-                self.store.maintain()
+                self.store.maintain(purge=True)
             return IngestReport(outcomes=told, seconds=time.monotonic() - started)
 
     def close(self) -> None:
@@ -109,11 +120,15 @@ class Library:
 
     def _given_up(self, outcome: Outcome, known: Fingerprint | None) -> Outcome:
         is_same = known is not None and known.location == outcome.name
-        return self._ingestion.give_up(outcome, tasks.id_of(outcome.name)) if is_same else outcome
+        if not is_same:
+            return outcome
+        return self._ingestion.give_up(outcome, tasks.id_of(outcome.name), is_certain=outcome.reason == EMPTY)
 
     def _text_tasks(self, documents: Iterable[Document]) -> Iterator[Task]:
         known = {mark.document_id for mark in self.store.fingerprints()}
         for document in documents:
+            if not isinstance(document, Document):
+                raise InputError(f"Documents are added as Document(id=…, text=…), not as {type(document).__name__}.")
             yield tasks.of_document(document, document.id in known)
             known.add(document.id)
 

@@ -19,7 +19,7 @@ from veracity.errors import BusyError, KnowledgeError
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """Raise BusyError at once when another process or thread writes there."""
-    lock = FileLock(folder / "writer.lock", timeout=0, thread_local=False)
+    lock = FileLock(folder / ".writer.lock", timeout=0, thread_local=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
@@ -32,7 +32,7 @@ def writing(folder: Path) -> Iterator[None]:
         raise KnowledgeError(f'"{folder}" cannot be written ({reason}): make it a writable folder.') from None
     try:
         with contextlib.suppress(OSError):  # it is for a message only
-            (folder / "writer.pid").write_text(str(os.getpid()), encoding="ascii")
+            (folder / ".writer.pid").write_text(str(os.getpid()), encoding="ascii")
         yield
     finally:
         lock.release()
@@ -40,7 +40,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 def _holder(folder: Path) -> str:
     try:
-        number = int((folder / "writer.pid").read_text(encoding="ascii"))
+        number = int((folder / ".writer.pid").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return "another process"
     return "another thread of this process" if number == os.getpid() else f"process {number}"

@@ -7,14 +7,15 @@ what makes a passage a good one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import lancedb
 import pyarrow as pa
-from lancedb.query import LanceQueryBuilder, MatchQuery
+from lancedb.query import MatchQuery
 from lancedb.table import Table
 
 from veracity.errors import KnowledgeError, OutdatedIndexError
@@ -32,13 +33,19 @@ MOST_NAMED = 1000  # documents in one condition
 class Store:
     """`recipe` tells how rows are made now. The folder need not be there: it is created with the first document."""
 
-    def __init__(self, folder: Path, dimensions: int, recipe: dict[str, Any]) -> None:
-        self.schema = rows.schema(dimensions, recipe)
+    def __init__(self, folder: Path, dimensions: int | Callable[[], int], recipe: dict[str, Any]) -> None:
+        self._dimensions = dimensions
         self._folder = folder
         self._home = folder / f"{TABLE}.lance"
         self._recipe = recipe
         self._opened: Table | None = None
         self._languages: tuple[object, frozenset[str]] = (None, frozenset())
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Made when something is written: a provider has to be asked how many dimensions its vectors have."""
+        dimensions = self._dimensions if isinstance(self._dimensions, int) else self._dimensions()
+        return rows.schema(dimensions, self._recipe)
 
     @property
     def version(self) -> tuple[int, int]:
@@ -57,11 +64,11 @@ class Store:
 
     def by_vector(self, vector: Any, limit: int) -> list[Hit]:
         """The passages nearest in meaning. `score` is 0: the caller has the vectors."""
-        table = self._searchable()
-        if table is None:
-            return []
-        query: Any = table.search(vector, vector_column_name="vector")
-        return self._hits(query.distance_type("dot"), limit, "_distance")
+
+        def query(table: Any) -> Any:
+            return table.search(vector, vector_column_name="vector").distance_type("dot")
+
+        return self._hits(query, limit, "_distance")
 
     def languages(self) -> frozenset[str]:
         """Those of the documents."""
@@ -141,12 +148,12 @@ class Store:
                 for start in range(0, len(document_ids), MOST_NAMED):
                     table.delete(f"document_id IN ({_listed(document_ids[start : start + MOST_NAMED])})")
 
-    def maintain(self) -> None:
-        """Bring the indexes up to date where that pays."""
+    def maintain(self, purge: bool = False) -> None:
+        """Bring the indexes up to date where that pays. With `purge`, nothing of earlier versions stays on the disk."""
         with explained(self._folder):
             table = self._table
             if table is not None:
-                upkeep.maintain(table, self._home)
+                upkeep.maintain(table, self._home, purge)
 
     def require_same_recipe(self) -> None:
         """Raise unless the rows were made as rows are made now."""
@@ -194,25 +201,39 @@ class Store:
 
     def _by_text(self, column: str, words: Sequence[str], limit: int, language: str | None) -> list[Hit]:
         wanted = list(dict.fromkeys(words))[:MOST_WORDS]
-        table = self._searchable()
-        if table is None or not wanted:
+        if not wanted:
+            self.require_same_recipe()
             return []
         match = MatchQuery(" ".join(wanted), column)  # type: ignore[call-arg]  # the others have defaults
-        query = table.search(match, query_type="fts")
-        if language:
-            query = query.where(f"language = {_quoted(language)}", prefilter=True)
+
+        def query(table: Any) -> Any:
+            found = table.search(match, query_type="fts")
+            return found.where(f"language = {_quoted(language)}", prefilter=True) if language else found
+
         return self._hits(query, limit, "_score")
 
-    def _hits(self, query: LanceQueryBuilder, limit: int, score: str) -> list[Hit]:
-        with explained(self._folder):
-            found = query.limit(limit).select([*rows.PASSAGE_COLUMNS, score]).to_arrow()
+    def _hits(self, query: Callable[[Table], Any], limit: int, score: str) -> list[Hit]:
+        """What is read may be replaced and removed by another process in the midst of it: then once more."""
+        columns = [*rows.PASSAGE_COLUMNS, score]
+        table = self._searchable()
+        if table is None:
+            return []
+        try:
+            found = query(table).limit(limit).select(columns).to_arrow()
+        except (OSError, RuntimeError, ValueError):
+            self._opened = None
+            table = self._searchable()
+            if table is None:
+                return []
+            with explained(self._folder):
+                found = query(table).limit(limit).select(columns).to_arrow()
         return rows.hits_of(found, score)
 
     def _scan(self, columns: list[str], where: str = f"kind = '{DOCUMENT}'") -> pa.Table:
         with explained(self._folder):
             table = self._table
             if table is None:
-                return self.schema.empty_table().select(columns)
+                return rows.schema(1, {}).empty_table().select(columns)
             return table.search().where(where).select(columns).limit(None).to_arrow()
 
 

@@ -36,9 +36,12 @@ WORDS = FTS(
 VECTORS = HnswSq(distance_type="dot", m=16, ef_construction=100)
 
 
-def maintain(table: Table, folder: Path) -> None:
+def maintain(table: Table, folder: Path, purge: bool = False) -> None:
     """`folder` is where the table is."""
     create_indexes(table)
+    if purge:  # a reader in the midst of a search begins again
+        table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
+        return
     versions = _written(folder)
     if _is_due(table) or _superseded(versions) >= VERSIONS_WORTH_REMOVING:
         # No one else writes, so what belongs to no version was left behind by someone who was killed.

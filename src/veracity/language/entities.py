@@ -29,7 +29,7 @@ _STARTS_SENTENCE = re.compile(r"(?:\A|[.!?:;。！？]\s?|\n\W*)[\"'“(#*-]*\s?
 _QUOTED = re.compile(r"[《「『]([^《》「」『』\n]{2,30})[》」』]")
 _KATAKANA = re.compile("[\u30a1-\u30fa\u30fc-\u30fe]{3,}")
 _KANJI = re.compile("[\u4e00-\u9fff\u3005]{3,12}")
-_ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]")
+_ASIDE = re.compile(r"[(（][^()（）]*[)）]")
 _APART = frozenset(("and", "&"))
 _CHINESE_NAMES = frozenset(("nr", "ns", "nt", "nz", "nrt", "nrfg"))
 

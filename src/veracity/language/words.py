@@ -34,7 +34,7 @@ class Token(NamedTuple):
 # Accents and the vowel signs of Indic and South-East Asian scripts are no letters to `re`, yet stand inside words.
 _LETTER = rf"(?![{HAN}{HIRAGANA}{KATAKANA}])[^\W\d_]"
 _LETTERS = rf"{_LETTER}(?:{_LETTER}|[\u0300-\u036f\u0900-\u109f])*+"
-_NUMBER = r"(?P<number>\d{1,3}(?:,\d{3})++(?!\d)(?:\.\d+)?|\d+(?:\.\d+)*)"
+_NUMBER = r"(?P<number>\d{1,3}(?:,\d{3}){1,8}+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)*)"
 _WORD = rf"(?P<word>{_LETTERS}(?:'{_LETTERS})*)"
 _RUN = re.compile(
     rf"{_NUMBER}|(?P<han>[{HAN}]+)|(?P<hiragana>[{HIRAGANA}]+)|(?P<katakana>[{KATAKANA}]+)|{_WORD}",

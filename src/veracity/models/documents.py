@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 Status = Literal["added", "updated", "unchanged", "skipped", "failed", "removed"]
 MetadataValue = str | int | float | bool
@@ -19,9 +19,17 @@ class Document(BaseModel):
 
     id: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
     text: str
-    title: str = ""
+    title: Annotated[str, StringConstraints(max_length=1000)] = ""
     markdown: bool = False
     metadata: dict[str, MetadataValue] = {}
+
+    @field_validator("metadata")
+    @classmethod
+    def _is_unicode(cls, metadata: dict[str, MetadataValue]) -> dict[str, MetadataValue]:
+        for text in (*metadata, *(value for value in metadata.values() if isinstance(value, str))):
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                raise ValueError("the metadata hold half a character (a lone surrogate), which is no Unicode")
+        return metadata
 
 
 class KnownDocument(BaseModel):

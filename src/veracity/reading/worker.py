@@ -28,7 +28,11 @@ Task = Callable[[dict[str, Any]], dict[str, Any]]
 RECURSION_LIMIT = 3_000
 LONGEST_ERROR = 300
 PR_SET_PDEATHSIG = 1
-FORBIDDEN = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn")
+FORBIDDEN = (
+    *("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn"),
+    *("os.remove", "os.rename", "os.truncate", "os.link", "os.symlink", "os.mkdir", "os.rmdir", "os.chmod", "os.chown"),
+)
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 HARMLESS = ("socket.gethostname",)
 
 
@@ -121,9 +125,13 @@ def _limit_processor_time(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
 
-def _refuse(event: str, _arguments: tuple[Any, ...]) -> None:
-    """No network and no other programs: a hook for Python's own audit events cannot be taken off again."""
-    if event.startswith(FORBIDDEN) and event not in HARMLESS:
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """No network, no other programs, no change to any file: a hook for Python's own events that cannot be taken off.
+
+    It does not see what native code does by itself.
+    """
+    is_writing = event == "open" and bool((arguments[2] or 0) & WRITING) and arguments[0] != os.devnull
+    if is_writing or (event.startswith(FORBIDDEN) and event not in HARMLESS):
         raise PermissionError(f"{event} is switched off while reading")
 
 

@@ -31,11 +31,11 @@ class Curve(NamedTuple):
     meaning: float = 0.0
 
 
-WITH_MEANING = Curve(-9.09, 2.2, 4.6, 5.22)
+WITH_MEANING = Curve(-9.43, 2.3, 4.15, 6.25)
 WORDS_ONLY = {
-    "en": Curve(-8.89, 2.42, 7.04),
-    "zh": Curve(-4.87, 1.4, 4.36),
-    "ja": Curve(-14.12, 7.28, 10.68),
+    "en": Curve(-9.18, 3.0, 6.57),
+    "zh": Curve(-5.3, 2.42, 3.99),
+    "ja": Curve(-14.12, 8.02, 10.28),
 }
 
 
