@@ -1,11 +1,14 @@
 """The knowledge source: words and vectors by weighted scores (SPEC C7)."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.retrieval.memory import NO_EMBEDDER, Concepts, MemoryStore, Vector, passage
+from veracity.errors import ModelUnreachableError
 from veracity.models import Hit, Passage
 from veracity.retrieval.hybrid import CANDIDATES, HybridSearch, similarity
 from veracity.retrieval.relevance import FITTED_FOR
@@ -223,3 +226,45 @@ def test_errors_of_the_embedder_pass_through() -> None:
     store.add(GARAGE)
     with pytest.raises(RuntimeError, match="no embedder today"):
         HybridSearch(store, Failing(), 0.4).search("car", 10)
+
+
+class Counting:
+    """An embedder that counts its questions, is slow, and may fail."""
+
+    name = "counting"
+    dimensions = 1
+    asked = 0
+    fails = False
+
+    def covers(self, text: str) -> bool:
+        return True
+
+    def embed_passages(self, texts: Any) -> Any:
+        return np.ones((len(texts), 1), np.float32)
+
+    def embed_query(self, text: str) -> Any:
+        self.asked += 1
+        time.sleep(0.05)
+        if self.fails:
+            raise ModelUnreachableError("no connection")
+        return np.ones(1, np.float32)
+
+
+def test_sources_that_ask_at_the_same_time_share_one_search() -> None:
+    embedder = Counting()
+    search = search_over(passage("The car is red.", "a"), embedder=embedder)
+    embedder.asked = 0
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: names(search, "car"), range(8)))
+    assert found == [["a"]] * 8
+    assert embedder.asked == 1
+
+
+def test_an_error_is_told_and_not_remembered() -> None:
+    embedder = Counting()
+    search = search_over(passage("The car is red.", "a"), embedder=embedder)
+    embedder.fails = True
+    with pytest.raises(ModelUnreachableError):
+        search.search("car", 10)
+    embedder.fails = False
+    assert names(search, "car") == ["a"]

@@ -108,7 +108,7 @@ def test_a_text_in_several_documents_is_taken_once_at_its_best_place() -> None:
     between = passage("The car and the house and the tree.", "between", "Red car")
     copy = passage("The car is red.", "copy")
     searcher, _ = searcher_over(best, between, copy)
-    lists = {"knowledge": searcher._sources["knowledge"].search("red car", 10)}
+    lists = {"knowledge": searcher.find("knowledge", "red car", 10)}
     assert [one.passage.document_id for one in lists["knowledge"]] == ["best", "between", "copy"]
     assert names(searcher.search("red car", 10)) == ["best", "between"]
 

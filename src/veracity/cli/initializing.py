@@ -15,7 +15,7 @@ def run(directory: Path) -> None:
     for path, source in _files_of(template):
         _place(directory / path, source)
     here = "" if directory == Path() else f" --workspace {directory}"
-    console.print(plain(f"\nThe workspace is ready. Next: veracity metrics{here}"))
+    console.print(plain(f"\nThe workspace is ready. Next: veracity ingest PATH{here}"))
 
 
 def _files_of(folder: Traversable, below: Path = Path()) -> list[tuple[Path, Traversable]]:

@@ -6,8 +6,9 @@ small embedder. A question or passage that the embedder does not cover counts by
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, NamedTuple
@@ -65,6 +66,9 @@ class Question:
         return Signals(covered(weights, frozenset(hit.words.split())), share, meaning)
 
 
+Matches = tuple[Question, list[Match]]
+
+
 class HybridSearch:
     """Words and vectors are searched at the same time. Sources that start from the same question share its matches."""
 
@@ -75,18 +79,32 @@ class HybridSearch:
         self._embedder = embedder
         self._weight = vector_weight
         self._threads = ThreadPoolExecutor(4, "veracity-search")
-        self._last: tuple[object, tuple[Question, list[Match]]] | None = None
+        self._turn = threading.Lock()
+        self._last: tuple[object, Future[Matches]] | None = None
 
     def search(self, query: str, limit: int) -> list[Found]:
         question, matches = self.matches(query, limit)
         return found(question, [(match.hit, match.score) for match in matches[:limit]])
 
-    def matches(self, query: str, limit: int) -> tuple[Question, list[Match]]:
+    def matches(self, query: str, limit: int) -> Matches:
         """The question as it was searched for, and the passages that match, the best first: `limit` if there are."""
-        key, last = (query, limit, self._store.version), self._last
-        if last is None or last[0] != key:
-            self._last = last = (key, self.weigh(self.candidates(query, limit)))
-        return last[1]
+        key = (query, limit, self._store.version)
+        with self._turn:
+            is_first = self._last is None or self._last[0] != key
+            if is_first:
+                self._last = (key, Future())
+            _, matches = self._last  # type: ignore[misc]  # it was just made, if it was not there
+        if is_first:
+            self._fulfil(matches, query, limit)
+        return matches.result()
+
+    def _fulfil(self, matches: Future[Matches], query: str, limit: int) -> None:
+        """Who waits for it gets what comes of the search, an error too; but that is not remembered."""
+        try:
+            matches.set_result(self.weigh(self.candidates(query, limit)))
+        except BaseException as problem:  # noqa: BLE001 - raised again where the result is asked for
+            self._last = None
+            matches.set_exception(problem)
 
     def score(self, question: Question, hit: Hit, words_score: float) -> float:
         words = words_score / question.best_words if question.best_words else 0.0

@@ -2,8 +2,8 @@
 
 Three signals, each from 0 to 1: how much of the question's words the passage holds, rare ones counting more; how near
 the two are in meaning; and what share of the best passage's score it reached. A logistic curve makes a chance of them.
-Its coefficients were fitted on questions with known answers (`python -m benchmarks.retrieval.calibration`), half of
-whose answers were hidden, for each language by itself. Knows nothing about where the passages come from.
+Its coefficients were fitted for each language on questions with known answers, asked once more with the answers hidden
+(`python -m benchmarks.retrieval.calibration`). Knows nothing about where the passages come from.
 """
 
 from __future__ import annotations

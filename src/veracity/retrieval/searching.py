@@ -1,6 +1,6 @@
 """A search from the question to the evidence: ask the sources, fuse what they found, rerank.
 
-What a source finds can be had alone too, for who runs the sources as tasks of their own.
+Each step can be had alone too, for who runs the sources as tasks of their own: `find`, `fuse`, `rerank`, `evidence`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,23 @@ class Searcher:
 
     def search(self, query: str, top_k: int, sources: Sequence[str] | None = None) -> list[Evidence]:
         asked = self._named(self._settings.sources if sources is None else sources)
-        return [_evidence(fused) for fused in self.rank(query, _deep_enough(query, asked, top_k))[:top_k]]
+        fused = self.fuse(_deep_enough(query, asked, top_k))
+        return [evidence(one) for one in self.rerank(query, fused)[:top_k]]
 
-    def rank(self, query: str, lists: Lists) -> list[Fused]:
-        """Fuse and rerank. A text that stands in several documents is taken once."""
+    def find(self, source: str, query: str, limit: int) -> list[Found]:
+        """What one source finds, the best first."""
+        [asked] = self._named([source])
+        return asked.search(query, limit)
+
+    def fuse(self, lists: Lists) -> list[Fused]:
+        """One list of what several sources found. A text that stands in several documents is taken once."""
         distinct: dict[str, Fused] = {}
         for one in fuse(lists, self._settings.fusion):
             distinct.setdefault(one.passage.text, one)
-        fused = list(distinct.values())
+        return list(distinct.values())
+
+    def rerank(self, query: str, fused: list[Fused]) -> list[Fused]:
+        """In the order of the reranker, if one is set."""
         return _reranked(self._reranker, query, fused) if self._reranker and fused else fused
 
     def _named(self, names: Sequence[str]) -> list[Source]:
@@ -76,7 +85,7 @@ def _reranked(reranker: Reranker, query: str, fused: list[Fused]) -> list[Fused]
     return [head[place] for place in order] + fused[RERANKED:]
 
 
-def _evidence(fused: Fused) -> Evidence:
+def evidence(fused: Fused) -> Evidence:
     passage = fused.passage
     known: Mapping[str, object] = passage.metadata
     return Evidence(
