@@ -364,7 +364,10 @@ def test_what_was_closed_cannot_be_used(make: Make) -> None:
 
 
 def test_closing_what_was_never_used(make: Make) -> None:
-    make().close()
+    engine = make()
+    engine.close()
+    with pytest.raises(ConfigurationError, match="was closed"):
+        engine.add(NOTES[0])
 
 
 def test_listing_and_forgetting_need_neither_key_nor_network(make: Make, tmp_path: Path) -> None:

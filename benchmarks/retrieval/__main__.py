@@ -11,7 +11,6 @@ are worth; "both, by RRF" is what a search does unless told otherwise.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -19,7 +18,17 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from benchmarks.retrieval.sets import NAMES, RetrievalSet, bm25_rankings, data_folder, load, ndcg, recall, workspace_of
+from benchmarks.retrieval.sets import (
+    NAMES,
+    RetrievalSet,
+    bm25_rankings,
+    data_folder,
+    load,
+    ndcg,
+    options,
+    recall,
+    workspace_of,
+)
 from veracity.engine import Veracity
 from veracity.language import search_tokens
 from veracity.retrieval import Searcher, make_searcher
@@ -101,11 +110,8 @@ def _show(name: str, data: RetrievalSet, ranked: list[list[str]], latency: float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", nargs="?")
+    parser = options(__doc__)
     parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES))
-    parser.add_argument("--queries", type=int, default=300, help="of each set, at most")
-    parser.add_argument("--keep", type=Path, help="where to keep the workspaces, to measure again without embedding")
     given = parser.parse_args()
     folder = data_folder(given.directory)
     with tempfile.TemporaryDirectory() as scratch:

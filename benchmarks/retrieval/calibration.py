@@ -13,7 +13,6 @@ package, how often passages of a given relevance were relevant.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -23,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.retrieval.sets import LANGUAGES, NAMES, RetrievalSet, data_folder, handbook, load, workspace_of
+from benchmarks.retrieval.sets import LANGUAGES, NAMES, RetrievalSet, data_folder, handbook, load, options, workspace_of
 from veracity.models import Hit
 from veracity.retrieval.graph import GraphSource
 from veracity.retrieval.hybrid import Candidates, HybridSearch
@@ -130,11 +129,7 @@ def show_reliability(title: str, rows: Sequence[Row], language: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", nargs="?")
-    parser.add_argument("--queries", type=int, default=300, help="of each set, at most")
-    parser.add_argument("--keep", type=Path, help="where to keep the workspaces, to measure again without embedding")
-    given = parser.parse_args()
+    given = options(__doc__).parse_args()
     folder = data_folder(given.directory)
     with tempfile.TemporaryDirectory() as scratch:
         for language in ("en", "zh", "ja"):

@@ -8,7 +8,6 @@ vectors together are compared on the candidates that the store gives for each qu
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -19,7 +18,7 @@ import bm25s
 import numpy as np
 import rjieba
 
-from benchmarks.retrieval.sets import RetrievalSet, data_folder, load, ndcg, workspace_of
+from benchmarks.retrieval.sets import RetrievalSet, data_folder, load, ndcg, options, workspace_of
 from veracity.language import content_tokens, search_tokens, tokens
 from veracity.retrieval.fusion import RRF_K
 from veracity.retrieval.hybrid import HybridSearch
@@ -102,11 +101,7 @@ def _ranks(scores: dict[str, float]) -> dict[str, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", nargs="?")
-    parser.add_argument("--queries", type=int, default=300, help="of each set, at most")
-    parser.add_argument("--keep", type=Path, help="where to keep the workspaces, to measure again without embedding")
-    given = parser.parse_args()
+    given = options(__doc__).parse_args()
     folder = data_folder(given.directory)
     for name, cuts in CUTS.items():
         data = load(folder, name, given.queries)

@@ -53,7 +53,7 @@ class Given:
         return True
 
     def embed_passages(self, texts: Any) -> Any:
-        raise NotImplementedError
+        return _vectors(len(texts))
 
     def embed_query(self, text: str) -> Any:
         return self.vector

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -43,6 +44,15 @@ def data_folder(given: str | None) -> Path:
     if not named:
         raise SystemExit("Name the folder of the data, or set VERACITY_DATA to it.")
     return Path(named)
+
+
+def options(about: str | None) -> argparse.ArgumentParser:
+    """What all benchmarks over these sets can be told."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", nargs="?")
+    parser.add_argument("--queries", type=int, default=300, help="of each set, at most")
+    parser.add_argument("--keep", type=Path, help="where to keep the workspaces, to measure again without embedding")
+    return parser
 
 
 def load(folder: Path, name: str, most_queries: int) -> RetrievalSet:

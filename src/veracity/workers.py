@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 import time
 import weakref
@@ -25,6 +26,11 @@ Job = Callable[[Belongings], Any]
 Tasks = SimpleQueue[tuple[Future[Any], Job] | None]
 
 PATIENCE = 1.0  # seconds that closing waits for jobs under way
+
+
+def processors() -> int:
+    """Those this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Workers:

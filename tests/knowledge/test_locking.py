@@ -77,7 +77,7 @@ def test_a_holder_that_left_no_name_is_another_process(folder: Path, content: st
 
 def test_a_note_that_cannot_be_written_is_no_obstacle(folder: Path) -> None:
     (folder / ".writer.pid").mkdir(parents=True)
-    with writing(folder):
+    with writing(folder), pytest.raises(BusyError, match="by another process"), writing(folder):
         pass
 
 

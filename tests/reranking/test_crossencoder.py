@@ -67,9 +67,9 @@ def test_batches_are_filled_with_passages_of_like_length() -> None:
 
 
 def test_one_thread_does_as_well_as_many(reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crossencoder, "_processors", lambda: 4)
+    monkeypatch.setattr(crossencoder, "processors", lambda: 4)
     many = reranker.scores(words(50), NUMBERED)
-    monkeypatch.setattr(crossencoder, "_processors", lambda: 1)
+    monkeypatch.setattr(crossencoder, "processors", lambda: 1)
     assert reranker.scores(words(50), NUMBERED) == many
 
 

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from veracity.cli.console import console, plain, score_style
 from veracity.cli.ingesting import chosen, shown_path
-from veracity.cli.visible import visible
 from veracity.engine import Veracity
 from veracity.language import matching_spans
 from veracity.models import Evidence
@@ -51,9 +50,8 @@ def _head(place: int, item: Evidence) -> Text:
 def _text(item: Evidence, query: str) -> Text:
     """The passage as it stands, the words of the query marked."""
     text = plain(item.text)
-    if len(visible(item.text)) == len(item.text):
-        for start, end in matching_spans(item.text, query):
-            text.stylize("bold underline", start, end)
+    for start, end in matching_spans(item.text, query):  # unseen characters are replaced one by one: places stay
+        text.stylize("bold underline", start, end)
     return text
 
 

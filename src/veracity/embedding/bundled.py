@@ -7,7 +7,6 @@ can. Knows nothing about where the texts come from. What the model is and how it
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from tokenizers import Tokenizer
 from veracity.errors import ConfigurationError
 from veracity.language import guess_language
 from veracity.providers.texts import encodable
+from veracity.workers import processors
 
 if TYPE_CHECKING:
     from veracity.embedding.protocol import Vectors
@@ -70,7 +70,7 @@ class _Model:
         read = [self._read(text) for text in texts]
         batches = list(_batches(read))
         vectors = np.empty((len(texts), BundledEmbedder.dimensions), np.float32)
-        threads = min(len(batches), MOST_THREADS, _processors())
+        threads = min(len(batches), MOST_THREADS, processors())
         if threads < 2:
             embedded = [self._embed([read[place] for place in batch]) for batch in batches]
         else:
@@ -105,11 +105,6 @@ def _batches(read: Sequence[list[int]]) -> Iterator[list[int]]:
         batch.append(place)
     if batch:
         yield batch
-
-
-def _processors() -> int:
-    """Those this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _loading = threading.Lock()

@@ -6,7 +6,6 @@ is or which embedder there is.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
@@ -27,6 +26,7 @@ from veracity.models import Outcome
 from veracity.models.documents import MetadataValue
 from veracity.reading import CappedWorkers, WorkerFailure
 from veracity.settings import KnowledgeSettings, ReadingSettings
+from veracity.workers import processors
 
 # A batch is written when it has so many passages, characters or seconds.
 PASSAGES, CHARACTERS, SECONDS = 1024, 20_000_000, 5.0
@@ -70,7 +70,7 @@ class Ingestion:
             "most": knowledge.passage_tokens,
             "overlap": min(knowledge.overlap_tokens, knowledge.passage_tokens // 2),
         }
-        self._count = reading.workers or _processors()
+        self._count = reading.workers or processors()
         self._most = FIRST
         self._workers = CappedWorkers(
             TASK, workers=self._count, seconds=reading.seconds, memory_megabytes=reading.memory_megabytes
@@ -218,7 +218,3 @@ def _outcome(task: Task, future: Future[Prepared]) -> tuple[Task, Prepared | Out
     if reason == UNCHANGED:
         return task, Outcome(name=task.name, status="unchanged", document_id=task.document_id)
     return task, Outcome(name=task.name, status=status, reason=reason)
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

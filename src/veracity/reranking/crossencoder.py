@@ -7,7 +7,6 @@ reads is the model's affair. Knows nothing about where the passages come from.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from veracity.errors import ModelAnswerError
 from veracity.providers.texts import encodable
 from veracity.reranking.modelfiles import LoadedModel, find, load, shown
+from veracity.workers import processors
 
 log = logging.getLogger("veracity.reranking")
 
@@ -75,7 +75,7 @@ def _scores(model: LoadedModel, query: str, passages: Sequence[str]) -> list[flo
     """Threads of ours with a batch each are faster than onnxruntime's, which share one, and survive a fork."""
     pairs = _read(model, query, passages)
     batches = list(_batches(pairs))
-    threads = min(len(batches), MOST_THREADS, _processors())
+    threads = min(len(batches), MOST_THREADS, processors())
     if threads < 2:
         outputs = [_run(model, [pairs[place] for place in batch]) for batch in batches]
     else:
@@ -140,11 +140,6 @@ def _column(output: Any, count: int) -> NDArray[np.float64] | None:
         return None
     column: NDArray[np.float64] = logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
     return column
-
-
-def _processors() -> int:
-    """Those this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _expanded(folder: str) -> Path:
