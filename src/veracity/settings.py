@@ -24,6 +24,10 @@ PREFIX = "VERACITY_"
 OutputMode = Literal["auto", "tool", "native", "prompted"]
 Fusion = Literal["rrf", "weighted", "cascade"]
 SourceName = Literal["knowledge", "graph"]
+PriorityName = Literal["knowledge", "temporal", "graph"]
+
+# Names of the environment under which these two are known elsewhere.
+ALIASES = {("answering", "gener_epoch"): "GENER_EPOCH", ("models", "reviewer"): "LLM_MUTI_AGENT"}
 
 
 def _checked_embedder(name: str) -> str:
@@ -53,6 +57,11 @@ class Section(BaseModel):
 class ModelSettings(Section):
     """Which model does what. Empty means: not set."""
 
+    writer: ModelName | None = Field(default=None, description="writes answers; not set: they are extracted")
+    reviewer: ModelName | None = Field(default=None, description="reviews drafts; not set: local checks do")
+    rewriter: ModelName | None = Field(default=None, description="rewrites queries; not set: done locally")
+    router: ModelName | None = Field(default=None, description="decides where an answer is looked for; not used yet")
+    summarizer: ModelName | None = Field(default=None, description="sums up long conversations; not used yet")
     judge: ModelName | None = Field(default=None, description="scores submissions (LLM metrics)")
     embedder: EmbedderName = Field(
         default="bundled", description="compares texts by meaning: `bundled`, `none` (words only) or a model"
@@ -70,7 +79,7 @@ class LLMSettings(Section):
 
 
 class BudgetSettings(Section):
-    """What one evaluation may consume at most. Not set means: no ceiling."""
+    """What one run or one evaluation may consume at most. Not set means: no ceiling."""
 
     tokens: int | None = Field(default=None, ge=1, le=10**12)
     cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -107,6 +116,36 @@ class RetrievalSettings(Section):
     )
 
 
+class QualitySettings(Section):
+    """How evidence is graded, and when a query is rewritten."""
+
+    coverage_weight: float = Field(default=0.4, ge=0, le=1, description="what coverage of weak points counts")
+    relevance_weight: float = Field(default=0.3, ge=0, le=1, description="what the relevance of the best three counts")
+    diversity_weight: float = Field(default=0.2, ge=0, le=1, description="what the number of sources counts")
+    count_weight: float = Field(default=0.1, ge=0, le=1, description="what the number of passages counts")
+    high: float = Field(default=0.7, ge=0, le=1, description="from this score on evidence is good")
+    medium: float = Field(default=0.5, ge=0, le=1, description="from this score on it is good enough")
+    least_coverage: float = Field(default=0.5, ge=0, le=1, description="less coverage is an issue")
+    least_relevance: float = Field(default=0.6, ge=0, le=1, description="less relevance is an issue")
+    least_sources: int = Field(default=2, ge=0, le=3, description="fewer sources are an issue")
+    least_documents: int = Field(default=10, ge=0, le=1000, description="fewer passages are an issue")
+    priority_source: PriorityName = Field(default="temporal", description="the source whose share is the coverage")
+    max_rewrites: int = Field(default=2, ge=0, le=20, description="how often a query is rewritten; 0: never")
+    loop_deadline: float = Field(default=10, gt=0, le=3600, description="seconds for all searches of a run")
+
+
+class AnsweringSettings(Section):
+    """How answers are written and reviewed."""
+
+    graded: int = Field(default=20, ge=1, le=200, description="passages that are graded")
+    evidence: int = Field(default=8, ge=1, le=50, description="passages that writer and reviewer are given")
+    gener_epoch: int = Field(default=3, ge=0, le=20, description="redrafts after a failed review, at most")
+    least_confidence: float = Field(
+        default=0.5, ge=0, le=1, description="a failed review that is less sure of itself does not count"
+    )
+    run_deadline: float = Field(default=120, gt=0, le=86400, description="seconds a run may take")
+
+
 class Settings(Section):
     models: ModelSettings = ModelSettings()
     llm: LLMSettings = LLMSettings()
@@ -114,6 +153,8 @@ class Settings(Section):
     reading: ReadingSettings = ReadingSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
+    quality: QualitySettings = QualitySettings()
+    answering: AnsweringSettings = AnsweringSettings()
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -123,6 +164,8 @@ SECTIONS: dict[str, type[Section]] = {
     "reading": ReadingSettings,
     "knowledge": KnowledgeSettings,
     "retrieval": RetrievalSettings,
+    "quality": QualitySettings,
+    "answering": AnsweringSettings,
 }
 KEYS = {"": list(SECTIONS), **{name: list(section.model_fields) for name, section in SECTIONS.items()}}
 
@@ -136,7 +179,27 @@ def load_settings(content: bytes | None, path: Path) -> Settings:
         raise ConfigurationError(explain(problem, str(path), KEYS)) from None
     _refuse_unknown_variables()
     changed = {name: getattr(settings, name).model_copy(update=_in_environment(name)) for name in SECTIONS}
-    return settings.model_copy(update=changed)
+    settings = settings.model_copy(update=changed)
+    require_sound_quality(settings.quality)
+    return settings
+
+
+def require_sound_quality(quality: QualitySettings) -> None:
+    """What no single setting can tell: each may come from another place."""
+    weights = ("coverage_weight", "relevance_weight", "diversity_weight", "count_weight")
+    total = sum(getattr(quality, name) for name in weights)
+    if abs(total - 1) > 0.001:
+        told = " + ".join(f"{name} {getattr(quality, name):g}" for name in weights)
+        raise ConfigurationError(f"The weights of [quality] must sum to 1, not {total:g}: {told}.")
+    if quality.coverage_weight > 0.999:
+        raise ConfigurationError(
+            "[quality] coverage_weight leaves nothing for the others, and coverage is not always known: lower it."
+        )
+    if quality.medium > quality.high:
+        raise ConfigurationError(
+            f"[quality] medium ({quality.medium:g}) must not be above high ({quality.high:g}): lower the one or raise "
+            "the other."
+        )
 
 
 def variable(section: str, key: str) -> str:
@@ -146,13 +209,13 @@ def variable(section: str, key: str) -> str:
 
 def origin(section: str, key: str) -> str:
     """Where a setting that is set was set."""
-    name = variable(section, key)
+    name = _given_variable(section, key)
     return f"the environment variable {name}" if os.environ.get(name, "").strip() else f"veracity.toml, {section}.{key}"
 
 
 def _in_environment(section: str) -> dict[str, Any]:
     """The settings of a section that the environment gives. An empty variable is none."""
-    names = {key: variable(section, key) for key in KEYS[section]}
+    names = {key: _given_variable(section, key) for key in KEYS[section]}
     given = {key: value for key, name in names.items() if (value := os.environ.get(name, "").strip())}
     for key, value in given.items():
         if looks_like_key(value):
@@ -167,6 +230,12 @@ def _in_environment(section: str) -> dict[str, Any]:
         name = names[str(first["loc"][0])]
         told = f"{name}{assigned(first['input'])}: {complaint(first)}"
         raise ConfigurationError(f"The environment variable {told}.") from None
+
+
+def _given_variable(section: str, key: str) -> str:
+    """Our own name wins over the other one."""
+    own = variable(section, key)
+    return own if os.environ.get(own, "").strip() else ALIASES.get((section, key), own)
 
 
 def _refuse_unknown_variables() -> None:

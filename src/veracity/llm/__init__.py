@@ -6,5 +6,6 @@ Ask an `LLM` a `Question` and get an `Answer` whose value fits the question's sc
 
 from veracity.llm.budget import Budget
 from veracity.llm.door import LLM, Answer, Question
+from veracity.llm.messages import Message
 
-__all__ = ["LLM", "Answer", "Budget", "Question"]
+__all__ = ["LLM", "Answer", "Budget", "Message", "Question"]

@@ -1,5 +1,14 @@
 """The data that travels through Veracity, as Pydantic models without behaviour of their own."""
 
+from veracity.models.answer import (
+    Answer,
+    AnswerForm,
+    AnswerSentence,
+    AnswerStatus,
+    Citation,
+    Notice,
+    NoticeCode,
+)
 from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
 from veracity.models.evaluation import (
     EvaluationConfig,
@@ -14,15 +23,27 @@ from veracity.models.evaluation import (
 )
 from veracity.models.evidence import Evidence, EvidenceMetadata, Hit, Passage
 from veracity.models.names import ModelName
-from veracity.models.usage import Usage
+from veracity.models.quality import Grade, Quality, QualityIssue, Shortfall
+from veracity.models.review import Dimension, Review, ReviewOutcome
+from veracity.models.run import Draft, Receipt, Round, RunStatus, RunSummary, Step
+from veracity.models.usage import NOTHING_USED, Usage
 
 __all__ = [
+    "NOTHING_USED",
+    "Answer",
+    "AnswerForm",
+    "AnswerSentence",
+    "AnswerStatus",
+    "Citation",
+    "Dimension",
     "Document",
+    "Draft",
     "EvaluationConfig",
     "EvaluationRequest",
     "EvaluationResult",
     "Evidence",
     "EvidenceMetadata",
+    "Grade",
     "Hit",
     "IngestReport",
     "KnownDocument",
@@ -32,8 +53,20 @@ __all__ = [
     "MetricScore",
     "MetricSet",
     "ModelName",
+    "Notice",
+    "NoticeCode",
     "Outcome",
     "Passage",
+    "Quality",
+    "QualityIssue",
+    "Receipt",
+    "Review",
+    "ReviewOutcome",
+    "Round",
+    "RunStatus",
+    "RunSummary",
+    "Shortfall",
+    "Step",
     "Usage",
     "WritableText",
 ]

@@ -27,3 +27,6 @@ class Usage(BaseModel):
             output_tokens=self.output_tokens + other.output_tokens,
             cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
         )
+
+
+NOTHING_USED = Usage()

@@ -7,7 +7,7 @@ from veracity.errors import InputError
 from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
 from veracity.evaluator.metrics.groundedness import Groundedness
 from veracity.evaluator.metrics.question_coverage import QuestionCoverage
-from veracity.evaluator.questions import question_parts
+from veracity.questions import question_parts
 
 EN = ["Opened items can be returned within 30 days of delivery.", "The customer pays for the return shipping."]
 ZH = ["员工每年享有15天带薪年假。", "未休的年假最多可以结转5天。"]

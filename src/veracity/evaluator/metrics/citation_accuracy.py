@@ -2,8 +2,8 @@
 
 from veracity.citations import cited_numbers
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.statements import indexed, shown, statements
 from veracity.grounding import EvidenceTexts
+from veracity.grounding.statements import indexed, shown, statements
 from veracity.language import guess_language
 from veracity.models import EvaluationRequest, MetricScore
 

@@ -1,8 +1,8 @@
 """Are the submission's sentences supported by the evidence it was given?"""
 
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.statements import indexed, shown, statements
 from veracity.grounding import Support
+from veracity.grounding.statements import indexed, shown, statements
 from veracity.language import guess_language
 from veracity.models import EvaluationRequest, MetricScore
 

@@ -3,10 +3,10 @@
 from collections import Counter
 
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.evaluator.questions import kind_asked_for, kinds_answered, question_parts, terms_of
-from veracity.evaluator.statements import shown
+from veracity.grounding.statements import shown
 from veracity.language import content_tokens, guess_language, sentences
 from veracity.models import EvaluationRequest, MetricScore
+from veracity.questions import kind_asked_for, kinds_answered, question_parts, terms_of
 
 ENOUGH = 0.6  # the share of a part's words that an answer need repeat: a good answer does not echo the question
 KIND_SHARE = 0.4  # what the presence of the kind asked for (a date, a person, …) counts beside the words

@@ -1,4 +1,4 @@
-"""What a submission states, sentence by sentence, and the evidence it is held against. Knows nothing about scores."""
+"""What a text states, sentence by sentence, and the evidence it is held against. Knows nothing about scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from veracity.citations import without_marks
-from veracity.grounding import EvidenceTexts, checkable
+from veracity.grounding.scoring import EvidenceTexts, checkable
 from veracity.language import sentences
 
 SHOWN = 3
