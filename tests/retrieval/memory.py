@@ -101,6 +101,10 @@ class MemoryStore:
         near = [hit for hit in self.hits.values() if hit.vector is not None]
         return sorted(near, key=lambda hit: (-float(vector @ hit.vector), hit.passage.id))[:limit]
 
+    def by_ids(self, ids: Sequence[str]) -> list[Hit]:
+        self.questions.append("ids")
+        return [self.hits[name] for name in ids if name in self.hits]
+
     def languages(self) -> frozenset[str]:
         return frozenset(hit.passage.language for hit in self.hits.values())
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.retrieval.memory import Concepts, passage, searcher_over
+from tests.retrieval.memory import Concepts, MemoryStore, passage, searcher_over
 from veracity.errors import InputError, ModelError, ModelUnreachableError
 from veracity.models import Evidence, Passage
 from veracity.retrieval import Searcher
+from veracity.retrieval.hybrid import HybridSearch
 from veracity.retrieval.searching import DEPTH, RERANKED
 from veracity.retrieval.sources import Found
+from veracity.retrieval.temporal import TemporalSource
 from veracity.settings import RetrievalSettings
 
 EMBEDDER = Concepts("car automobile vehicle", "leave holiday vacation")
@@ -100,7 +102,9 @@ def test_c7_fusion_is_a_setting(fusion: str) -> None:
     sources = [Fixed("knowledge", ("a", 1), ("b", 0.5), ("c", 0.4)), Fixed("graph", ("d", 9), ("b", 8), ("c", 1))]
     settings = RetrievalSettings.model_validate({"fusion": fusion})
     expected = {"rrf": ["b", "c", "a", "d"], "weighted": ["b", "a", "d", "c"], "cascade": ["a", "b", "c", "d"]}
-    assert names(Searcher(sources, settings, None).search("query", 10)) == expected[fusion]
+    hybrid = HybridSearch(store := MemoryStore(), EMBEDDER, 0.4)
+    searcher = Searcher(sources, TemporalSource(hybrid, store), settings, None)
+    assert names(searcher.search("query", 10)) == expected[fusion]
 
 
 def test_a_text_in_several_documents_is_taken_once_at_its_best_place() -> None:

@@ -21,7 +21,7 @@ from lancedb.table import Table
 from veracity.errors import KnowledgeError, OutdatedIndexError
 from veracity.knowledge import rows, upkeep
 from veracity.knowledge.complaints import explained
-from veracity.knowledge.rows import DOCUMENT, Fingerprint
+from veracity.knowledge.rows import DOCUMENT, PASSAGE, Fingerprint
 from veracity.models import Hit, KnownDocument
 
 TABLE = "passages"
@@ -69,6 +69,20 @@ class Store:
             return table.search(vector, vector_column_name="vector").distance_type("dot")
 
         return self._hits(query, limit, "_distance")
+
+    def by_ids(self, ids: Sequence[str]) -> list[Hit]:
+        """The passages with these ids, as far as they are still there. `score` is 0."""
+        wanted = list(dict.fromkeys(ids))[:MOST_NAMED]
+        if not wanted:
+            return []
+        self.require_same_recipe()
+        columns = list(rows.PASSAGE_COLUMNS)
+        found = self._scan(columns, f"id IN ({_listed(wanted)}) AND kind = '{PASSAGE}'")
+        return rows.hits_of(found.append_column("_score", pa.array([0.0] * found.num_rows)), "_score")
+
+    def words(self) -> pa.ChunkedArray:
+        """The words by which each passage is found, separated by spaces."""
+        return self._scan(["words"], f"kind = '{PASSAGE}'")["words"]
 
     def languages(self) -> frozenset[str]:
         """Those of the documents."""

@@ -26,10 +26,11 @@ class Fused:
     relevance: float
 
 
-def fuse(lists: Lists, method: str) -> list[Fused]:
-    """The best first. Of equals, the one that an earlier source ranked higher."""
+def fuse(lists: Lists, method: str, priority: str = "") -> list[Fused]:
+    """The best first. Of equals, the one that an earlier source ranked higher. What the `priority` source found counts
+    as found by it, whoever ranked it better."""
     points, places = METHODS[method](lists), _places(lists)
-    return [_fused(places[name]) for name in sorted(points, key=points.__getitem__, reverse=True)]
+    return [_fused(places[name], priority) for name in sorted(points, key=points.__getitem__, reverse=True)]
 
 
 def by_rank(lists: Lists) -> dict[str, float]:
@@ -72,7 +73,7 @@ def _places(lists: Lists) -> dict[str, dict[str, tuple[int, Found]]]:
     return places
 
 
-def _fused(places: dict[str, tuple[int, Found]]) -> Fused:
-    best = min(places, key=lambda source: places[source][0])
+def _fused(places: dict[str, tuple[int, Found]], priority: str) -> Fused:
+    best = min(places, key=lambda source: (source != priority, places[source][0]))
     relevance = max(one.relevance for _, one in places.values())
     return Fused(places[best][1].passage, best, tuple(places), relevance)

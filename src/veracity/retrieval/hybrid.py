@@ -164,9 +164,10 @@ class HybridSearch:
         return words, hits
 
 
-def found(question: Question, scored: Sequence[tuple[Hit, float]]) -> list[Found]:
-    """What a source found, the best first, with its relevance."""
-    best = max((score for _, score in scored), default=0.0) or 1.0
+def found(question: Question, scored: Sequence[tuple[Hit, float]], best: float = 0.0) -> list[Found]:
+    """What a source found, the best first, with its relevance. `best` is the score of the best passage there is, where
+    that may not be among them."""
+    best = max((best, *(score for _, score in scored))) or 1.0
     return [
         Found(hit.passage, score, relevance(question.signals(hit, score / best), hit.passage.language))
         for hit, score in scored

@@ -1,11 +1,12 @@
 """A search from the question to the evidence: ask the sources, fuse what they found, rerank.
 
-Each step can be had alone too, for who runs the sources as tasks of their own: `find`, `fuse`, `rerank`, `evidence`.
+Each step can be had alone too, for who runs the sources as tasks of their own: `find`, `remembered`, `fuse`, `rerank`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from veracity.embedding import Embedder
 from veracity.errors import InputError
@@ -15,6 +16,7 @@ from veracity.retrieval.fusion import Fused, Lists, fuse
 from veracity.retrieval.graph import GraphSource
 from veracity.retrieval.hybrid import HybridSearch
 from veracity.retrieval.sources import Found, PassageStore, Source
+from veracity.retrieval.temporal import TemporalSource
 from veracity.secrets import presentable
 from veracity.settings import RetrievalSettings
 
@@ -24,29 +26,40 @@ RERANKED = 30
 
 
 class Searcher:
-    def __init__(self, sources: Sequence[Source], settings: RetrievalSettings, reranker: Reranker | None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        temporal: TemporalSource,
+        settings: RetrievalSettings,
+        reranker: Reranker | None,
+    ) -> None:
         self._sources = {source.name: source for source in sources}
+        self._temporal = temporal
         self._settings = settings
         self._reranker = reranker
 
     def search(self, query: str, top_k: int, sources: Sequence[str] | None = None) -> list[Evidence]:
         asked = self._named(self._settings.sources if sources is None else sources)
-        fused = self.fuse(_deep_enough(query, asked, top_k))
-        return [evidence(one) for one in self.rerank(query, fused)[:top_k]]
+        fused = self.fuse(_deep_enough(query, asked, top_k), max(RERANKED, top_k))
+        return self.rerank(query, fused)[:top_k]
 
     def find(self, source: str, query: str, limit: int) -> list[Found]:
         """What one source finds, the best first."""
         [asked] = self._named([source])
         return asked.search(query, limit)
 
-    def fuse(self, lists: Lists) -> list[Fused]:
+    def remembered(self, query: str, passage_ids: Sequence[str], limit: int) -> list[Found]:
+        """What the temporal source finds among the passages of earlier questions."""
+        return self._temporal.search(query, passage_ids, limit)
+
+    def fuse(self, lists: Lists, limit: int, priority: str = "") -> list[Evidence]:
         """One list of what several sources found. A text that stands in several documents is taken once."""
         distinct: dict[str, Fused] = {}
-        for one in fuse(lists, self._settings.fusion):
+        for one in fuse(lists, self._settings.fusion, priority):
             distinct.setdefault(one.passage.text, one)
-        return list(distinct.values())
+        return [_evidence(one) for one in islice(distinct.values(), limit)]
 
-    def rerank(self, query: str, fused: list[Fused]) -> list[Fused]:
+    def rerank(self, query: str, fused: list[Evidence]) -> list[Evidence]:
         """In the order of the reranker, if one is set."""
         return _reranked(self._reranker, query, fused) if self._reranker and fused else fused
 
@@ -63,7 +76,7 @@ def make_searcher(
     store: PassageStore, embedder: Embedder, settings: RetrievalSettings, reranker: Reranker | None = None
 ) -> Searcher:
     hybrid = HybridSearch(store, embedder, settings.vector_weight)
-    return Searcher([hybrid, GraphSource(hybrid, store)], settings, reranker)
+    return Searcher([hybrid, GraphSource(hybrid, store)], TemporalSource(hybrid, store), settings, reranker)
 
 
 def _deep_enough(query: str, sources: Sequence[Source], top_k: int) -> dict[str, list[Found]]:
@@ -77,15 +90,15 @@ def _deep_enough(query: str, sources: Sequence[Source], top_k: int) -> dict[str,
         depth = min(DEEPEST, depth * 4)
 
 
-def _reranked(reranker: Reranker, query: str, fused: list[Fused]) -> list[Fused]:
+def _reranked(reranker: Reranker, query: str, fused: list[Evidence]) -> list[Evidence]:
     """The reranker decides the order; relevance stays what it was, so that it means the same before and after."""
     head = fused[:RERANKED]
-    scores = reranker.scores(query, [one.passage.text for one in head])
+    scores = reranker.scores(query, [one.text for one in head])
     order = sorted(range(len(head)), key=lambda place: -scores[place])
     return [head[place] for place in order] + fused[RERANKED:]
 
 
-def evidence(fused: Fused) -> Evidence:
+def _evidence(fused: Fused) -> Evidence:
     passage = fused.passage
     known: Mapping[str, object] = passage.metadata
     return Evidence(

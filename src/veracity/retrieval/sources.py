@@ -31,7 +31,7 @@ class Source(Protocol):
 class PassageStore(Protocol):
     """Where the passages are. A `Hit` found by words or names has their BM25 score, all have their vectors.
 
-    The best come first. No words or names find nothing.
+    The best come first, those asked for by their ids in any order. No words or names find nothing.
     """
 
     @property
@@ -44,5 +44,7 @@ class PassageStore(Protocol):
     def by_entities(self, names: Sequence[str], limit: int) -> list[Hit]: ...
 
     def by_vector(self, vector: Any, limit: int) -> list[Hit]: ...
+
+    def by_ids(self, ids: Sequence[str]) -> list[Hit]: ...
 
     def languages(self) -> frozenset[str]: ...
