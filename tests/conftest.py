@@ -12,7 +12,7 @@ from tests.commands import Ran, Run
 from tests.loopback import LoopbackServer
 from veracity.cli import main
 from veracity.providers.keys import PROVIDERS
-from veracity.settings import PREFIX
+from veracity.settings import ALIASES, PREFIX
 from veracity.testing import offline
 
 
@@ -28,7 +28,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for names in PROVIDERS.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
-    for name in [name for name in os.environ if name.upper().startswith(PREFIX)]:
+    for name in [name for name in os.environ if name.upper().startswith(PREFIX) or name in ALIASES.values()]:
         monkeypatch.delenv(name)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

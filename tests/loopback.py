@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -91,7 +92,7 @@ def hangs(seconds: float = 30) -> Behaviour:
     return respond
 
 
-def drips(seconds: float = 30) -> Behaviour:
+def drips(seconds: float = 30, every: float = 0.02) -> Behaviour:
     """A byte now and then: each read succeeds, the answer never ends."""
 
     def respond(handler: Handler, _: dict[str, Any]) -> None:
@@ -101,7 +102,7 @@ def drips(seconds: float = 30) -> Behaviour:
         handler.end_headers()
         stopping = handler.server.stopping
         end = time.monotonic() + seconds
-        while time.monotonic() < end and not stopping.wait(0.02):
+        while time.monotonic() < end and not stopping.wait(every):
             try:
                 handler.wfile.write(b" ")
                 handler.wfile.flush()
@@ -221,3 +222,15 @@ class LoopbackServer:
     @property
     def most_at_once(self) -> int:
         return self._server.most_under_way
+
+
+class SilentServer:
+    """Lets everybody connect, reads nothing and says nothing: the system accepts, up to its backlog, on our behalf."""
+
+    def __enter__(self) -> Self:
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=16)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()

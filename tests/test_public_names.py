@@ -8,12 +8,13 @@ import pytest
 import veracity
 
 PROVIDERS = ("pydantic_ai", "openai", "anthropic", "langgraph", "httpx", "httpx2")
-STORAGE = ("lancedb", "pyarrow", "numpy", "onnxruntime", "tokenizers")
+STORAGE = ("sqlalchemy", "lancedb", "pyarrow", "numpy", "onnxruntime", "tokenizers")
 HEAVY = (*PROVIDERS, *STORAGE, "rjieba", "rich")
 
 
 def test_the_public_names() -> None:
     assert sorted(veracity.__all__) == [
+        "Answer",
         "BaseMetric",
         "BusyError",
         "ConfigurationError",
@@ -29,10 +30,14 @@ def test_the_public_names() -> None:
         "KnowledgeError",
         "KnownDocument",
         "LLMMetric",
+        "LedgerError",
         "MetricConfig",
         "MetricScore",
         "ModelError",
         "OutdatedIndexError",
+        "Receipt",
+        "RunEvent",
+        "RunSummary",
         "Veracity",
         "VeracityError",
         "__version__",
@@ -54,6 +59,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("import veracity.cli", HEAVY),
         ("import veracity; veracity.Evaluator().plan()", (*PROVIDERS, *STORAGE)),
         ("import veracity; veracity.Document, veracity.Evidence, veracity.BusyError", HEAVY),
+        ("import veracity.engine", ("langgraph", "langchain_core", "sqlalchemy", "pydantic_ai")),
     ],
 )
 def test_what_is_not_needed_is_not_loaded(code: str, unwanted: tuple[str, ...]) -> None:

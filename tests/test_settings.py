@@ -6,10 +6,19 @@ import pytest
 
 from tests.test_secrets import KEYS as SECRETS
 from veracity.errors import ConfigurationError
-from veracity.settings import KEYS, SECTIONS, Settings, load_settings, origin, variable
+from veracity.settings import (
+    KEYS,
+    SECTIONS,
+    ModelSettings,
+    Settings,
+    load_settings,
+    model_warnings,
+    origin,
+    variable,
+)
 
 PATH = Path("veracity.toml")
-ALL = "models, llm, budget, reading, knowledge, retrieval"
+ALL = "models, llm, budget, reading, knowledge, retrieval, quality, answering"
 MODEL = 'a model is written "provider:model", without spaces and with the provider in small letters, such as'
 
 
@@ -85,7 +94,8 @@ def test_the_sections_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
         ("x = 1", f"x: there is no such setting; there are: {ALL}."),
         (
             "[models]\njugde = 'a:b'",
-            'models.jugde: there is no such setting (did you mean "judge"?); there are: judge, embedder.',
+            'models.jugde: there is no such setting (did you mean "judge"?); there are: writer, '
+            "reviewer, rewriter, router, summarizer, judge, embedder.",
         ),
         ("[models]\njudge = 3", "models.judge = 3: must be text in quotes."),
         ("[models]\njudge = 'gpt-5'", f"models.judge = 'gpt-5': {MODEL}"),
@@ -151,12 +161,12 @@ def test_b8_what_is_wrong_in_the_file(text: str, told: str) -> None:
             SECRETS[0],
             " looks like a credential (not shown): put that into the provider's own variable",
         ),
-        ("MODELS", '{"judge": 3}', " is not a setting; there are: VERACITY_MODELS__JUDGE, "),
-        ("MODELS", "garbage", " is not a setting; there are: VERACITY_MODELS__JUDGE, "),
+        ("MODELS", '{"judge": 3}', " is not a setting; there are: VERACITY_MODELS__WRITER, "),
+        ("MODELS", "garbage", " is not a setting; there are: VERACITY_MODELS__WRITER, "),
         ("MODELS__JUDGE__X", "a:b", " is not a setting; did you mean VERACITY_MODELS__JUDGE?"),
         ("MODELS_JUDGE", "a:b", " is not a setting; did you mean VERACITY_MODELS__JUDGE?"),
         ("MODEL__JUDGE", "a:b", " is not a setting; did you mean VERACITY_MODELS__JUDGE?"),
-        ("NONSENSE__X", "1", " is not a setting; there are: VERACITY_MODELS__JUDGE, "),
+        ("NONSENSE__X", "1", " is not a setting; settings are named VERACITY_SECTION__KEY, and the sections are: "),
     ],
 )
 def test_b8_what_is_wrong_in_the_environment(name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,4 +197,48 @@ def test_the_origin_of_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_section_is_listed() -> None:
     assert {name: type(getattr(Settings(), name)) for name in Settings.model_fields} == SECTIONS
-    assert KEYS["models"] == ["judge", "embedder"]
+    assert KEYS["models"] == ["writer", "reviewer", "rewriter", "router", "summarizer", "judge", "embedder"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "coverage_weight = 0.5",
+            "The weights of [quality] must sum to 1, not 1.1: coverage_weight 0.5 + relevance_weight 0.3 + "
+            "diversity_weight 0.2 + count_weight 0.1.",
+        ),
+        (
+            "coverage_weight = 1.0\nrelevance_weight = 0.0\ndiversity_weight = 0.0\ncount_weight = 0.0",
+            "[quality] coverage_weight leaves nothing for the others, and coverage is not always known: lower it.",
+        ),
+        ("medium = 0.8", "[quality] medium (0.8) must not be above high (0.7): lower the one or raise the other."),
+    ],
+)
+def test_c1_what_no_single_setting_can_tell(text: str, told: str) -> None:
+    assert refusal(f"[quality]\n{text}") == told
+
+
+def test_c1_weights_may_come_from_both_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERACITY_QUALITY__COVERAGE_WEIGHT", "0.3")
+    assert load("[quality]\nrelevance_weight = 0.4").quality.coverage_weight == 0.3
+    assert refusal("").startswith("The weights of [quality] must sum to 1, not 0.9")
+
+
+def test_names_known_elsewhere_are_read_and_ours_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GENER_EPOCH", "5")
+    monkeypatch.setenv("LLM_MUTI_AGENT", "openai:gpt-5")
+    settings = load("[answering]\ngener_epoch = 1")
+    assert (settings.answering.gener_epoch, settings.models.reviewer) == (5, "openai:gpt-5")
+    assert origin("models", "reviewer") == "the environment variable LLM_MUTI_AGENT"
+    monkeypatch.setenv("VERACITY_ANSWERING__GENER_EPOCH", "2")
+    assert load("").answering.gener_epoch == 2
+    monkeypatch.setenv("LLM_MUTI_AGENT", "gpt-5")
+    assert refusal("").startswith("The environment variable LLM_MUTI_AGENT = 'gpt-5': ")
+
+
+def test_a9_a_model_that_reviews_itself_is_told_of() -> None:
+    same = ModelSettings(writer="openai:gpt-5", reviewer="openai:gpt-5")
+    assert "reviews what it wrote itself (veracity.toml, models.reviewer)" in model_warnings(same)[0]
+    assert model_warnings(ModelSettings(writer="openai:gpt-5", reviewer="openai:gpt-4")) == []
+    assert model_warnings(ModelSettings()) == []

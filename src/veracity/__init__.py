@@ -18,12 +18,14 @@ if TYPE_CHECKING:
         EvaluationError,
         InputError,
         KnowledgeError,
+        LedgerError,
         ModelError,
         OutdatedIndexError,
         VeracityError,
     )
     from veracity.evaluator import BaseMetric, Evaluator, LLMMetric
     from veracity.models import (
+        Answer,
         Document,
         EvaluationConfig,
         EvaluationRequest,
@@ -33,9 +35,13 @@ if TYPE_CHECKING:
         KnownDocument,
         MetricConfig,
         MetricScore,
+        Receipt,
+        RunEvent,
+        RunSummary,
     )
 
 _HOMES = {
+    "Answer": "veracity.models",
     "BaseMetric": "veracity.evaluator",
     "BusyError": "veracity.errors",
     "ConfigurationError": "veracity.errors",
@@ -51,15 +57,20 @@ _HOMES = {
     "KnowledgeError": "veracity.errors",
     "KnownDocument": "veracity.models",
     "LLMMetric": "veracity.evaluator",
+    "LedgerError": "veracity.errors",
     "MetricConfig": "veracity.models",
     "MetricScore": "veracity.models",
     "ModelError": "veracity.errors",
     "OutdatedIndexError": "veracity.errors",
+    "Receipt": "veracity.models",
+    "RunEvent": "veracity.models",
+    "RunSummary": "veracity.models",
     "Veracity": "veracity.engine",
     "VeracityError": "veracity.errors",
 }
 
 __all__ = [
+    "Answer",
     "BaseMetric",
     "BusyError",
     "ConfigurationError",
@@ -75,10 +86,14 @@ __all__ = [
     "KnowledgeError",
     "KnownDocument",
     "LLMMetric",
+    "LedgerError",
     "MetricConfig",
     "MetricScore",
     "ModelError",
     "OutdatedIndexError",
+    "Receipt",
+    "RunEvent",
+    "RunSummary",
     "Veracity",
     "VeracityError",
     "__version__",

@@ -1,4 +1,4 @@
-"""The engine: owns a workspace. Today: its documents, and searching them.
+"""The engine: owns a workspace: its documents, searching them, and answering questions about them.
 
 Puts the parts together, and knows how none of them works.
 """
@@ -6,22 +6,38 @@ Puts the parts together, and knows how none of them works.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from veracity.embedding import Embedder, make_embedder
 from veracity.errors import ConfigurationError, InputError
 from veracity.knowledge.library import Library, Progress, forget
 from veracity.knowledge.store import Store
-from veracity.models import Document, Evidence, IngestReport, KnownDocument, Outcome
+from veracity.llm import LLM
+from veracity.models import (
+    Answer,
+    Document,
+    Evidence,
+    IngestReport,
+    KnownDocument,
+    Outcome,
+    Receipt,
+    RunEvent,
+    RunSummary,
+)
 from veracity.providers.texts import encodable
 from veracity.reranking import Reranker, make_reranker
 from veracity.retrieval import Searcher, make_searcher
 from veracity.secrets import presentable
-from veracity.settings import Settings, load_settings
+from veracity.settings import Settings, load_settings, model_warnings
 from veracity.tomlfile import read_bytes
 from veracity.workspace import Workspace, open_workspace
+
+if TYPE_CHECKING:
+    from veracity.ledger import Ledger
+    from veracity.runs.running import Runs
 
 MOST_RESULTS = 1000
 LONGEST_QUERY = 10_000  # characters; what comes after them is not read
@@ -38,9 +54,12 @@ class Veracity:
     A folder that is not there is created when something is brought in.
     """
 
-    def __init__(self, workspace: Path | str = ".", *, settings: Settings | None = None) -> None:
+    def __init__(
+        self, workspace: Path | str = ".", *, settings: Settings | None = None, llm: LLM | None = None
+    ) -> None:
         self._workspace = Workspace(Path(workspace).expanduser())
         self._settings = settings or _settings_of(self._workspace)
+        self._llm = llm or LLM(self._settings.llm)
         self._making = threading.RLock()
         self._is_closed = False
 
@@ -70,6 +89,50 @@ class Veracity:
         named = [sources] if isinstance(sources, str) else sources
         return self._searcher.search(query[:LONGEST_QUERY], top_k, named)
 
+    def ask(
+        self, question: str, *, user: str = "local", max_rewrites: int | None = None, deadline: float | None = None
+    ) -> Answer:
+        """An answer from the documents, every sentence cited and checked, or an abstention that says what is missing.
+
+        `deadline` is in seconds. Without it and `max_rewrites`, those of the settings.
+        """
+        events = self.stream(question, user=user, max_rewrites=max_rewrites, deadline=deadline)
+        *_, last = events
+        if last.answer is None:
+            raise AssertionError("a run ends with an answer or an error")
+        return last.answer
+
+    def stream(
+        self, question: str, *, user: str = "local", max_rewrites: int | None = None, deadline: float | None = None
+    ) -> Iterator[RunEvent]:
+        """The same, telling of each step when it begins and when it ends. The last event holds the answer."""
+        settings = self._settings
+        rewrites = settings.quality.max_rewrites if max_rewrites is None else max_rewrites
+        seconds = settings.answering.run_deadline if deadline is None else deadline
+        asked = _checked_question(question)
+        if not isinstance(rewrites, int) or not 0 <= rewrites <= 20:
+            raise InputError(f"A query is rewritten between 0 and 20 times, not {rewrites}.")
+        if not 0 < seconds <= 86400:
+            raise InputError(f"A run may take between 0 and 86400 seconds, not {seconds}.")
+        self._require_workspace()
+        if not self._library.store.languages():
+            raise InputError("The workspace holds no documents yet: bring some in with veracity ingest PATH.")
+        return self._runs.stream(asked, encodable(user), rewrites, seconds)
+
+    def runs(self, limit: int = 20, *, user: str | None = None) -> list[RunSummary]:
+        """What was asked, the latest first."""
+        return self._ledger.runs(limit, user)
+
+    def receipt(self, run: str) -> Receipt:
+        """All that is known of a run: by its id, the beginning of it, or "last"."""
+        from veracity.runs.receipts import receipt  # noqa: PLC0415 - loads SQLAlchemy
+
+        return receipt(self._ledger, self._ledger.find(encodable(run)))
+
+    def warnings(self) -> list[str]:
+        """What is set up so that it works, but not as well as it could."""
+        return model_warnings(self._settings.models)
+
     def documents(self) -> list[KnownDocument]:
         return self._records().documents()
 
@@ -81,8 +144,8 @@ class Veracity:
         return text
 
     def forget(self, name: str) -> list[KnownDocument]:
-        """Remove the document with this id or from this path."""
-        return forget(self._records(), self._workspace.knowledge_folder, name)
+        """Remove the document with this id or from this path, and its text from receipts and observations."""
+        return forget(self._records(), self._workspace.knowledge_folder, name, self._forget_in_ledger)
 
     def reindex(self, *, progress: Progress = _ignore) -> IngestReport:
         """Cut and embed all documents anew, as the settings are now. The files are not needed."""
@@ -92,8 +155,8 @@ class Veracity:
     def close(self) -> None:
         with self._making:
             self._is_closed = True
-            names = ("_made_library", "_made_searcher", "_reranker", "_embedder")
-            made = [self.__dict__.pop(name, None) for name in names]
+            names = ("_made_runs", "_made_ledger", "_made_library", "_made_searcher", "_reranker", "_embedder")
+            made = [*(self.__dict__.pop(name, None) for name in names), self._llm]
         for one in made:
             if close := getattr(one, "close", None):
                 close()
@@ -103,6 +166,13 @@ class Veracity:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _forget_in_ledger(self, document_ids: list[str]) -> None:
+        if self._workspace.ledger_folder.exists():
+            from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
+
+            observations = Observations(self._workspace.observations_file)
+            self._ledger.forget_documents(document_ids, observations)
 
     def _records(self) -> Store:
         """The documents for who neither embeds nor searches: no model is needed for that, and no key."""
@@ -129,7 +199,33 @@ class Veracity:
             self._require_open()
             return self._made_searcher
 
+    @property
+    def _runs(self) -> Runs:
+        with self._making:
+            self._require_open()
+            return self._made_runs
+
+    @property
+    def _ledger(self) -> Ledger:
+        self._require_workspace()
+        with self._making:
+            self._require_open()
+            return self._made_ledger
+
     # Under the lock, or two threads would make two of each.
+
+    @cached_property
+    def _made_ledger(self) -> Ledger:
+        from veracity.ledger import Ledger  # noqa: PLC0415 - loads SQLAlchemy, which searching does not need
+
+        return Ledger(self._workspace.ledger_folder)
+
+    @cached_property
+    def _made_runs(self) -> Runs:
+        from veracity.runs.assembling import make_runs  # noqa: PLC0415 - loads LangGraph
+
+        store, searcher = self._library.store, self._searcher
+        return make_runs(self._workspace, self._settings, self._llm, store, self._embedder, searcher, self._made_ledger)
 
     @cached_property
     def _embedder(self) -> Embedder:
@@ -155,6 +251,14 @@ def _listed(given: Iterable[Path | str], what: str) -> list[Path | str]:
         return list(given)
     except TypeError:
         raise InputError(f"The {what} are given as text or as a list of it, not as {type(given).__name__}.") from None
+
+
+def _checked_question(question: str) -> str:
+    if not isinstance(question, str) or not question.strip():
+        raise InputError("The question is empty: ask it in words.")
+    if len(question) > LONGEST_QUERY:
+        raise InputError(f"The question has {len(question):,} characters: ask it in at most {LONGEST_QUERY:,}.")
+    return encodable(question.strip())
 
 
 def _settings_of(workspace: Workspace) -> Settings:

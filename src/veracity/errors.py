@@ -17,6 +17,7 @@
     ├── KnowledgeError            the documents of a workspace cannot be stored or found
     │   ├── BusyError             another process is writing to them
     │   └── OutdatedIndexError    they were indexed in another way than is asked for now
+    ├── LedgerError               what was asked and answered cannot be recorded or read
     └── EvaluationError           a metric failed; its cause is one of the above
 
 Each message is one sentence for a person: what is wrong, where, and how to mend it.
@@ -118,6 +119,10 @@ class BusyError(KnowledgeError):
 
 class OutdatedIndexError(KnowledgeError):
     exit_code = 2
+
+
+class LedgerError(VeracityError):
+    pass
 
 
 class EvaluationError(VeracityError):

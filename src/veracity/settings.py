@@ -202,6 +202,16 @@ def require_sound_quality(quality: QualitySettings) -> None:
         )
 
 
+def model_warnings(models: ModelSettings) -> list[str]:
+    """What works, but not as it is meant to (SPEC A9)."""
+    if models.writer is None or models.writer != models.reviewer:
+        return []
+    return [
+        f'The model "{models.writer}" reviews what it wrote itself ({origin("models", "reviewer")}): '
+        "set models.reviewer to another model."
+    ]
+
+
 def variable(section: str, key: str) -> str:
     """The environment variable of a setting."""
     return f"{PREFIX}{section}__{key}".upper()
@@ -245,8 +255,16 @@ def _refuse_unknown_variables() -> None:
         close = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.85)
         meant = close or "__" in name or name.upper().removeprefix(PREFIX).lower() in SECTIONS
         if meant and name not in known:
-            hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(known)}."
+            hint = f"did you mean {close[0]}?" if close else _those_there_are(name)
             raise ConfigurationError(f"The environment variable {presentable(name)} is not a setting; {hint}")
+
+
+def _those_there_are(name: str) -> str:
+    """Those of the section that the variable names, if it names one."""
+    section = name.upper().removeprefix(PREFIX).partition("__")[0].lower()
+    if section in SECTIONS:
+        return f"there are: {', '.join(variable(section, key) for key in KEYS[section])}."
+    return f"settings are named {PREFIX}SECTION__KEY, and the sections are: {', '.join(SECTIONS)}."
 
 
 def own_variables() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""For your own tests: a judge that answers from a script, and a guard that lets no call leave this machine.
+"""For your own tests: models that answer from a script, and a guard that lets no call leave this machine.
 
 llm = ScriptedLLM({"reason": "Clear.", "score": 90})
 result = Evaluator(workspace, llm=llm).evaluate(request)
@@ -7,20 +7,24 @@ assert result.overall_score == 90 and len(llm.calls) == 3
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.settings import ModelSettings
 
-from veracity.llm import LLM
+from veracity.deadlines import Deadline
+from veracity.llm import LLM, Message
 from veracity.llm.calling import TOOL
 from veracity.settings import LLMSettings
 
@@ -29,55 +33,104 @@ __all__ = ["ScriptedCall", "ScriptedLLM", "offline"]
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """One call as the model saw it."""
+    """One call as the model saw it. `messages` are all of them, the system's first; `prompt` is the user's last."""
 
     model: str
+    role: str
     instructions: str
     prompt: str
+    messages: list[Message]
     settings: ModelSettings
 
 
 Reply = dict[str, Any] | str | Exception | Callable[[ScriptedCall], Any]
 """A structured answer, plain text, an error to raise, or a function that is given the call and returns one of these."""
 
+Replies = Reply | list[Any] | tuple[Reply, ...]
+"""One reply or several."""
+
 QUICK = LLMSettings(backoff=0)
 
 
 class ScriptedLLM(LLM):
-    """Gives the replies one after another, the last one for ever; `calls` records what was asked. Needs no key."""
+    """Gives the replies one after another, the last one for ever; `calls` records what was asked. Needs no key.
 
-    def __init__(self, *replies: Reply, settings: LLMSettings = QUICK) -> None:
-        script = _Script(replies)
-        super().__init__(settings, make_model=script.model)
-        self.calls = script.calls
+    `roles` has a script for each role, such as "writer"; the replies are for all others.
+    """
+
+    def __init__(
+        self, *replies: Reply, settings: LLMSettings = QUICK, roles: Mapping[str, Replies] | None = None
+    ) -> None:
+        self._script = _Script(replies, roles or {})
+        super().__init__(settings, make_model=self._script.model)
+        self.calls = self._script.calls
+
+    @classmethod
+    def by_role(cls, settings: LLMSettings = QUICK, /, **roles: Replies) -> ScriptedLLM:
+        """`by_role(writer=["Draft.", "Better."], reviewer={"passed": True})`: no other role may be asked."""
+        return cls(settings=settings, roles=roles)
+
+    def require(self, model: str, role: str, deadline: Deadline | None = None) -> None:
+        if not self._script.of(role):
+            raise AssertionError(f'The role "{role}" (model "{model}") was asked and has no script.')
+        super().require(model, role, deadline)
 
 
 class _Script:
     """Knows nothing of the LLM: the workers hold its models, and would keep alive what these know."""
 
-    def __init__(self, replies: tuple[Reply, ...]) -> None:
-        if not replies:
-            raise ValueError("a script needs at least one reply")
+    def __init__(self, replies: tuple[Reply, ...], roles: Mapping[str, Replies]) -> None:
         self.calls: list[ScriptedCall] = []
         self._replies = replies
+        self._roles = {role: tuple(one) if isinstance(one, list | tuple) else (one,) for role, one in roles.items()}
+        if not all(self._roles.values()) or not (replies or roles):
+            raise ValueError("a script needs at least one reply")
+        self._given: Counter[str] = Counter()
         self._turn = threading.Lock()
 
-    def model(self, name: str) -> FunctionModel:
-        def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-            call = ScriptedCall(
-                name, info.instructions or "", _prompt(messages), info.model_settings or ModelSettings()
-            )
-            with self._turn:
-                reply = self._replies[min(len(self.calls), len(self._replies) - 1)]
-                self.calls.append(call)
-            return _response(reply(call) if callable(reply) else reply)
+    def of(self, role: str) -> tuple[Reply, ...]:
+        return self._roles.get(role, self._replies)
+
+    def model(self, name: str, role: str) -> FunctionModel:
+        async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+            call = _call(name, role, messages, info)
+            reply = self._next(call)
+            return _response(await _apart(lambda: reply(call)) if callable(reply) else reply)
 
         return FunctionModel(respond, model_name=name)
 
+    def _next(self, call: ScriptedCall) -> Reply:
+        script, name = self.of(call.role), call.role if call.role in self._roles else ""
+        with self._turn:
+            reply = script[min(self._given[name], len(script) - 1)]
+            self._given[name] += 1
+            self.calls.append(call)
+        return reply
 
-def _prompt(messages: list[ModelMessage]) -> str:
-    parts = [part for message in messages if isinstance(message, ModelRequest) for part in message.parts]
-    return "\n".join(str(part.content) for part in parts if isinstance(part, UserPromptPart))
+
+def _call(name: str, role: str, messages: list[ModelMessage], info: AgentInfo) -> ScriptedCall:
+    instructions = info.instructions or ""
+    said = [Message("system", instructions)] if instructions else []
+    for message in messages:
+        speaker: Any = "assistant" if isinstance(message, ModelResponse) else "user"
+        texts = [str(part.content) for part in message.parts if isinstance(part, TextPart | UserPromptPart)]
+        said.append(Message(speaker, "\n".join(texts)))
+    return ScriptedCall(name, role, instructions, said[-1].text, said, info.model_settings or ModelSettings())
+
+
+def _apart(action: Callable[[], Any]) -> Awaitable[Any]:
+    """On a thread of its own: a call whose reply sleeps is left in time, as one over the network is."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+
+    def act() -> None:
+        try:
+            future.set_result(action())
+        except BaseException as problem:  # noqa: BLE001 - it is raised again by the call
+            future.set_exception(problem)
+
+    threading.Thread(target=act, daemon=True).start()
+    return asyncio.wrap_future(future)
 
 
 def _response(reply: Any) -> ModelResponse:

@@ -29,6 +29,18 @@ class Workspace:
     def knowledge_folder(self) -> Path:
         return self.root / "knowledge"
 
+    @property
+    def ledger_folder(self) -> Path:
+        return self.root / "ledger"
+
+    @property
+    def observations_file(self) -> Path:
+        return self.root / "observational_data.json"
+
+    @property
+    def prompts_folder(self) -> Path:
+        return self.root / "prompts"
+
     def metric_files(self) -> list[Path]:
         """Files that start with an underscore are the metrics' own business, hidden ones their editor's."""
         try:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from veracity.evaluator.judging import Verdict
-from veracity.llm import Question
+from veracity.llm import Message, Question, Writing
 
 MODEL = "openai-chat:test-model"
 
@@ -17,3 +17,8 @@ def question(**changes: Any) -> Question[Verdict]:
         "output": Verdict,
     }
     return Question(**{**usual, **changes})
+
+
+def writing(*messages: Message, **changes: Any) -> Writing:
+    usual: dict[str, Any] = {"model": MODEL, "role": "writer", "messages": messages or (Message("user", "Why?"),)}
+    return Writing(**{**usual, **changes})

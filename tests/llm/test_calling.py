@@ -36,14 +36,14 @@ def llm() -> Iterator[LLM]:
 def test_the_sdk_does_not_retry(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"):
         monkeypatch.setenv(name, KEY)
-    assert vars(make_model(model).client)["max_retries"] == 0  # type: ignore[attr-defined]
+    assert vars(make_model(model, "judge").client)["max_retries"] == 0  # type: ignore[attr-defined]
 
 
 def test_nor_does_that_of_a_model_made_elsewhere(server: LoopbackServer) -> None:
     """Its client is not ours to change."""
     made: list[Any] = []
 
-    def make(name: str) -> Any:
+    def make(name: str, role: str) -> Any:
         made.append(infer_model(name))
         return made[-1]
 

@@ -72,7 +72,7 @@ def test_an_error_of_ours_passes_unchanged() -> None:
 def test_the_pause_grows_and_is_at_least_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC B9: backoff with jitter."""
     pauses: list[float] = []
-    monkeypatch.setattr("veracity.llm.door.time.sleep", pauses.append)
+    monkeypatch.setattr("veracity.llm.retrying.time.sleep", pauses.append)
     replies = [
         ModelUnreachableError("Busy."),
         ModelUnreachableError("Busy."),
@@ -89,7 +89,7 @@ def test_one_instance_for_each_thread_role_and_model() -> None:
     made: list[tuple[int, str]] = []
     together = threading.Barrier(2)
 
-    def make(name: str) -> FunctionModel:
+    def make(name: str, role: str) -> FunctionModel:
         def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             together.wait(10)  # both workers are in use
             return ModelResponse(parts=[TextPart('{"reason": "x", "score": 1}')])
@@ -172,7 +172,7 @@ class TestCost:
 
     @staticmethod
     def priced(url: str | None) -> LLM:
-        def make(name: str) -> FunctionModel:
+        def make(name: str, role: str) -> FunctionModel:
             def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
                 usage = RequestUsage(input_tokens=1_000_000, output_tokens=0)
                 return ModelResponse(parts=[TextPart('{"reason": "x", "score": 1}')], usage=usage, provider_url=url)

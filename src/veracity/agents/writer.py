@@ -1,14 +1,26 @@
-"""The writer: from the question and the numbered evidence to a draft, in which [n] cites the n-th evidence."""
+"""The writer: from the question and the numbered evidence to a draft, in which [n] cites the n-th evidence.
+
+The form that asks a model sends the messages it is given and nothing else (SPEC A10); it only reads whether the reply
+is a draft or an abstention. Whether a draft is any good is not its business.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from veracity.citations import without_marks
 from veracity.deadlines import Deadline
-from veracity.llm import Budget, Message
+from veracity.grounding.statements import SILENCE, statements
+from veracity.language import Language, guess_language
+from veracity.llm import LLM, Budget, Message, Writing
 from veracity.models import NOTHING_USED, AnswerForm, Evidence, Usage
+
+ROLE = "writer"
+MOST_MISSING = 5
+LONGEST_MISSING = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +54,93 @@ class Writer(Protocol):
         ...
 
     def write(self, task: WritingTask) -> Written: ...
+
+
+class LLMWriter:
+    """`instructions` are for whoever begins the messages of a run."""
+
+    def __init__(self, llm: LLM, model: str, instructions: str = "") -> None:
+        self._llm = llm
+        self._model = model
+        self.instructions = instructions or INSTRUCTIONS
+
+    @property
+    def form(self) -> AnswerForm:
+        return "written"
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    def write(self, task: WritingTask) -> Written:
+        writing = Writing(self._model, ROLE, tuple(task.messages))
+        reply = self._llm.write(writing, budget=task.budget, deadline=task.deadline)
+        return read_reply(reply.text, guess_language(task.question), reply.usage)
+
+
+def read_reply(text: str, language: Language, usage: Usage = NOTHING_USED) -> Written:
+    """The draft, or the abstention: said as it was asked for, or in words of its own and nothing beside them."""
+    reply = _FENCED.sub(r"\1", text.strip()).strip()
+    if said := _NO_ANSWER.match(reply):
+        told = reply[said.end() :].strip(" \t\r\n*_`")
+    elif _only_declines(reply):
+        told = reply
+    else:
+        return Written(_ASIDE.sub(ASIDE[language], reply), usage=usage)
+    told = without_marks(told).removesuffix("[n]").rstrip("… \n") or NOT_SAID[language]  # words of ours, repeated
+    return Written(told, abstains=True, missing=_missing(told), usage=usage)
+
+
+def _only_declines(reply: str) -> bool:
+    """Nothing in it is stated but that there is no answer. What carries a mark or a number is stated."""
+    stated = statements(reply)
+    declining = [one for one in stated if _DECLINES.search(one) and not any(map(str.isdigit, one))]
+    return stated == declining and bool(declining or SILENCE.search(without_marks(reply)))
+
+
+def _missing(told: str) -> tuple[str, ...]:
+    """The items of a list, else the first paragraph: what follows it is often an answer after all, and uncited."""
+    items = [_LIST_ITEM.sub("", line) for line in told.splitlines() if _LIST_ITEM.match(line)]
+    lines = items or [re.split(r"\n\s*\n", told, maxsplit=1)[0]]
+    tidy = (" ".join(without_marks(line).split())[:LONGEST_MISSING] for line in lines)
+    return tuple(line for line in tidy if line)[:MOST_MISSING]
+
+
+# The whole reply in a fence, as models like to put what has a form.
+_FENCED = re.compile(r"\A```\w*[ \t]*\n(.*?)\n?```\Z", re.DOTALL)
+# A stop must follow: "No answer came from the supplier [1]." is a statement.
+_NO_ANSWER = re.compile(
+    r"[\s*_#>`\"“'\-]{0,10}(?:NO[ _-]?ANSWER|无答案|没有答案|無回答|回答なし|答えなし)[*_`\"”']{0,4}\s{0,3}"
+    r"(?:[:：.。—–-]+|(?=\n)|\Z)[*_`]{0,4}",
+    re.IGNORECASE,
+)
+_DECLINES = re.compile(
+    r"\b(?:cannot|can't|could not|couldn't|(?:un|not )able to) (?:be )?(?:answer|determin|find|found|tell|say|confirm)"
+    r"|^(?:(?:i'm|i am|we are) )?sorry\b|\b(?:do not|don't) know\b"
+    r"|无法(?:回答|确定|得知|判断|找到)|不知道|抱歉|(?:お答え|回答|判断|確認|特定)(?:することが|は)?(?:でき(?:ません|ない)|しかね)"
+    r"|[分わ]かりません|申し訳",
+    re.IGNORECASE,
+)
+# The form of an abstention in the midst of an answer: it is meant for a part of the question.
+_ASIDE = re.compile(r"\bNO ANSWER[*_]{0,2}[:：][*_]{0,2}\s*")
+_LIST_ITEM = re.compile(r"\s*(?:[-*•・]|\d{1,2}[.)、])\s*(?=\S)")
+
+NOT_SAID: dict[Language, str] = {
+    "en": "The documents do not say.",
+    "zh": "资料没有提及。",
+    "ja": "資料に記載がありません。",
+}
+ASIDE: dict[Language, str] = {
+    "en": "The documents do not say: ",
+    "zh": "资料没有提及：",
+    "ja": "資料に記載がないもの：",
+}
+
+INSTRUCTIONS = """\
+You answer questions from evidence that is given to you, for a reader who will check every sentence against it.
+
+- Answer the question that was asked, first and directly; every part of it, and nothing beside it.
+- Keep close to the wording of the evidence. Copy numbers, names, dates and conditions exactly; compute and guess \
+nothing.
+- Short sentences, one claim each. No introduction, no closing words, no headings, no list of sources.
+- Where pieces of evidence disagree, say so and cite both."""

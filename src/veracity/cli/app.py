@@ -11,7 +11,7 @@ import typer
 from veracity.version import __version__
 
 app = typer.Typer(
-    help="Answers that have been examined: search your documents, and score what language models say about them.",
+    help="Answers that have been examined: ask your documents, and score what language models say about them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -76,6 +76,51 @@ def ingest(
     when another process is at it.
     """
     _run("ingesting", paths, workspace, prune, as_json)
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="What to find out, in words.")],
+    workspace: WorkspaceOption = None,
+    max_rewrites: Annotated[
+        int | None, typer.Option("--max-rewrites", metavar="N", min=0, max=20, help="0: the query stays as it is.")
+    ] = None,
+    deadline: Annotated[
+        float | None, typer.Option("--deadline", metavar="SECONDS", help="How long it may take, at most.")
+    ] = None,
+    show_steps: Annotated[bool, typer.Option("--show-steps", help="Tell of every step on standard error.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question from the documents, or say that they do not.
+
+    Evidence is graded and the query rewritten until it is good enough; the draft is reviewed and redrafted; every
+    sentence of the answer is held against what it cites. Without a model the answer is made of sentences of the
+    documents.
+    """
+    _run("asking", question, workspace, max_rewrites, deadline, show_steps, as_json)
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, or: last.")],
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how an answer came about.
+
+    Every query with its graded evidence, all drafts and reviews, models, tokens, cost, and the time of each step.
+    """
+    _run("receipts", run, workspace, as_json, what="show")
+
+
+@app.command()
+def runs(
+    limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, help="How many.")] = 20,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List what was asked, the latest first."""
+    _run("receipts", limit, workspace, as_json, what="list_runs")
 
 
 @app.command()

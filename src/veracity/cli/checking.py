@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from veracity.evaluator.judging import ROLE
 from veracity.llm import LLM, Question
 from veracity.providers.keys import PROVIDERS
 from veracity.reranking import make_reranker
-from veracity.settings import SECTIONS, Settings, variable
+from veracity.settings import SECTIONS, ModelSettings, Settings, model_warnings, variable
 from veracity.workspace import Workspace, workspace_or_here
 
 
@@ -38,13 +38,20 @@ def run(workspace: Path | None, ask: bool) -> None:
     _show_settings(evaluator.settings)
     console.print(plain(f"\nMetrics: {', '.join(one.name for one in plan.metrics)} ({CHOSEN_BY[plan.metric_set]})"))
     _show_keys()
-    judge = evaluator.settings.models.judge
-    models = [*plan.models, *([judge] if judge and judge not in plan.models else [])]
+    models = _models(plan.models, evaluator.settings.models)
+    for warning in model_warnings(evaluator.settings.models):
+        console.print(plain(f"\nWarning: {warning}", "yellow"))
     if not models:
         console.print(plain("\nNo language model is configured."))
     signs = [_sign(model, partial(_asked, model, evaluator.llm)) for model in models if ask]
     signs += [_sign(name, attempt) for name, attempt in _local_or_asked(evaluator.settings, ask)]
     raise typer.Exit(0 if all(signs) else 1)
+
+
+def _models(judges: Iterable[str], settings: ModelSettings) -> list[str]:
+    """Every language model that is set, each once."""
+    others = (settings.judge, settings.writer, settings.reviewer, settings.rewriter)
+    return list(dict.fromkeys([*judges, *(name for name in others if name)]))
 
 
 def _show_workspace(root: Path | None) -> None:

@@ -29,14 +29,23 @@ from veracity.settings import KnowledgeSettings, ReadingSettings
 Progress = Callable[[Outcome, int | None], None]
 
 
-def forget(store: Store, folder: Path, name: str) -> list[KnownDocument]:
-    """Remove the document with this id or path. Returns what was removed. The store needs no embedder for that."""
+def forget(
+    store: Store, folder: Path, name: str, also: Callable[[list[str]], None] = lambda ids: None
+) -> list[KnownDocument]:
+    """Remove the document with this id or path. Returns what was removed. The store needs no embedder for that.
+
+    `also` forgets them elsewhere. It is called before, since what is gone from here cannot be named again after a kill,
+    and after, for what was found here in between.
+    """
     with writing(folder):
         path = os.path.abspath(os.path.expanduser(name))
         gone = [one for one in store.documents() if one.id == name or (one.location and one.location == path)]
         if not gone:
             raise InputError(f'There is no document "{name}": "veracity documents" lists those there are.')
-        store.forget([one.id for one in gone])
+        ids = [one.id for one in gone]
+        also(ids)
+        store.forget(ids)
+        also(ids)
         store.maintain()
         return gone
 

@@ -1,11 +1,13 @@
 """The one door to language models.
 
-Ask an `LLM` a `Question` and get an `Answer` whose value fits the question's schema, or one of the errors in
-`veracity.errors`. Knows nothing about what is asked. pydantic-ai is loaded by the first call, not by this import.
+Ask an `LLM` a `Question` and get an `Answer` whose value fits the question's schema, or hand it a `Writing` and get a
+`Text`; or one of the errors in `veracity.errors`. Knows nothing about what is asked. pydantic-ai is loaded by the first
+call, not by this import.
 """
 
 from veracity.llm.budget import Budget
-from veracity.llm.door import LLM, Answer, Question
+from veracity.llm.door import LLM
 from veracity.llm.messages import Message
+from veracity.llm.requests import Answer, Question, Text, Writing
 
-__all__ = ["LLM", "Answer", "Budget", "Message", "Question"]
+__all__ = ["LLM", "Answer", "Budget", "Message", "Question", "Text", "Writing"]

@@ -5,22 +5,33 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from veracity.errors import ModelAnswerError
+from veracity.models import Usage
 
 T = TypeVar("T", bound=BaseModel)
 
 Written = str | dict[str, Any]
-"""One structured answer as the model wrote it: arguments of a tool call, parsed or not, or plain text."""
+"""One answer as the model wrote it: arguments of a tool call, parsed or not, or plain text."""
 
 MOST_TRIES = 20
 LONGEST_ANSWER = 1_000_000
 LONGEST_COMPLAINT = 500
 OPENS_OBJECT = re.compile(r'\{\s{0,20}"')
 CUT_OFF = "it was cut off at the limit of its length; be briefer"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, not yet checked."""
+
+    written: list[Written]
+    finish_reason: str | None
+    usage: Usage
 
 
 def read_answer(model: str, written: list[Written], output: type[T], finish_reason: str | None) -> T:

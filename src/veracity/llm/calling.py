@@ -14,19 +14,24 @@ from genai_prices import calc_price
 from pydantic import BaseModel
 from pydantic_ai.direct import model_request_sync
 from pydantic_ai.exceptions import UnsupportedSettingWarning
-from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from veracity.llm.answers import Written
+from veracity.llm.answers import Reply, Written
+from veracity.llm.messages import Message
 from veracity.models import Usage
 from veracity.providers.failures import explained
 from veracity.providers.texts import encodable
 from veracity.settings import OutputMode
 
+MakeModel = Callable[[str, str], Model]
+"""From the name of a model and the role it plays to the model."""
+
 TOOL = "answer"
+PLAIN_TEXT = ModelRequestParameters()
 
 # A few providers cannot be told to leave retrying to us. Nothing a user could do about it, so no warning per call.
 warnings.filterwarnings("ignore", category=UnsupportedSettingWarning)
@@ -34,29 +39,20 @@ warnings.filterwarnings("ignore", category=UnsupportedSettingWarning)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is sent: `output` is the schema the answer should fit."""
+    """What is sent: `turns` end with the user's, `output` is the schema the answer should fit, None for plain text."""
 
     model: str
     instructions: str
-    prompt: str
-    output: type[BaseModel]
+    turns: tuple[Message, ...]
+    output: type[BaseModel] | None
     mode: OutputMode
     temperature: float
     max_tokens: int | None
     timeout: float
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back, not yet checked."""
-
-    written: list[Written]
-    finish_reason: str | None
-    usage: Usage
-
-
-def make_model(name: str, make: Callable[[str], Model] | None = None) -> Model:
-    model = explained(name, lambda: (make or infer_model)(name))
+def make_model(name: str, role: str, make: MakeModel | None = None) -> Model:
+    model = explained(name, lambda: make(name, role) if make else infer_model(name))
     if make is None and _retries_of_sdk(model) is not None:
         model.client.max_retries = 0  # type: ignore[attr-defined]
     return model
@@ -74,17 +70,29 @@ def send(model: Model, call: Call) -> Reply:
         settings["max_retries"] = 0  # for a single call, for which pydantic-ai copies the client: 0.3 ms
     if call.max_tokens is not None:
         settings["max_tokens"] = call.max_tokens
-    request = ModelRequest.user_text_prompt(encodable(call.prompt), instructions=encodable(call.instructions))
+    parameters = _parameters(call.output, call.mode) if call.output else PLAIN_TEXT
     response = explained(
         call.model,
         lambda: model_request_sync(
             model,
-            [request],
+            _history(call),
             model_settings=settings,
-            model_request_parameters=_parameters(call.output, call.mode),
+            model_request_parameters=parameters,
         ),
     )
-    return Reply(_written(response), response.finish_reason, _usage(response))
+    written: list[Written] = _written(response) if call.output else [_text(response)]
+    return Reply(written, response.finish_reason, _usage(response))
+
+
+def _history(call: Call) -> list[ModelMessage]:
+    """The instructions go with the last request, where pydantic-ai looks for them."""
+    *earlier, last = (Message(turn.role, encodable(turn.text)) for turn in call.turns)
+    history: list[ModelMessage] = [
+        ModelRequest.user_text_prompt(turn.text) if turn.role == "user" else ModelResponse(parts=[TextPart(turn.text)])
+        for turn in earlier
+    ]
+    instructions = encodable(call.instructions) or None
+    return [*history, ModelRequest.user_text_prompt(last.text, instructions=instructions)]
 
 
 @lru_cache
@@ -106,7 +114,12 @@ def _written(response: ModelResponse) -> list[Written]:
     arguments: list[Written] = [
         call.args if isinstance(call.args, str) else {**call.args} for call in calls if call.args
     ]
-    return arguments or ["".join(part.content for part in response.parts if isinstance(part, TextPart))]
+    return arguments or [_text(response)]
+
+
+def _text(response: ModelResponse) -> str:
+    """Without what the model thought, which stands in parts of another kind."""
+    return "".join(part.content for part in response.parts if isinstance(part, TextPart))
 
 
 def _usage(response: ModelResponse) -> Usage:

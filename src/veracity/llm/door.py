@@ -1,22 +1,24 @@
-"""Asking a model a question: deadlines, retries, re-asks and accounting around single calls."""
+"""Asking a model: deadlines, retries, re-asks and accounting around single calls."""
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
-import random
-import time
-from collections.abc import Callable
+from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as NotDone
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from threading import TIMEOUT_MAX
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from veracity.deadlines import Deadline
 from veracity.errors import ModelAnswerError, ModelError, ModelRefusedError, ModelTimeoutError
-from veracity.llm.answers import read_answer
+from veracity.llm.answers import Reply
 from veracity.llm.budget import Budget
+from veracity.llm.limits import Due
+from veracity.llm.messages import Message
+from veracity.llm.requests import Answer, Errand, Question, Text, Writing, asking, writing_on
+from veracity.llm.retrying import NeverSentError, pause_or_raise
 from veracity.models import Usage
 from veracity.providers.keys import require_key
 from veracity.settings import LLMSettings
@@ -25,109 +27,102 @@ from veracity.workers import Belongings, Workers
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from veracity.llm.calling import Reply
+    from veracity.llm.calling import MakeModel
 
 T = TypeVar("T", bound=BaseModel)
-
-LONGEST_PAUSE = 30.0
-BACKSTOP = 5.0  # seconds beyond its own deadline after which a call is given up from outside
-
-
-@dataclass(frozen=True, slots=True)
-class Question(Generic[T]):
-    """`role` keeps model instances apart: a reviewer never shares the writer's."""
-
-    model: str
-    role: str
-    instructions: str
-    prompt: str
-    output: type[T]
-    temperature: float = 0.0
-    max_tokens: int | None = None
-    max_retries: int = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
-    value: T
-    usage: Usage
+V = TypeVar("V")
+Turns = tuple[Message, ...]
 
 
 class LLM:
-    """`make_model` turns a name into a pydantic-ai model; without it pydantic-ai does, with the environment's keys."""
+    """`make_model` turns name and role into a pydantic-ai model; without it pydantic-ai does, by name, with the
+    environment's keys."""
 
-    def __init__(
-        self, settings: LLMSettings | None = None, *, make_model: Callable[[str], Model] | None = None
-    ) -> None:
+    def __init__(self, settings: LLMSettings | None = None, *, make_model: MakeModel | None = None) -> None:
         self.settings = settings or LLMSettings()
         self._make_model = make_model
         self._workers = Workers(self.settings.workers, "veracity-llm")
         self._set_up: set[tuple[str, str]] = set()
 
-    def require(self, model: str, role: str) -> None:
+    def require(self, model: str, role: str, deadline: Deadline | None = None) -> None:
         """Raise now if the model cannot even be set up: no key, no such provider, no SDK."""
         if self._make_model is None:
             require_key(model)
         if (role, model) not in self._set_up:
-            self._workers.submit(lambda models: self._model(models, model, role)).result()
+            future = self._workers.submit(lambda models: self._model(models, model, role))
+            if not wait([future], min((deadline or Deadline()).left, TIMEOUT_MAX)).done:
+                future.cancel()
+                raise ModelTimeoutError(f'The model "{model}" could not be set up in time: allow it more time.')
+            future.result()
             self._set_up.add((role, model))
 
-    def ask(self, question: Question[T], budget: Budget | None = None) -> Answer[T]:
-        """At most 1 + `max_retries` calls, all within the deadline."""
-        if (question.role, question.model) not in self._set_up:
-            self.require(question.model, question.role)
-        budget = budget or Budget()
-        usage = Usage()
-        prompt = question.prompt
-        end = time.monotonic() + self.settings.deadline
-        for attempt in itertools.count(1):
-            budget.check()
-            try:
-                reply = self._call(question, prompt, end)
-                usage = usage + reply.usage
-                budget.spend(reply.usage)
-                return Answer(_read(reply, question), usage)
-            except ModelError as problem:
-                failure = problem.with_traceback(None)  # which leads to this LLM and would keep it alive
-            self._pause_or_raise(question, attempt, failure, end)
-            prompt = _asked_again(question.prompt, failure) or prompt
-        raise AssertionError("the last attempt returns or raises")
+    def ask(self, question: Question[T], budget: Budget | None = None, deadline: Deadline | None = None) -> Answer[T]:
+        """At most 1 + `max_retries` calls, all by the sooner of the deadline and `llm.deadline` from now."""
+        return Answer(*self._carry_out(asking(question), budget or Budget(), deadline))
+
+    def write(self, writing: Writing, budget: Budget | None = None, deadline: Deadline | None = None) -> Text:
+        """As `ask`, for plain text."""
+        return Text(*self._carry_out(writing_on(writing), budget or Budget(), deadline))
 
     def close(self) -> None:
         """End the threads. Optional: they end with the LLM."""
         self._workers.close()
 
-    def _call(self, question: Question[T], prompt: str, end: float) -> Reply:
-        future = self._workers.submit(lambda models: self._send(models, question, prompt, end))
+    def _carry_out(self, errand: Errand[V], budget: Budget, deadline: Deadline | None) -> tuple[V, Usage]:
+        asked = errand.asked
+        if (asked.role, asked.model) not in self._set_up:
+            self.require(asked.model, asked.role, deadline)
+        usage = Usage()
+        turns = errand.turns
+        due = Due.sooner_of(deadline or Deadline(), self.settings.deadline)
+        for attempt in itertools.count(1):
+            budget.check()
+            try:
+                reply = self._call(errand, turns, due)
+                usage = usage + reply.usage
+                budget.spend(reply.usage)
+                return _read(reply, errand), usage
+            except ModelError as problem:
+                failure = problem.with_traceback(None)  # which leads to this LLM and would keep it alive
+            pause_or_raise(failure, attempt, asked.max_retries, self.settings.backoff, due)
+            turns = _asked_again(errand, failure) or turns
+        raise AssertionError("the last attempt returns or raises")
+
+    def _call(self, errand: Errand[Any], turns: Turns, due: Due) -> Reply:
+        model = errand.asked.model
+        if due.deadline.has_passed:
+            raise NeverSentError(f'The model "{model}" was not asked, since {due.leaves}.')
+        future: Future[Reply] = self._workers.submit(lambda models: self._send(models, errand, turns, due))
         try:
-            return future.result(max(0.0, end - time.monotonic()))  # type: ignore[no-any-return]
+            return future.result(due.deadline.left)
         except NotDone:
             pass
         finally:
             future.cancel()  # nobody waits any more: a call that has not begun need not be made
         if future.cancelled():
-            raise _NeverSentError(self._too_busy(question.model))
+            raise NeverSentError(self._too_busy(model, due))
         try:
-            return future.result(BACKSTOP)  # type: ignore[no-any-return]  # it has a deadline of its own
+            return future.result(due.given_up.left)  # it has a deadline of its own
         except NotDone:
-            raise ModelTimeoutError(f'The model "{question.model}" did not answer in time.') from None
+            raise ModelTimeoutError(f'The model "{model}" did not answer in time.') from None
 
-    def _send(self, models: Belongings, question: Question[T], prompt: str, end: float) -> Reply:
+    def _send(self, models: Belongings, errand: Errand[Any], turns: Turns, due: Due) -> Reply:
         """Runs on a worker. The time spent waiting for one counts."""
         from veracity.llm.calling import Call, send  # noqa: PLC0415 - loads pydantic-ai
 
-        model = self._model(models, question.model, question.role)
-        left = end - time.monotonic()
+        asked = errand.asked
+        model = self._model(models, asked.model, asked.role)
+        left = due.deadline.left
         if left <= 0:
-            raise _NeverSentError(self._too_busy(question.model))
+            raise NeverSentError(self._too_busy(asked.model, due))
         call = Call(
-            model=question.model,
-            instructions=question.instructions,
-            prompt=prompt,
-            output=question.output,
+            model=asked.model,
+            instructions=errand.instructions,
+            turns=turns,
+            output=errand.output,
             mode=self.settings.output_mode,
-            temperature=question.temperature,
-            max_tokens=question.max_tokens,
+            temperature=asked.temperature,
+            max_tokens=asked.max_tokens,
             timeout=min(left, self.settings.call_timeout),
         )
         return send(model, call)
@@ -137,57 +132,29 @@ class LLM:
 
         key = (role, name)
         if key not in models:
-            models[key] = make_model(name, self._make_model)
+            models[key] = make_model(name, role, self._make_model)
         return models[key]  # type: ignore[no-any-return]
 
-    def _pause_or_raise(self, question: Question[T], attempt: int, failure: ModelError, end: float) -> None:
-        """Wait before the next attempt, at least as long as the provider asks; raise where none can follow."""
-        calls = attempt - isinstance(failure, _NeverSentError)
-        if not failure.retryable or attempt > question.max_retries:
-            raise _with_calls(failure, calls)
-        asked_for = failure.retry_after or 0.0
-        backoff = min(LONGEST_PAUSE, self.settings.backoff * 2 ** (attempt - 1))
-        pause = asked_for + backoff * random.uniform(0.5, 1.0)
-        left = max(0.0, end - time.monotonic())
-        if pause >= left:
-            asks = (
-                f"the provider asks to wait {asked_for:.0f} s" if asked_for >= left > 0 else "another would be too late"
-            )
-            raise _with_calls(failure, calls, f"{asks}, llm.deadline leaves {left:.0f} s")
-        time.sleep(pause)
-
-    def _too_busy(self, model: str) -> str:
+    def _too_busy(self, model: str, due: Due) -> str:
         return (
             f'The model "{model}" was not asked in time, since all {self.settings.workers} workers were busy: '
-            "raise llm.workers or llm.deadline."
+            f"raise llm.workers or {due.set_by}."
         )
 
 
-class _NeverSentError(ModelTimeoutError):
-    """The deadline passed while the call was waiting for a worker."""
-
-    retryable = False
-
-
-def _read(reply: Reply, question: Question[T]) -> T:
+def _read(reply: Reply, errand: Errand[V]) -> V:
     if reply.finish_reason == "content_filter":
         raise ModelRefusedError(
-            f'The model "{question.model}" refused to answer: reword the text or use another model.'
+            f'The model "{errand.asked.model}" refused to answer: reword the text or use another model.'
         )
-    return read_answer(question.model, reply.written, question.output, reply.finish_reason)
+    return errand.read(reply)
 
 
-def _asked_again(prompt: str, failure: ModelError) -> str | None:
+def _asked_again(errand: Errand[Any], failure: ModelError) -> Turns | None:
     """The complaint may quote the model, and the model may quote a hostile text: it travels as JSON."""
     if not isinstance(failure, ModelAnswerError) or not failure.complaint:
         return None
+    *earlier, last = errand.turns
     complaint = json.dumps(failure.complaint, ensure_ascii=False)
-    return f"{prompt}\n\nYour previous answer could not be used: {complaint}\nAnswer again in the required form."
-
-
-def _with_calls(failure: ModelError, calls: int, why: str = "") -> ModelError:
-    """The same error, telling how often the model was asked."""
-    tail = f"{calls} call{'' if calls == 1 else 's'} made" + (f"; {why}" if why else "")
-    told = copy.copy(failure)
-    told.args = (f"{str(failure).rstrip('.')} ({tail}).",)
-    return told
+    again = f"{last.text}\n\nYour previous answer could not be used: {complaint}\n{errand.again}"
+    return (*earlier, Message("user", again))

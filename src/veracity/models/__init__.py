@@ -25,7 +25,7 @@ from veracity.models.evidence import Evidence, EvidenceMetadata, Hit, Passage
 from veracity.models.names import ModelName
 from veracity.models.quality import Grade, Quality, QualityIssue, Shortfall
 from veracity.models.review import Dimension, Review, ReviewOutcome
-from veracity.models.run import Draft, Receipt, Round, RunStatus, RunSummary, Step
+from veracity.models.run import Draft, Receipt, Round, RunEvent, RunStatus, RunSummary, Step
 from veracity.models.usage import NOTHING_USED, Usage
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "Review",
     "ReviewOutcome",
     "Round",
+    "RunEvent",
     "RunStatus",
     "RunSummary",
     "Shortfall",

@@ -16,7 +16,7 @@ AnswerForm = Literal["extractive", "written"]
 NoticeCode = Literal[
     "extractive",
     "revised",
-    "limit_reached",
+    "review_failed",
     "evidence_weak",
     "not_reviewed",
     "doubtful_review",
@@ -25,7 +25,8 @@ NoticeCode = Literal[
     "budget",
     "redraft_failed",
     "rewrite_failed",
-    "retrieval_failed",
+    "search_incomplete",
+    "not_reranked",
     "forgotten",
 ]
 

@@ -76,3 +76,16 @@ class Receipt(BaseModel):
     answer: Answer | None
     usage: Usage
     steps: list[Step]
+
+
+class RunEvent(BaseModel):
+    """Something that just happened in a run: a step began, a step ended, or all
+    ended and here is the answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["started", "finished", "answer"]
+    run_id: str
+    name: str = ""
+    step: Step | None = None
+    answer: Answer | None = None

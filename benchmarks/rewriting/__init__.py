@@ -1,0 +1,1 @@
+"""Benchmarks of grading evidence and rewriting queries."""

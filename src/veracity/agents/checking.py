@@ -1,0 +1,157 @@
+"""The reviewer without a model: what code can tell of a draft, and how sure it is (SPEC A6, X1).
+
+Sentences are held against what they cite, and the question's parts are looked for in the answer. Knows nothing about
+meaning: a paraphrase far from its source looks unsupported to it, and its confidence says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from veracity.agents.faults import Fault, sentence_faults
+from veracity.agents.sentences import CheckedSentence, check_sentences
+from veracity.citations import without_marks
+from veracity.grounding.statements import SILENCE
+from veracity.language import Language, content_tokens, guess_language
+from veracity.models import Dimension, Evidence, Review
+from veracity.questions import ANSWERS, kind_asked_for, kinds_answered, question_parts, terms_of
+
+if TYPE_CHECKING:
+    from veracity.agents.reviewer import ReviewTask
+
+MOST_SUGGESTIONS = 20
+# As the metric QuestionCoverage has them.
+ENOUGH = 0.6  # the share of a part's words that an answer need repeat: a good answer does not echo the question
+KIND_SHARE = 0.4  # what the presence of the kind asked for (a date, a person, …) counts beside the words
+ADDRESSED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCheck:
+    """`parts` is how many the question has."""
+
+    language: Language
+    checked: list[CheckedSentence]
+    faults: list[Fault]
+    parts: int
+
+    def detail(self, dimension: Literal["reasonableness", "evidence"]) -> str:
+        words = WORDS[self.language]
+        if dimension == "reasonableness":
+            missed = sum(fault.dimension == dimension for fault in self.faults)
+            return words["parts"].format(addressed=max(0, self.parts - missed), total=self.parts)
+        stated = [one.sentence for one in self.checked if one.sentence.states]
+        supported = sum(sentence.supported for sentence in stated)
+        return words["statements"].format(supported=supported, total=len(stated))
+
+    @property
+    def weakest_support(self) -> float:
+        """Of what is stated; an answer that states nothing has shown nothing."""
+        return min((one.sentence.support for one in self.checked if one.sentence.states), default=0.5)
+
+
+def check(question: str, draft: str, evidence: Sequence[Evidence]) -> LocalCheck:
+    language = guess_language(question)
+    checked = check_sentences(draft, evidence)
+    parts = question_parts(question)
+    stands_on = _cited_words(checked, evidence)
+    faults = [
+        *sentence_faults(checked, evidence, language),
+        *_answer_faults(parts, draft, stands_on, checked, language),
+    ]
+    return LocalCheck(language, checked, faults[:MOST_SUGGESTIONS], len(parts))
+
+
+class LocalReviewer:
+    """Needs no model, and gives the same review of the same draft every time."""
+
+    @property
+    def model(self) -> str:
+        return ""
+
+    def review(self, task: ReviewTask) -> Review:
+        found = check(task.question, task.draft, task.evidence)
+        failed = {fault.dimension for fault in found.faults}
+        return Review(
+            passed=not failed,
+            suggestions=[fault.suggestion for fault in found.faults],
+            outcome="failed" if failed else "passed",
+            reasonableness=Dimension(passed="reasonableness" not in failed, detail=found.detail("reasonableness")),
+            evidence=Dimension(passed="evidence" not in failed, detail=found.detail("evidence")),
+            confidence=max((fault.confidence for fault in found.faults), default=found.weakest_support),
+        )
+
+
+def _cited_words(checked: Sequence[CheckedSentence], evidence: Sequence[Evidence]) -> str:
+    """The quotes that support the answer, and what stands above them: "24 days [1]" answers a question for leave."""
+    cited = [citation for one in checked if one.sentence.supported for citation in one.sentence.citations]
+    above = {at: (evidence[at].title, *evidence[at].headings) for at in {citation.number - 1 for citation in cited}}
+    return "\n".join([*(citation.quote for citation in cited), *(line for lines in above.values() for line in lines)])
+
+
+def _answer_faults(
+    parts: list[str], draft: str, stands_on: str, checked: Sequence[CheckedSentence], language: Language
+) -> Iterator[Fault]:
+    """An answer that states nothing, unless it says that the documents are silent; else the parts it leaves open."""
+    silent = SILENCE.search(without_marks(draft)) is not None
+    if not silent and not any(one.sentence.states for one in checked):
+        yield Fault("reasonableness", WORDS[language]["nothing"], 0.8, sure=True)
+        return
+    for part, confidence in _open_parts(parts, draft, stands_on, silent):
+        yield Fault("reasonableness", WORDS[language]["open"].format(part=part), confidence)
+
+
+def _open_parts(parts: list[str], draft: str, stands_on: str, silent: bool) -> Iterator[tuple[str, float]]:
+    """Words alone rarely show that a question was passed over, since a good answer need not repeat it: below one half.
+    They do where the answer speaks to another part and shows no sign of the kind of thing that this one asks for."""
+    answer = without_marks(draft)
+    cuts: tuple[Language, ...] = ("zh", "ja")  # a short text of Han characters alone may be either
+    given = {token for cut in cuts for token in content_tokens(f"{answer}\n{stands_on}", cut)}
+    kinds = set(ANSWERS) if silent else kinds_answered(answer)
+    shares = {part: _addressed(part, terms, given, kinds) for part, terms in _own_terms(parts).items()}
+    for part, share in shares.items():
+        if share < ADDRESSED:
+            kind_is_missing = kind_asked_for(part) not in {None, *kinds}
+            beside_another = max(shares.values()) >= ADDRESSED
+            yield part, 0.55 if kind_is_missing and beside_another else 0.4
+
+
+def _own_terms(parts: list[str]) -> dict[str, set[str]]:
+    """The words that tell each part from the others; all of its words where none do."""
+    terms = {part: terms_of(part) for part in parts}
+    count = Counter(term for of_part in terms.values() for term in of_part)
+    return {part: {term for term in of_part if count[term] == 1} or of_part for part, of_part in terms.items()}
+
+
+def _addressed(part: str, terms: set[str], given: set[str], kinds: set[str]) -> float:
+    """How far the part's own words, and the kind of thing it asks for, stand in the answer: 0 to 1."""
+    share = min(1.0, len(terms & given) / len(terms) / ENOUGH) if terms else 0.0
+    kind = kind_asked_for(part)
+    return share if kind is None else KIND_SHARE * (kind in kinds) + (1 - KIND_SHARE) * share
+
+
+WORDS: dict[Language, dict[str, str]] = {
+    "en": {
+        "nothing": "The answer states nothing that could be checked: answer the question in full sentences, each with "
+        "the mark of its evidence.",
+        "open": "The question asks “{part}”, and the answer does not say: answer it from the evidence, or say that the "
+        "documents do not.",
+        "parts": "{addressed} of {total} parts of the question are addressed.",
+        "statements": "{supported} of {total} statements are supported by the evidence they cite.",
+    },
+    "zh": {
+        "nothing": "回答没有任何可以核对的陈述：请用完整的句子回答问题，并逐句标明证据。",
+        "open": "问题问到“{part}”，回答没有涉及：请根据证据作答，或说明资料没有提及。",
+        "parts": "问题的 {total} 个部分中有 {addressed} 个得到回应。",
+        "statements": "{total} 条陈述中有 {supported} 条得到所引证据的支持。",
+    },
+    "ja": {
+        "nothing": "照合できる記述がありません。質問に文で答え、各文に根拠の記号を付けてください。",
+        "open": "質問の「{part}」に答えていません。根拠に基づいて答えるか、資料に記載がないと述べてください。",
+        "parts": "質問の {total} 項目のうち {addressed} 項目に答えています。",
+        "statements": "{total} 件の記述のうち {supported} 件が、引用した根拠に裏付けられています。",
+    },
+}

@@ -1,0 +1,64 @@
+"""Rewriting without a model: put the question in the documents' own words, then add what leads on.
+
+First the slips are mended and words that no document holds are put as the documents put them; a query that does so is
+the asker's own question still. Only then words are added: of the asker's weak points and of the best passages. What
+was added is told apart (`Rewrite.added`), since passages that led to words will hold them: that they do so is no sign
+that they bear on the question. Knows nothing about searching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from veracity.agents.leading import leading_words, words_sharing
+from veracity.agents.mending import Mended, Vocabulary, mended
+from veracity.agents.rewriter import LONGEST_QUERY, Rewrite, RewriteTask, comparable, sources_for
+from veracity.language import content_tokens, guess_language
+
+__all__ = ["LocalRewriter", "Vocabulary"]
+
+FEW, MORE = 3, 8  # words added the first time, and the next
+REMEMBERED = 3  # words of weak points
+MENDED = 2000  # characters of a question; a longer one is a document
+
+
+class LocalRewriter:
+    model = ""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+
+    def rewrite(self, task: RewriteTask) -> Rewrite | None:
+        tried = {comparable(query) for query in task.tried}
+        mend = mended(task.question[:MENDED], task.evidence, self._vocabulary)
+        if mend.changes and comparable(mend.text) not in tried:
+            return self._made(task, mend, [])
+        for most in (FEW, MORE):
+            added = self._added(task, mend.text, most)
+            if added and comparable(_joined(mend.text, added)) not in tried:
+                return self._made(task, mend, added)
+        return None
+
+    def _added(self, task: RewriteTask, query: str, most: int) -> list[str]:
+        weak = [word for question in task.weak_points for word in content_tokens(question, guess_language(question))]
+        known = [word for word in dict.fromkeys(weak) if word not in query and self._vocabulary.knows(word)]
+        sharing = words_sharing(query, self._vocabulary, most)
+        leading = leading_words(query, task.evidence, self._vocabulary, most)
+        return list(dict.fromkeys([*known[:REMEMBERED], *sharing, *leading]))[: most + REMEMBERED]
+
+    def _made(self, task: RewriteTask, mend: Mended, added: Sequence[str]) -> Rewrite:
+        codes = {issue.code for issue in task.quality.issues}
+        told = [f"in the documents' own words ({mend.told})"] if mend.changes else []
+        told += [f"with words that lead on ({', '.join(added)})"] if added else []
+        return Rewrite(
+            query=_joined(mend.text, added),
+            sources=sources_for(task),
+            reason=f"The question {' and '.join(told)}.",
+            widen=bool(codes & {"count", "empty"}),
+            added=tuple(added),
+        )
+
+
+def _joined(query: str, added: Sequence[str]) -> str:
+    """One line, at most as long as a query may be; the asker's own words come first."""
+    return " ".join(" ".join([query, *added]).split())[:LONGEST_QUERY]

@@ -1,0 +1,89 @@
+"""What the nodes of a run work with. Handed in by whoever runs the graph, and never part of the state."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import TimeoutError as NotDone
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+from veracity.agents.reviewer import Reviewer
+from veracity.agents.rewriter import Rewriter
+from veracity.agents.writer import Writer
+from veracity.deadlines import Deadline
+from veracity.errors import VeracityError
+from veracity.llm import Budget
+from veracity.models import Evidence
+from veracity.retrieval import Searcher
+from veracity.retrieval.quality import QualityChecker
+from veracity.settings import Settings
+from veracity.workers import Workers
+
+T = TypeVar("T")
+
+
+class WeakPoint(Protocol):
+    """An earlier question of the asker that went wrong, and the passages that were at hand."""
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def passage_ids(self) -> Sequence[str]: ...
+
+
+class Memory(Protocol):
+    """What is remembered of this run and of earlier ones."""
+
+    def weak_points(self, user: str, question: str) -> Sequence[WeakPoint]: ...
+
+    def keep_evidence(self, run_id: str, evidence: Sequence[Evidence], *, given: bool) -> None: ...
+
+
+class OutOfTimeError(VeracityError):
+    """What was begun is not done, and nobody waits for it any longer."""
+
+
+@dataclass
+class Limits:
+    """What one run may take. The loop of searches has a deadline of its own, which begins with the first search."""
+
+    run: Deadline
+    loop_seconds: float
+    budget: Budget
+    _begin: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def loop(self) -> Deadline:
+        with self._begin:
+            return self._loop
+
+    @cached_property
+    def _loop(self) -> Deadline:
+        return self.run.or_within(self.loop_seconds)
+
+
+@dataclass(frozen=True)
+class Parts:
+    searcher: Searcher
+    checker: QualityChecker
+    rewriter: Rewriter
+    writer: Writer
+    extractor: Writer  # for when there is no more time or money for the writer
+    reviewer: Reviewer
+    prompts: Mapping[str, str]
+    memory: Memory
+    settings: Settings
+    limits: Limits
+    workers: Workers
+
+    def within(self, deadline: Deadline, job: Callable[[], T]) -> T:
+        """Do it on another thread, so that nothing that hangs there can hold up the run."""
+        future = self.workers.submit(lambda _: job())
+        try:
+            return future.result(deadline.left)  # type: ignore[no-any-return]
+        except NotDone:
+            future.cancel()
+            raise OutOfTimeError("There was no time left to search.") from None

@@ -1,0 +1,192 @@
+"""The retrieval loop: ask the sources, fuse and grade what they found, rewrite the query while it is not good enough
+(SPEC C). What goes on is the best of all rounds.
+
+A first search that fails ends the run: without it nothing could be said. All else that fails or hangs does not: the
+run goes on with what there is, and says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from veracity.agents.rewriter import RewriteTask
+from veracity.errors import VeracityError
+from veracity.graph.parts import OutOfTimeError, Parts
+from veracity.graph.state import Plain, RunState
+from veracity.graph.tracing import trace
+from veracity.models import Evidence, Passage, Quality
+from veracity.retrieval.searching import DEPTH, RERANKED
+from veracity.retrieval.sources import Found
+
+TEMPORAL = "temporal"
+WIDENED = 2  # times as many passages when a rewrite asks for more
+
+
+def select_sources(state: RunState, runtime: Runtime[Parts]) -> Plain:
+    """Those of the settings, and the temporal one where an earlier question of the asker went wrong that matches this
+    one. Later rounds ask those that the rewrite asks for."""
+    parts = runtime.context
+    if state["retry_count"]:
+        return {"found": None, **trace({"sources": state["sources"]})}
+    weak = parts.memory.weak_points(state["user"], state["question"])
+    sources = [*parts.settings.retrieval.sources, *([TEMPORAL] if weak else [])]
+    return {
+        "found": None,
+        "sources": sources,
+        "width": parts.settings.answering.graded,
+        "weak_points": [{"question": one.question, "passage_ids": list(one.passage_ids)} for one in weak],
+        **trace({"sources": sources, "weak_points": len(weak)}),
+    }
+
+
+def after_select_sources(state: RunState) -> list[Send]:
+    """One task for each source, at the same time."""
+    passages = [name for weak in state["weak_points"] for name in weak["passage_ids"]]
+    depth = max(DEPTH, state["width"])
+    return [
+        Send(
+            "retrieve",
+            {
+                "source": source,
+                "query": state["query"],
+                "depth": depth,
+                "passage_ids": passages,
+                "is_first_round": not state["retry_count"],
+            },
+        )
+        for source in state["sources"]
+    ]
+
+
+def retrieve(task: Plain, runtime: Runtime[Parts]) -> Plain:
+    parts, source, query, depth = runtime.context, task["source"], task["query"], task["depth"]
+
+    def search() -> list[Found]:
+        if source == TEMPORAL:
+            return parts.searcher.remembered(query, task["passage_ids"], depth)
+        return parts.searcher.find(source, query, depth)
+
+    try:
+        found = parts.within(parts.limits.loop, search)
+    except VeracityError as problem:
+        if task["is_first_round"] and not isinstance(problem, OutOfTimeError):
+            raise
+        return trace({"source": source, "found": 0, "problem": str(problem)})
+    return {"found": {source: [asdict(one) for one in found]}, **trace({"source": source, "found": len(found)})}
+
+
+def fuse(state: RunState, runtime: Runtime[Parts]) -> Plain:
+    parts = runtime.context
+    order = [source for source in state["sources"] if source in state["found"]]  # tasks end in any order
+    lists = {source: [_found(one) for one in state["found"][source]] for source in order}
+    limit = max(RERANKED, state["width"])
+    fused = parts.searcher.fuse(lists, limit, parts.settings.quality.priority_source)
+    late = [] if len(order) == len(state["sources"]) else [{"code": "search_incomplete"}]
+    return {
+        "found": None,
+        "fused_results": [one.model_dump() for one in fused],
+        "notices": [*state["notices"], *late],
+        **trace({"passages": len(fused), "method": parts.settings.retrieval.fusion}),
+    }
+
+
+def rerank(state: RunState, runtime: Runtime[Parts]) -> Plain:
+    parts = runtime.context
+    fused, facts = _evidence(state["fused_results"]), {"reranker": parts.settings.retrieval.reranker}
+    notices = state["notices"]
+    try:
+        fused = parts.within(parts.limits.loop, lambda: parts.searcher.rerank(state["query"], fused))
+    except VeracityError as problem:
+        facts["problem"] = str(problem)
+        notices = [*notices, {"code": "not_reranked", "problem": str(problem)}]
+    return {
+        "fused_results": [one.model_dump() for one in fused[: state["width"]]],
+        "notices": notices,
+        **trace(facts),
+    }
+
+
+def grade_documents(state: RunState, runtime: Runtime[Parts]) -> Plain:
+    """Keeps the better of this round and the best before it; the later one, where they are equal."""
+    parts, evidence = runtime.context, _evidence(state["fused_results"])
+    quality = parts.checker.check(evidence, bool(state["weak_points"]))
+    parts.memory.keep_evidence(state["run_id"], evidence, given=False)
+    this_round = {"query": state["query"], "evidence": state["fused_results"], "quality": quality.model_dump()}
+    best = state["best_round"]
+    is_best = not best or quality.score >= best["quality"]["score"]
+    scored = [
+        {"id": one.id, "source": one.source, **one.metadata.model_dump(include={"relevance_score", "found_by"})}
+        for one in evidence
+    ]
+    return {
+        "quality_grade": quality.grade,
+        "quality_score": quality.score,
+        "quality_issues": [issue.text for issue in quality.issues],
+        "best_round": this_round if is_best else best,
+        **trace(
+            {"quality": quality.model_dump(), "evidence": scored, "sources": state["sources"], "is_best": is_best},
+            {"query": state["query"]},
+        ),
+    }
+
+
+def after_grade_documents(state: RunState, runtime: Runtime[Parts]) -> Literal["rewrite_query", "prepare_messages"]:
+    """Good enough, tried often enough, or out of time (SPEC C5)."""
+    limits, enough = runtime.context.limits, runtime.context.settings.quality.medium
+    may_go_on = state["retry_count"] < state["max_rewrites"] and not limits.loop.has_passed
+    return "rewrite_query" if state["quality_score"] < enough and may_go_on else "prepare_messages"
+
+
+def rewrite_query(state: RunState, runtime: Runtime[Parts]) -> Plain:
+    """The query that failed joins the `original_queries` (SPEC C4)."""
+    parts, best = runtime.context, state["best_round"]
+    tried = [*state["original_queries"], state["query"]]
+    task = RewriteTask(
+        question=state["question"],
+        tried=tried,
+        evidence=_evidence(best["evidence"]),
+        quality=Quality.model_validate(best["quality"]),
+        sources=state["sources"],
+        available=[*dict.fromkeys(["knowledge", "graph", *([TEMPORAL] if state["weak_points"] else [])])],
+        weak_points=[weak["question"] for weak in state["weak_points"]],
+        deadline=parts.limits.loop,
+        budget=parts.limits.budget,
+    )
+    counted = {"retry_count": state["retry_count"] + 1, "original_queries": tried}
+    try:
+        rewrite = parts.within(parts.limits.loop, lambda: parts.rewriter.rewrite(task))
+    except VeracityError as problem:
+        notices = [*state["notices"], {"code": "rewrite_failed", "problem": str(problem)}]
+        return {**counted, "rewrote": False, "notices": notices, **trace({"problem": str(problem)})}
+    if rewrite is None:
+        return {**counted, "rewrote": False, **trace({"outcome": "there is nothing new to try"})}
+    return {
+        **counted,
+        "rewrote": True,
+        "query": rewrite.query,
+        "sources": list(rewrite.sources),
+        "width": state["width"] * (WIDENED if rewrite.widen else 1),
+        **trace(
+            {"model": parts.rewriter.model, "usage": rewrite.usage.model_dump(), "sources": list(rewrite.sources)},
+            {"query": rewrite.query, "reason": rewrite.reason},
+        ),
+    }
+
+
+def after_rewrite_query(state: RunState) -> Literal["select_sources", "prepare_messages"]:
+    return "select_sources" if state["rewrote"] else "prepare_messages"
+
+
+def _found(one: Plain) -> Found:
+    """Back from the state, which knows lists and no tuples."""
+    passage = one["passage"]
+    tuples = {name: tuple(passage[name]) for name in ("headings", "entities")}
+    return Found(Passage(**{**passage, **tuples}), one["score"], one["relevance"])
+
+
+def _evidence(plain: list[Plain]) -> list[Evidence]:
+    return [Evidence.model_validate(one) for one in plain]

@@ -1,0 +1,114 @@
+"""What a run carries from step to step: plain values and LangChain messages, nothing else.
+
+Checkpoints bring other things back as something else, silently: an enum as text, a Pydantic value as a dictionary.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+
+Plain = dict[str, Any]
+
+
+def gathered(known: dict[str, list[Plain]], new: dict[str, list[Plain]] | None) -> dict[str, list[Plain]]:
+    """What the sources found, each under its name. None empties it, for the next round."""
+    return {} if new is None else {**known, **new}
+
+
+class RunState(TypedDict, total=False):
+    run_id: str
+    user: str
+    question: str
+    language: str
+    messages: Annotated[list[AnyMessage], add_messages]
+    notices: list[Plain]  # code, and what its text needs to know
+
+    # The retrieval loop (SPEC C6).
+    query: str
+    original_queries: list[str]
+    sources: list[str]
+    width: int  # passages that are graded
+    weak_points: list[Plain]  # of the asker, that match the question
+    found: Annotated[dict[str, list[Plain]], gathered]
+    fused_results: list[Plain]
+    quality_grade: str
+    quality_score: float
+    quality_issues: list[str]
+    best_round: Plain  # query, evidence and quality of the best round so far
+    retry_count: int
+    max_rewrites: int
+    rewrote: bool
+
+    # The answer review loop (SPEC A11).
+    retrieved_nodes_score: list[Plain]  # the evidence that writer and reviewer are given
+    epoch: int
+    last_answer: str
+    last_evaluation: Plain | None
+    drafts: list[Plain]  # text, form and review of each
+    abstains: bool
+    missing: list[str]
+    halted: bool  # no further draft can be had
+    final_answer: str
+    final_review: Plain | None
+    form: str
+
+
+def fresh_turn(run_id: str, question: str, user: str, max_rewrites: int) -> RunState:
+    """Every default of a turn: what is not here is not there when it begins (SPEC D1)."""
+    return RunState(
+        run_id=run_id,
+        user=user,
+        question=question,
+        language="",
+        messages=[],
+        notices=[],
+        query=question,
+        original_queries=[],
+        sources=[],
+        width=0,
+        weak_points=[],
+        found={},
+        fused_results=[],
+        quality_grade="",
+        quality_score=0.0,
+        quality_issues=[],
+        best_round={},
+        retry_count=0,
+        max_rewrites=max_rewrites,
+        rewrote=False,
+        **fresh_attempt(),
+    )
+
+
+class Attempt(TypedDict):
+    retrieved_nodes_score: list[Plain]
+    epoch: int
+    last_answer: str
+    last_evaluation: Plain | None
+    drafts: list[Plain]
+    abstains: bool
+    missing: list[str]
+    halted: bool
+    final_answer: str
+    final_review: Plain | None
+    form: str
+
+
+def fresh_attempt() -> Attempt:
+    """What begins anew with every attempt within a turn (SPEC A11)."""
+    return Attempt(
+        retrieved_nodes_score=[],
+        epoch=0,
+        last_answer="",
+        last_evaluation=None,
+        drafts=[],
+        abstains=False,
+        missing=[],
+        halted=False,
+        final_answer="",
+        final_review=None,
+        form="",
+    )

@@ -1,0 +1,135 @@
+"""The database of the ledger: SQLite in WAL mode, shared by any number of processes and threads.
+
+What is committed survives a kill of the process. A loss of power may lose the last milliseconds, never more: commits go
+to the disk at checkpoints (`synchronous=NORMAL`). Everything that only SQLite knows stands here. Knows nothing about
+runs.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+
+from veracity.ledger.complaints import busy, explained
+from veracity.ledger.migrating import migrate
+from veracity.ledger.schema import tables
+from veracity.providers.texts import encodable
+
+BUSY_SECONDS = 15.0  # how long one waits for another who writes
+
+
+class Database:
+    """The folder is made with the first write; until then there is nothing to read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / "ledger.sqlite"
+        self._opening = threading.Lock()
+        self._writing = threading.Lock()  # threads queue here: SQLite itself would let them try again and again
+        self._engine: Engine | None = None
+
+    @property
+    def is_there(self) -> bool:
+        return self._engine is not None or self._path.exists()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with explained(self._folder):
+            if not self.is_there:
+                with _nothing() as connection:
+                    yield connection
+            else:
+                with self._opened().connect() as connection:
+                    yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction, and nobody else writes meanwhile."""
+        with explained(self._folder), self._writing, _for_writing(self._opened()).begin() as connection:
+            yield connection
+
+    def scrub(self) -> None:
+        """Leave no byte of what was removed. `secure_delete` alone leaves copies of rows that once moved to another
+        page (measured), so the file is written anew; then the log is emptied."""
+        with explained(self._folder), self._writing:
+            raw = self._opened().raw_connection()
+            try:
+                cursor = raw.cursor()
+                cursor.execute("VACUUM")
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                (was_busy, _, _) = cursor.fetchone() or (1, 0, 0)
+                if was_busy:
+                    raise busy(self._folder)
+            finally:
+                raw.close()
+
+    def close(self) -> None:
+        with self._opening:
+            if self._engine is not None:
+                self._engine.dispose()
+            self._engine = None
+
+    def _opened(self) -> Engine:
+        with self._opening:
+            if self._engine is None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                # Two that switch a new file to WAL at once would be told "locked" without having waited.
+                with FileLock(self._folder / ".opening.lock", timeout=BUSY_SECONDS):
+                    self._engine = _open(self._path)
+            return self._engine
+
+
+def _open(path: Path) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        max_overflow=-1,
+        connect_args={"timeout": BUSY_SECONDS},
+        json_serializer=_as_json,
+    )
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    try:
+        migrate(engine, _for_writing(engine))
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _for_writing(engine: Engine) -> Engine:
+    return engine.execution_options(writes=True)
+
+
+def _prepare(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None  # we begin transactions ourselves
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    """Who begins by reading and writes later can be refused in the midst of it: writers say so at the start."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+
+
+@contextmanager
+def _nothing() -> Iterator[Connection]:
+    """The tables of a ledger in which nothing was ever written."""
+    engine = create_engine("sqlite://")
+    try:
+        with engine.connect() as connection:
+            tables.create_all(connection)
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _as_json(value: Any) -> str:
+    return encodable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

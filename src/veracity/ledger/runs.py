@@ -1,0 +1,168 @@
+"""The rows of runs and of their steps. Knows nothing about what else happens in the same transaction."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, Select, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from veracity.errors import InputError, LedgerError
+from veracity.ledger.schema import runs, steps
+from veracity.models import NOTHING_USED, Answer, RunStatus, RunSummary, Step, Usage
+from veracity.secrets import presentable
+
+LAST = "last"
+MOST_NAMED = 5  # runs in one message
+_SUMMARY: Select[Any] = select(
+    runs.c.run_id, runs.c.question, runs.c.user_name, runs.c.status, runs.c.started, runs.c.seconds, runs.c.problem
+)
+
+
+class HeldRun(NamedTuple):
+    """A run that nobody else can change until the transaction ends."""
+
+    number: int
+    user: str
+    question: str
+    status: RunStatus
+    forgotten: int
+
+
+def add(
+    connection: Connection, run_id: str, question: str, user: str, language: str, models: dict[str, str], nothing: int
+) -> None:
+    try:
+        connection.execute(
+            insert(runs),
+            {
+                "run_id": run_id,
+                "user_name": user,
+                "question": question,
+                "language": language,
+                "models": models,
+                "status": "running",
+                "started": datetime.now(UTC),
+                "problem": "",
+                "usage": NOTHING_USED.model_dump(mode="json"),
+                "forgotten": nothing,
+            },
+        )
+    except IntegrityError:
+        raise LedgerError(f'The run "{presentable(run_id)}" was begun already: begin another one.') from None
+
+
+def held(connection: Connection, run_id: str) -> HeldRun:
+    wanted = select(runs.c.number, runs.c.user_name, runs.c.question, runs.c.status, runs.c.forgotten)
+    found = connection.execute(wanted.where(runs.c.run_id == run_id).with_for_update()).one_or_none()
+    if found is None:
+        raise _unknown(run_id)
+    return HeldRun(*found)
+
+
+def add_step(connection: Connection, run_id: str, step: Step) -> None:
+    last = connection.execute(select(func.max(steps.c.seq)).where(steps.c.run_id == run_id)).scalar() or 0
+    written = step.model_dump(mode="json")
+    connection.execute(insert(steps), {**written, "run_id": run_id, "seq": last + 1, "started": step.started})
+
+
+def end(
+    connection: Connection,
+    run_id: str,
+    status: RunStatus,
+    answer: Answer | None,
+    usage: Usage,
+    seconds: float,
+    problem: str,
+) -> None:
+    connection.execute(
+        update(runs).where(runs.c.run_id == run_id),
+        {
+            "status": status,
+            "answer": None if answer is None else answer.model_dump(mode="json"),
+            "usage": usage.model_dump(mode="json"),
+            "seconds": seconds,
+            "problem": problem,
+        },
+    )
+
+
+def latest(connection: Connection, limit: int, user: str | None) -> list[RunSummary]:
+    wanted = _SUMMARY.order_by(runs.c.number.desc()).limit(limit)
+    if user is not None:
+        wanted = wanted.where(runs.c.user_name == user)
+    return [_summary(row) for row in connection.execute(wanted)]
+
+
+def full_id(connection: Connection, name: str) -> str:
+    """Of the run with this id, or the only one whose id begins so, or the newest."""
+    if name == LAST:
+        newest = connection.execute(select(runs.c.run_id).order_by(runs.c.number.desc()).limit(1)).scalar()
+        if newest is None:
+            raise InputError("There is no run yet: ask a question first.")
+        return str(newest)
+    if not name or connection.execute(select(runs.c.run_id).where(runs.c.run_id == name)).first():
+        return _required(name)
+    begins = func.substr(runs.c.run_id, 1, len(name)) == name
+    found = connection.execute(select(runs.c.run_id).where(begins).order_by(runs.c.number.desc())).scalars().all()
+    if not found:
+        raise _unknown(name)
+    if len(found) > 1:
+        named = ", ".join(presentable(one) for one in found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
+        raise InputError(f'{len(found)} runs begin with "{presentable(name)}" ({named}): write more of the id.')
+    return str(found[0])
+
+
+def summary(connection: Connection, run_id: str) -> RunSummary:
+    return _summary(_one(connection, run_id, _SUMMARY))
+
+
+def steps_of(connection: Connection, run_id: str) -> list[Step]:
+    wanted = select(steps.c.name, steps.c.started, steps.c.seconds, steps.c.facts, steps.c.texts)
+    found = connection.execute(wanted.where(steps.c.run_id == run_id).order_by(steps.c.seq))
+    return [Step.model_validate(dict(row)) for row in found.mappings()]
+
+
+def answer_of(connection: Connection, run_id: str) -> Answer | None:
+    (answer,) = _one(connection, run_id, select(runs.c.answer))
+    return None if answer is None else Answer.model_validate(answer)
+
+
+def models_of(connection: Connection, run_id: str) -> dict[str, str]:
+    (models,) = _one(connection, run_id, select(runs.c.models))
+    return dict(models)
+
+
+def usage_of(connection: Connection, run_id: str) -> Usage:
+    (usage,) = _one(connection, run_id, select(runs.c.usage))
+    return Usage.model_validate(usage)
+
+
+def _one(connection: Connection, run_id: str, wanted: Select[Any]) -> Row[Any]:
+    found = connection.execute(wanted.where(runs.c.run_id == run_id)).one_or_none()
+    if found is None:
+        raise _unknown(run_id)
+    return found
+
+
+def _required(name: str) -> str:
+    if not name:
+        raise InputError(f'A run is named by its id, by the beginning of it, or "{LAST}".')
+    return name
+
+
+def _unknown(name: str) -> InputError:
+    return InputError(f'There is no run "{presentable(name)}".')
+
+
+def _summary(row: Row[Any]) -> RunSummary:
+    return RunSummary(
+        run_id=row.run_id,
+        question=row.question,
+        user=row.user_name,
+        status=row.status,
+        started=row.started,
+        seconds=row.seconds,
+        problem=row.problem,
+    )

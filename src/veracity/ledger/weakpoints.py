@@ -1,0 +1,75 @@
+"""Weak points (SPEC C3): questions of a user that failed review, scored low or were rejected.
+
+They are found by the words of a new question, at a cost that does not grow with their number. What failed is never kept
+here: only the question, and by its run the passages the writer had. Knows nothing about how they are used.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, bindparam, insert, select
+
+from veracity.ledger import passages
+from veracity.ledger.likeness import Likeness, terms
+from veracity.ledger.schema import weak_points, weak_terms
+
+NEWEST_PER_TERM = 50
+MOST_COMPARED = 50
+_NEWEST = (  # built once: building it costs more than asking it
+    select(weak_terms.c.weak_point)
+    .where((weak_terms.c.user_name == bindparam("user")) & (weak_terms.c.term == bindparam("word")))
+    .order_by(weak_terms.c.weak_point.desc())
+    .limit(NEWEST_PER_TERM)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WeakPoint:
+    """`passage_ids` are of the evidence that was given to the writer; `similarity` is to the question asked now."""
+
+    question: str
+    reason: str
+    run_id: str
+    created: datetime
+    passage_ids: tuple[str, ...]
+    similarity: float
+
+
+def add(connection: Connection, run_id: str, user: str, question: str, reason: str) -> None:
+    values = {"run_id": run_id, "user_name": user, "question": question, "reason": reason, "created": datetime.now(UTC)}
+    (number,) = connection.execute(insert(weak_points).values(values).returning(weak_points.c.number)).one()
+    rows = [{"user_name": user, "term": term, "weak_point": number} for term in terms(question)]
+    if rows:
+        connection.execute(insert(weak_terms), rows)
+
+
+def matching(connection: Connection, user: str, question: str, limit: int) -> list[WeakPoint]:
+    """Those of this user that ask the same as this question: the most similar first, then the newest."""
+    likeness = Likeness(question)
+    candidates = _candidates(connection, user, likeness.terms)
+    if not candidates:
+        return []
+    theirs = weak_points.c.number.in_(candidates) & (weak_points.c.user_name == user)
+    rows = connection.execute(select(weak_points).where(theirs).order_by(weak_points.c.number.desc())).all()
+    scored = [(likeness.to(row.question), row) for row in rows]
+    best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])[:limit]
+    given = passages.given_ids(connection, [row.run_id for _, row in best])
+    return [
+        WeakPoint(row.question, row.reason, row.run_id, row.created, given.get(row.run_id, ()), similarity)
+        for similarity, row in best
+    ]
+
+
+def _candidates(connection: Connection, user: str, words: Sequence[str]) -> list[int]:
+    """Of the newest that hold each word, those that hold the most of them. A rare word counts for more: an old weak
+    point is not among the newest that hold the common ones."""
+    weight: defaultdict[int, float] = defaultdict(float)
+    for word in words:
+        found = connection.execute(_NEWEST, {"user": user, "word": word}).scalars().all()
+        for number in found:
+            weight[number] += 1 / len(found)
+    return sorted(weight, key=lambda number: (-weight[number], -number))[:MOST_COMPARED]

@@ -1,0 +1,54 @@
+"""Puts together what runs need, from the parts of a workspace."""
+
+from __future__ import annotations
+
+from veracity.agents.prompts import load_prompts
+from veracity.embedding import Embedder
+from veracity.graph.parts import Limits, Parts
+from veracity.knowledge.store import Store
+from veracity.knowledge.vocabulary import StoreVocabulary
+from veracity.ledger import Ledger, Observations
+from veracity.llm import LLM
+from veracity.retrieval import Searcher
+from veracity.retrieval.quality import QualityChecker
+from veracity.runs.checkpoints import open_checkpoints
+from veracity.runs.crew import make_crew
+from veracity.runs.running import Runs
+from veracity.settings import Settings
+from veracity.workers import Workers
+from veracity.workspace import Workspace
+
+SEARCHES = 64  # at the same time, those that nobody waits for any longer included
+
+
+def make_runs(
+    workspace: Workspace,
+    settings: Settings,
+    llm: LLM,
+    store: Store,
+    embedder: Embedder,
+    searcher: Searcher,
+    ledger: Ledger,
+) -> Runs:
+    prompts = load_prompts(workspace.prompts_folder)
+    crew = make_crew(settings.models, llm, prompts, embedder, StoreVocabulary(store))
+    checker, workers = QualityChecker(settings.quality), Workers(SEARCHES, "veracity-run")
+
+    def parts(limits: Limits) -> Parts:
+        return Parts(
+            searcher=searcher,
+            checker=checker,
+            rewriter=crew.rewriter,
+            writer=crew.writer,
+            extractor=crew.extractor,
+            reviewer=crew.reviewer,
+            prompts=prompts,
+            memory=ledger,
+            settings=settings,
+            limits=limits,
+            workers=workers,
+        )
+
+    checkpoints = open_checkpoints(workspace.ledger_folder)
+    observations = Observations(workspace.observations_file)
+    return Runs(ledger, observations, checkpoints, parts, settings, crew.models)

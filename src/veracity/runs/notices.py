@@ -1,0 +1,130 @@
+"""What whoever reads an answer should know, in the language of the question. Texts, nothing else.
+
+None may quote a document, a draft or a reviewer: notices stay when a document is forgotten.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from veracity.models import Notice, NoticeCode, Shortfall
+
+Texts = dict[NoticeCode, str]
+
+
+def notice(language: str, code: NoticeCode, **known: Any) -> Notice:
+    return Notice(code=code, text=TEXTS[language][code].format(**known))
+
+
+def shortfalls(language: str, codes: list[Shortfall]) -> str:
+    """What the evidence lacks."""
+    return SEPARATORS[language].join(SHORTFALLS[language][code] for code in codes)
+
+
+def abstention(language: str, missing: list[str], *, was_searched: bool) -> str:
+    """The answer that is none."""
+    words = ABSTENTIONS[language]
+    if not was_searched:
+        return words["not_searched"]
+    return words["silent"] + (words["missing"].format(missing=words["and"].join(missing)) if missing else "")
+
+
+ENGLISH: Texts = {
+    "extractive": "Extractive: the sentences are quoted from the documents; no language model wrote them.",
+    "revised": "The answer was revised {times} time(s) on the reviewer's suggestions.",
+    "review_failed": "The answer was revised {times} time(s) and did not pass its review: it may be imperfect.",
+    "evidence_weak": "The evidence is weak ({score:.2f} of 1): {issues}.",
+    "not_reviewed": "The answer was not reviewed: {problem}",
+    "doubtful_review": "The reviewer had doubts, but was not sure of them ({confidence:.0%}): see the review.",
+    "unsupported": "{count} of {total} statements are not supported by what they cite.",
+    "deadline": "The time for this run was up: this is the best it had.",
+    "budget": "The budget of this run was spent: this is the best it had.",
+    "redraft_failed": "The draft could not be revised: {problem}",
+    "rewrite_failed": "The query could not be rewritten: {problem}",
+    "search_incomplete": "The search was not done in time: there may be better evidence.",
+    "not_reranked": "The passages were not reranked: {problem}",
+    "forgotten": "A document that this answer drew on was forgotten: what came from it was removed.",
+}
+
+CHINESE: Texts = {
+    "extractive": "摘录式回答：句子引自文档原文，并非由语言模型撰写。",
+    "revised": "回答已根据审查建议修改 {times} 次。",
+    "review_failed": "回答修改了 {times} 次仍未通过审查，可能不完善。",
+    "evidence_weak": "证据较弱（{score:.2f}）：{issues}。",
+    "not_reviewed": "回答未经审查：{problem}",
+    "doubtful_review": "审查者有疑虑，但把握不大（{confidence:.0%}）：参见审查意见。",
+    "unsupported": "{total} 条陈述中有 {count} 条得不到所引内容的支持。",
+    "deadline": "本次运行的时间已用完，这是目前最好的结果。",
+    "budget": "本次运行的预算已用完，这是目前最好的结果。",
+    "redraft_failed": "草稿未能修改：{problem}",
+    "rewrite_failed": "查询未能改写：{problem}",
+    "search_incomplete": "检索未能按时完成，可能还有更好的证据。",
+    "not_reranked": "段落未能重新排序：{problem}",
+    "forgotten": "该回答所依据的一份文档已被移除，来自它的内容已删除。",
+}
+
+JAPANESE: Texts = {
+    "extractive": "抜粋による回答：文は文書からの引用で、言語モデルが書いたものではありません。",
+    "revised": "回答は査読の提案に基づき {times} 回修正されました。",
+    "review_failed": "回答は {times} 回修正されましたが査読を通過しておらず、不完全な可能性があります。",
+    "evidence_weak": "根拠が弱い（{score:.2f}）：{issues}。",
+    "not_reviewed": "回答は査読されていません：{problem}",
+    "doubtful_review": "査読者は疑問を示しましたが、確信はありません（{confidence:.0%}）。査読を参照してください。",
+    "unsupported": "{total} 件の記述のうち {count} 件は、引用した内容に裏付けられていません。",
+    "deadline": "この実行の制限時間に達したため、その時点で最良の結果です。",
+    "budget": "この実行の予算を使い切ったため、その時点で最良の結果です。",
+    "redraft_failed": "下書きを修正できませんでした：{problem}",
+    "rewrite_failed": "検索語を書き換えられませんでした：{problem}",
+    "search_incomplete": "検索が時間内に終わらなかったため、より良い根拠があるかもしれません。",
+    "not_reranked": "段落を並べ替えられませんでした：{problem}",
+    "forgotten": "この回答の根拠となった文書が削除されたため、そこに由来する内容は取り除かれました。",
+}
+
+TEXTS: dict[str, Texts] = {"en": ENGLISH, "zh": CHINESE, "ja": JAPANESE}
+
+ABSTENTIONS = {
+    "en": {
+        "silent": "The documents do not say.",
+        "missing": " Missing: {missing}.",
+        "and": "; ",
+        "not_searched": "The documents could not be searched in time.",
+    },
+    "zh": {
+        "silent": "文档中没有相关说明。",
+        "missing": "缺少：{missing}。",
+        "and": "；",
+        "not_searched": "未能在限定时间内检索文档。",
+    },
+    "ja": {
+        "silent": "文書には記載がありません。",
+        "missing": "不足している情報：{missing}。",
+        "and": "；",
+        "not_searched": "時間内に文書を検索できませんでした。",
+    },
+}
+
+SHORTFALLS: dict[str, dict[Shortfall, str]] = {
+    "en": {
+        "empty": "nothing was found",
+        "coverage": "it hardly covers what went wrong with this question before",
+        "relevance": "the passages fit the question poorly",
+        "diversity": "it comes from one source",
+        "count": "there are few passages",
+    },
+    "zh": {
+        "empty": "没有找到任何内容",
+        "coverage": "几乎没有涵盖该问题以往出错之处",
+        "relevance": "段落与问题的相关性低",
+        "diversity": "仅来自一个来源",
+        "count": "段落数量少",
+    },
+    "ja": {
+        "empty": "何も見つかりませんでした",
+        "coverage": "この質問で以前に問題となった箇所をほとんど含んでいません",
+        "relevance": "質問との関連が低い段落です",
+        "diversity": "情報源が一つだけです",
+        "count": "段落が少数です",
+    },
+}
+
+SEPARATORS = {"en": "; ", "zh": "；", "ja": "、"}

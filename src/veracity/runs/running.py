@@ -1,0 +1,118 @@
+"""Drives the graph from a question to its answer, and writes down in the ledger what happens on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable, Generator, Iterator
+from datetime import UTC, datetime
+from typing import cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from veracity.deadlines import Deadline
+from veracity.errors import LedgerError, VeracityError
+from veracity.graph.build import build_graph
+from veracity.graph.parts import Limits, Parts
+from veracity.graph.state import RunState, fresh_turn
+from veracity.language import guess_language
+from veracity.ledger import Ledger, Observations
+from veracity.llm import Budget
+from veracity.models import Answer, RunEvent, Step
+from veracity.runs.concluding import conclude, observation, weak_point
+from veracity.settings import Settings
+
+log = logging.getLogger("veracity")
+
+MakeParts = Callable[[Limits], Parts]
+ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that could be taken for something else
+
+
+class Runs:
+    def __init__(
+        self,
+        ledger: Ledger,
+        observations: Observations,
+        checkpoints: SqliteSaver,
+        make_parts: MakeParts,
+        settings: Settings,
+        models: dict[str, str],
+    ) -> None:
+        """`models` tells which model does what, for the receipts."""
+        self._ledger = ledger
+        self._observations = observations
+        self._checkpoints = checkpoints
+        self._graph = build_graph(checkpoints)
+        self._make_parts = make_parts
+        self._settings = settings
+        self._models = models
+
+    def stream(self, question: str, user: str, max_rewrites: int, deadline: float) -> Iterator[RunEvent]:
+        """What happens, as it happens; the last event holds the answer."""
+        run_id, begun = new_run_id(), time.monotonic()
+        ceiling = self._settings.budget
+        budget = Budget(ceiling.tokens, ceiling.cost_usd)
+        limits = Limits(Deadline.within(deadline), self._settings.quality.loop_deadline, budget)
+        parts = self._make_parts(limits)
+        self._ledger.begin(run_id, question, user, guess_language(question), self._models)
+        try:
+            state = yield from self._steps(fresh_turn(run_id, question, user, max_rewrites), parts)
+            answer = conclude(state, budget.spent, time.monotonic() - begun)
+            self._finish(answer)
+        except BaseException as problem:
+            told = str(problem) if isinstance(problem, VeracityError) else f"stopped ({type(problem).__name__})"
+            seconds = time.monotonic() - begun
+            with contextlib.suppress(LedgerError):  # what went wrong first is what is told
+                self._ledger.finish(run_id, "failed", answer=None, usage=budget.spent, seconds=seconds, problem=told)
+            raise
+        finally:
+            self._checkpoints.delete_thread(run_id)
+        self._deliver()
+        yield RunEvent(kind="answer", run_id=run_id, answer=answer)
+
+    def close(self) -> None:
+        self._checkpoints.conn.close()
+
+    def _steps(self, start: RunState, parts: Parts) -> Generator[RunEvent, None, RunState]:
+        """Yields what the nodes tell, returns the state in which they leave the run."""
+        run_id, state = start["run_id"], start
+        # LangGraph counts steps to end what goes in circles; ours end by themselves.
+        most = 20 + 6 * (start["max_rewrites"] + 1) + 3 * (self._settings.answering.gener_epoch + 1)
+        config: RunnableConfig = {"configurable": {"thread_id": run_id}, "recursion_limit": most}
+        told = self._graph.stream(start, config, context=parts, durability="sync", stream_mode=["custom", "values"])
+        for mode, what in told:
+            if mode == "values":
+                state = cast(RunState, what)
+            elif isinstance(what, Step):
+                self._ledger.record(run_id, what)
+                yield RunEvent(kind="finished", run_id=run_id, name=what.name, step=what)
+            else:
+                yield RunEvent(kind="started", run_id=run_id, name=what)
+        return state
+
+    def _deliver(self) -> None:
+        """The ledger holds what could not be written to the file, until it can be: no reason to lose the answer."""
+        try:
+            self._ledger.deliver(self._observations)
+        except LedgerError as problem:
+            log.warning("%s", problem)
+
+    def _finish(self, answer: Answer) -> None:
+        self._ledger.finish(
+            answer.run_id,
+            answer.status,
+            answer=answer,
+            usage=answer.usage,
+            seconds=answer.seconds,
+            weak_point=weak_point(answer),
+            observation=observation(answer, self._models, attempt=1),
+        )
+
+
+def new_run_id() -> str:
+    """Tells when the run began, so that ids sort by it."""
+    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return f"{moment}-{''.join(secrets.choice(ALPHABET) for _ in range(6))}"

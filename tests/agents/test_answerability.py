@@ -1,0 +1,157 @@
+"""Whether the evidence holds the answer (SPEC X2): each signal does what it says."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.agents.test_extracting import ELSEWHERE, evidence
+from veracity.agents.answerability import ANSWERABLE, Signals, chance, ranked_candidates, signals_of
+from veracity.agents.expectations import Kind, answers_in, kind_expected
+from veracity.agents.keywords import in_own_words, keywords
+from veracity.language import Language, guess_language, normalized
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When was it built?", "date"),
+        ("上映时间？", "date"),
+        ("完成したのは何年ですか", "date"),
+        ("How many rooms are there?", "amount"),
+        ("2022年高考报名人数", "amount"),
+        ("社員は何人ですか", "amount"),
+        ("Who wrote it?", "person"),
+        ("《四海》的导演", "person"),
+        ("作者は誰ですか", "person"),
+        ("Where is it?", "place"),
+        ("巴西的首都在哪", "place"),
+        ("首都は？", "place"),
+        ("What is a heat pump?", "thing"),
+        ("口号是什么", "thing"),
+        ("主食は何ですか", "thing"),
+    ],
+)
+def test_the_kind_of_thing_a_question_expects(question: str, kind: Kind) -> None:
+    assert kind_expected(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "shown"),
+    [
+        ("It opened on 4 May 1999 with 300 rooms.", "When did it open?", ["4 May", "1999"]),
+        ("It opened in 1999 with 300 rooms.", "How many rooms?", ["300"]),
+        ("2022年6月3日开赛，共18支球队。", "2022赛季什么时候开赛？", ["2022年6月3日"]),
+        ("预计132人，花费5亿元。", "有多少人？", ["132"]),
+        ("导演陈凯歌来到现场。", "导演是谁？", ["陈凯歌"]),
+        ("会议将在上海举办。", "会议在哪举办？", ["上海"]),
+        ("1975年に連載が始まり、全3巻である。", "始まったのはいつですか", ["1975年"]),
+        ("州都はハノーファーである。", "州都はどこですか", ["州都", "ハノーファー"]),
+    ],
+)
+def test_where_things_of_that_kind_stand(text: str, question: str, shown: list[str]) -> None:
+    plain = normalized(text)
+    spans = answers_in(plain, question, kind_expected(question), guess_language(text))
+    assert [plain[start:end] for start, end in spans] == shown
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("How many days of leave do staff get?", ["days", "leave", "staff get"]),
+        ("员工每年有多少天年假？", ["员工每年", "年假"]),
+        ("有給休暇は何日ですか？", ["有給休暇"]),
+    ],
+)
+def test_the_words_of_a_question_are_named_as_it_spells_them(question: str, wanted: list[str]) -> None:
+    assert list(in_own_words(question, keywords(question, guess_language(question)))) == wanted
+
+
+def fit_of(question: str, *texts: str) -> float:
+    found = evidence(*texts)
+    return signals_of(ranked_candidates(question, found)[1], found).fit
+
+
+def test_words_fit_the_better_the_nearer_they_stand() -> None:
+    question = "How many days of leave do staff get?"
+    between = "and it is told at length in the book on the shelf beside the window of the big hall where one may sit"
+    near = fit_of(question, "Staff get 25 days of leave.", ELSEWHERE["en"])
+    apart = fit_of(question, f"Staff get much {between}, which is 25 days of leave.", ELSEWHERE["en"])
+    next_to_it = fit_of(question, "Staff get much. It is 25 days of leave.", ELSEWHERE["en"])
+    absent = fit_of(question, "It is 25 days of leave.", ELSEWHERE["en"])
+    assert near > apart > next_to_it > absent
+
+
+@pytest.mark.parametrize(
+    ("question", "shows", "lacks"),
+    [
+        ("When was Acme founded?", "Acme was founded in 1987.", "Acme was founded by friends."),
+        ("Acme公司什么时候成立？", "Acme公司成立于1987年。", "Acme公司成立于水边。"),
+        ("Acme社の設立はいつですか？", "Acme社の設立は1987年です。", "Acme社の設立は友人による。"),
+    ],
+)
+def test_a_sentence_that_shows_the_kind_asked_for_fits_better(question: str, shows: str, lacks: str) -> None:
+    assert fit_of(question, shows) > fit_of(question, lacks)
+
+
+def test_what_the_question_says_itself_is_no_answer() -> None:
+    assert fit_of("什么时候举办2022年大会？", "2022年大会9月3日举办。") > fit_of(
+        "什么时候举办2022年大会？", "2022年大会已经在筹备举办。"
+    )
+
+
+def test_another_document_that_says_the_same_agrees() -> None:
+    question = "公司有多少名员工？"
+    same = evidence("公司有132名员工。", "据报道，公司员工共有132名。")
+    other = evidence("公司有132名员工。", "据报道，公司员工共有98名。")
+    [agrees, differs] = [signals_of(ranked_candidates(question, found)[1], found).agreement for found in (same, other)]
+    assert agrees > 0.5 > differs == 0
+
+
+def test_passages_of_one_document_do_not_agree_with_each_other() -> None:
+    found = [item.model_copy(update={"document_id": "one"}) for item in evidence("公司有132名员工。", "员工132名。")]
+    signals = signals_of(ranked_candidates("公司有多少名员工？", found)[1], found)
+    assert (signals.agreement, signals.distance) == (0, 0)
+
+
+def test_what_fits_far_better_than_the_rest_stands_out() -> None:
+    question = "How many days of leave do staff get?"
+    alone = evidence("Staff get 25 days of leave.", ELSEWHERE["en"])
+    among = evidence("Staff get 25 days of leave.", "Staff may get some days of leave, says the portal.")
+    [far, close] = [signals_of(ranked_candidates(question, found)[1], found).distance for found in (alone, among)]
+    assert far > 0.5 > 0.2 > close
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ja"])
+def test_every_signal_raises_the_chance_or_leaves_it(language: Language) -> None:
+    low = Signals(0.4, 0.1, 0.1, 0.4, 0.4 if language == "en" else None)
+    for name in ("fit", "agreement", "distance", "relevance"):
+        assert chance(low._replace(**{name: 0.9}), language) >= chance(low, language)
+    assert chance(Signals(0.0, 0.0, 0.0, 0.0), language) < ANSWERABLE
+    assert chance(Signals(1.0, 0.0, 0.7, 0.9), language) > ANSWERABLE
+
+
+def test_a_question_of_kanji_is_japanese_where_the_evidence_is() -> None:
+    found = evidence("有給休暇の付与日数は年間25日です。", ELSEWHERE["ja"])
+    assert ranked_candidates("有給休暇付与日数", found)[1][0].fit > 0.7
+
+
+@pytest.mark.parametrize(
+    "text", ["『" * 5000, "1," * 5000, "A " * 5000, "[" * 5000, "二" * 5000, "ア・" * 4000, "月" * 9000]
+)
+def test_hostile_text_takes_linear_time(text: str) -> None:
+    questions = (
+        "How many leave?",
+        "Who leaves?",
+        "假期时间",
+        "假期多少",
+        "谁的假",
+        "休暇は誰",
+        "休暇の場所は",
+        "假是什么",
+    )
+    started = time.perf_counter()
+    for question in questions:
+        ranked_candidates(question, evidence(f"leave 假期 休暇 {text}"))
+    assert time.perf_counter() - started < 5

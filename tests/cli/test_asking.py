@@ -1,0 +1,162 @@
+"""`ask`, `show` and `runs`."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Run
+from tests.loopback import LoopbackServer
+from tests.runs.scripts import DOCUMENTS, QUESTION
+from veracity.engine import Veracity
+from veracity.settings import Settings
+
+WORDS_ONLY = "[models]\nembedder = 'none'\n"
+
+
+@pytest.fixture
+def asked(workspace: Path) -> Path:
+    """A workspace that searches by words, with documents in it."""
+    (workspace / "veracity.toml").write_text(WORDS_ONLY)
+    with Veracity(workspace, settings=Settings.model_validate({"models": {"embedder": "none"}})) as engine:
+        engine.add(DOCUMENTS)
+    return workspace
+
+
+def test_an_answer_with_its_sources_and_verdicts(run: Run, asked: Path) -> None:
+    ran = run("ask", QUESTION, "-w", asked)
+    assert ran.code == 0, ran.err
+    assert "25 days of paid annual leave" in ran.out
+    assert "[1]" in ran.out
+    assert "Sources" in ran.out
+    assert "Annual leave" in ran.out
+    assert "“Full-time staff have 25 days of paid annual leave a year.”" in ran.out
+    assert "Review: passed by the local checks" in ran.out
+    assert "Extractive" in ran.out
+    assert "Run 20" in ran.out
+    assert ran.err == ""
+
+
+def test_an_abstention_says_what_is_missing(run: Run, asked: Path) -> None:
+    ran = run("ask", "Who won the chess championship?", "-w", asked)
+    assert ran.code == 0
+    assert ran.out.startswith("The documents do not say.")
+    assert "chess" in ran.out
+    assert "Sources" not in ran.out
+
+
+def test_json_is_all_there_is_on_standard_output(run: Run, asked: Path) -> None:
+    ran = run("ask", "正式员工每年有多少天带薪年假？", "-w", asked, "--json", "--show-steps")
+    answer = json.loads(ran.out)
+    assert (answer["status"], answer["language"]) == ("answered", "zh")
+    assert "十五天" in answer["text"]
+    assert "grade_documents" in ran.err
+
+
+def test_the_steps_are_told_on_standard_error(run: Run, asked: Path) -> None:
+    ran = run("ask", QUESTION, "-w", asked, "--show-steps", "--max-rewrites", "0")
+    lines = ran.err.splitlines()
+    assert [line.split()[0] for line in lines if line[0].isalpha()][:2] == ["process_input", "select_sources"]
+    assert any("knowledge:" in line and "passages" in line for line in lines)
+    assert "rewrite_query" not in ran.err
+
+
+def test_show_tells_how_the_answer_came_about(run: Run, asked: Path) -> None:
+    run("ask", QUESTION, "-w", asked)
+    ran = run("show", "last", "-w", asked)
+    assert ran.code == 0, ran.err
+    for told in (QUESTION, "Search 1:", "Draft 0", "Review: passed", "settle_answer", "writer extractive"):
+        assert told in ran.out
+    receipt = json.loads(run("show", "last", "-w", asked, "--json").out)
+    assert receipt["run"]["status"] == "answered"
+    assert receipt["rounds"][0]["evidence"][0]["text"]
+
+
+def test_runs_lists_the_latest_first(run: Run, asked: Path) -> None:
+    assert "Nothing was asked yet" in run("runs", "-w", asked).out
+    run("ask", QUESTION, "-w", asked)
+    run("ask", "社長の誕生日はいつですか。", "-w", asked)
+    listed = json.loads(run("runs", "-w", asked, "--json").out)
+    assert [one["status"] for one in listed] == ["abstained", "answered"]
+    ran = run("runs", "-w", asked, "-n", "1")
+    assert listed[0]["run_id"] in ran.out
+    assert listed[1]["run_id"] not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("ask", " "), "The question is empty"),
+        (("ask", "x", "--deadline", "0"), "A run may take between 0 and 86400 seconds"),
+        (("ask", "x", "--deadline", "nan"), "A run may take between 0 and 86400 seconds"),
+        (("show", "nothing"), "nothing"),
+    ],
+)
+def test_what_cannot_be_asked(run: Run, asked: Path, arguments: tuple[str, ...], told: str) -> None:
+    ran = run(*arguments, "-w", asked)
+    assert ran.code == 2
+    assert told in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_no_documents_yet(run: Run, workspace: Path) -> None:
+    ran = run("ask", QUESTION, "-w", workspace)
+    assert (ran.code, ran.out) == (2, "")
+    assert "veracity ingest PATH" in ran.err
+
+
+def test_a_writer_that_cannot_be_reached(run: Run, asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("VERACITY_MODELS__WRITER", "openai-chat:gone")
+    monkeypatch.setenv("VERACITY_LLM__BACKOFF", "0")
+    ran = run("ask", QUESTION, "-w", asked)
+    assert (ran.code, ran.out) == (1, "")
+    assert "openai-chat:gone" in ran.err
+    assert "Traceback" not in ran.err
+    assert "failed" in run("runs", "-w", asked).out
+
+
+def test_a_model_that_reviews_itself_is_told_of(
+    run: Run, asked: Path, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for role in ("WRITER", "REVIEWER"):
+        monkeypatch.setenv(f"VERACITY_MODELS__{role}", "openai-chat:same")
+    monkeypatch.setenv("VERACITY_LLM__BACKOFF", "0")
+    ran = run("ask", QUESTION, "-w", asked)
+    assert "reviews what it wrote itself" in ran.err
+
+
+def test_what_a_document_says_cannot_move_the_terminal(run: Run, workspace: Path) -> None:
+    (workspace / "veracity.toml").write_text(WORDS_ONLY)
+    with Veracity(workspace) as engine:
+        engine.add([*DOCUMENTS[1:], DOCUMENTS[0].model_copy(update={"text": f"\x1b[2J{DOCUMENTS[0].text}"})])
+    ran = run("ask", QUESTION, "-w", workspace)
+    assert "25 days" in ran.out
+    assert "\x1b" not in ran.out
+
+
+def test_stopped_by_the_user(asked: Path) -> None:
+    """As a process of its own: the run is kept as failed, and nothing but a word is said."""
+    code = (
+        "import sys, time, _thread, threading\n"
+        "from veracity.retrieval.searching import Searcher\n"
+        "Searcher.find = lambda *_: (threading.Timer(0.3, _thread.interrupt_main).start(), time.sleep(30))\n"
+        "sys.argv = ['veracity', 'ask', 'How many days of leave?', '-w', sys.argv[1]]\n"
+        "from veracity.cli import main; main()"
+    )
+    environment = {**os.environ, "COLUMNS": "100"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(asked)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        check=False,
+    )
+    assert ran.returncode == 130
+    assert "Traceback" not in ran.stderr
+    with Veracity(asked) as engine:
+        assert engine.runs()[0].status == "failed"

@@ -1,0 +1,171 @@
+"""Every way through the retrieval loop (SPEC C1–C9)."""
+
+from typing import Any
+
+import pytest
+
+from tests.runs.conftest import MakeEngine
+from tests.runs.scripts import QUESTION
+from veracity.errors import KnowledgeError, ModelUnreachableError
+from veracity.models import Answer, Receipt
+from veracity.testing import ScriptedLLM
+
+VAGUE = "portal thing"
+STRICT = {"medium": 0.95, "high": 0.95}  # nothing is ever good enough
+
+
+def rewrite(query: str, *sources: str) -> dict[str, Any]:
+    return {"reason": "Sharper words.", "query": query, "sources": list(sources)}
+
+
+def names(receipt: Receipt) -> list[str]:
+    return [step.name for step in receipt.steps]
+
+
+def codes(answer: Answer) -> list[str]:
+    return [notice.code for notice in answer.notices]
+
+
+def test_c5_good_enough_at_once(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(rewriter=rewrite("anything"))
+    engine = engine_with(llm, quality={"medium": 0.01})
+    engine.ask(QUESTION)
+    assert llm.calls == []
+    assert "rewrite_query" not in names(engine.receipt("last"))
+
+
+def test_c9_a_rewrite_that_helps_changes_what_is_retrieved(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(rewriter=rewrite("days of paid annual leave of full-time staff"))
+    engine = engine_with(llm, quality={**STRICT, "max_rewrites": 1})
+    answer = engine.ask("laptop zzz")
+    first, second = engine.receipt("last").rounds
+    assert (first.query, second.query) == ("laptop zzz", "days of paid annual leave of full-time staff")
+    assert second.rewritten == "Sharper words."
+    assert first.evidence[0].document_id == "laptops"
+    assert second.evidence[0].document_id == "leave"
+    assert second.quality.score > first.quality.score
+    assert answer.evidence[0].document_id == "leave"
+    assert answer.quality == second.quality
+
+
+def test_c5_a_rewrite_that_hurts_leaves_the_best_evidence(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(rewriter=[rewrite("zzz"), rewrite("qqq")])
+    engine = engine_with(llm, quality=STRICT)
+    answer = engine.ask(QUESTION)
+    receipt = engine.receipt("last")
+    assert [one.query for one in receipt.rounds] == [QUESTION, "zzz", "qqq"]
+    assert [len(one.evidence) for one in receipt.rounds[1:]] == [0, 0]
+    assert answer.quality == receipt.rounds[0].quality
+    assert "25 days" in answer.text
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_c4_at_most_so_many_rewrites(engine_with: MakeEngine, most: int) -> None:
+    llm = ScriptedLLM.by_role(rewriter=[rewrite(f"leave {number}") for number in range(9)])
+    engine = engine_with(llm, quality=STRICT)
+    engine.ask(QUESTION, max_rewrites=most)
+    assert len(llm.calls) == most
+    assert len(engine.receipt("last").rounds) == most + 1
+
+
+def test_c4_a_query_that_was_tried_is_refused(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(rewriter=rewrite(QUESTION.upper()))
+    engine = engine_with(llm, quality=STRICT)
+    answer = engine.ask(QUESTION)
+    receipt = engine.receipt("last")
+    assert len(receipt.rounds) == 1
+    assert len(llm.calls) == 1
+    assert "25 days" in answer.text
+
+
+def test_c4_the_rewriter_is_told_the_issues_and_what_was_tried(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(rewriter=[rewrite("leave days"), rewrite("annual leave")])
+    engine = engine_with(llm, quality=STRICT)
+    engine.ask(VAGUE)
+    first, second = llm.calls
+    assert "Mean relevance of the best passages" in first.prompt
+    assert VAGUE in first.prompt
+    assert "leave days" not in first.prompt
+    assert "leave days" in second.prompt
+
+
+def test_c4_a_rewrite_may_ask_for_more_sources(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(rewriter=rewrite("annual leave days", "graph"))
+    engine = engine_with(llm, quality={**STRICT, "max_rewrites": 1}, retrieval={"sources": ["knowledge"]})
+    engine.ask(VAGUE)
+    assert [one.sources for one in engine.receipt("last").rounds] == [["knowledge"], ["knowledge", "graph"]]
+
+
+def test_a_rewriter_that_is_down_leaves_the_evidence_and_a_notice(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(rewriter=ModelUnreachableError("The server is down."))
+    answer = engine_with(llm, quality=STRICT).ask(QUESTION)
+    assert "25 days" in answer.text
+    assert "The server is down" in next(one.text for one in answer.notices if one.code == "rewrite_failed")
+
+
+def test_nothing_is_found_in_any_round(engine_with: MakeEngine) -> None:
+    engine = engine_with()
+    answer = engine.ask("zzzz qqqq?")
+    assert (answer.status, answer.evidence) == ("abstained", [])
+    assert (answer.quality.grade, answer.quality.score) == ("low", 0.0)
+    assert [issue.text for issue in answer.quality.issues] == ["No documents retrieved"]
+    assert "evidence_weak" in codes(answer)
+
+
+def test_nothing_is_found_and_no_model_is_asked_to_write_of_it(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(writer="Something.", reviewer={})
+    answer = engine_with(llm).ask("zzzz qqqq?")
+    assert answer.status == "abstained"
+    assert llm.calls == []
+
+
+def test_without_a_model_a_misspelt_question_is_mended(engine_with: MakeEngine) -> None:
+    engine = engine_with()
+    answer = engine.ask("How many days of anual laeve do full-time staff have?")
+    assert "25 days" in answer.text
+    assert any("annual" in one.query for one in engine.receipt("last").rounds[1:])
+
+
+def test_a_first_search_that_fails_is_an_error_and_not_silence(
+    engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_with()
+
+    def broken(*_: object) -> None:
+        raise KnowledgeError("The disk is gone.")
+
+    monkeypatch.setattr(engine._searcher, "find", broken)
+    with pytest.raises(KnowledgeError, match="The disk is gone"):
+        engine.ask(QUESTION)
+    assert engine.runs()[0].status == "failed"
+
+
+def test_a_later_search_that_fails_leaves_the_evidence(
+    engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_with(ScriptedLLM.by_role(rewriter=rewrite("annual leave")), quality=STRICT)
+    find = engine._searcher.find
+
+    def broken(source: str, query: str, limit: int) -> Any:
+        if query != QUESTION:
+            raise KnowledgeError("The disk is gone.")
+        return find(source, query, limit)
+
+    monkeypatch.setattr(engine._searcher, "find", broken)
+    answer = engine.ask(QUESTION)
+    assert "25 days" in answer.text
+    assert "search_incomplete" in codes(answer)
+
+
+def test_a_reranker_that_fails_leaves_the_order_and_a_notice(
+    engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_with()
+
+    def broken(*_: object) -> None:
+        raise ModelUnreachableError("The reranker is down.")
+
+    monkeypatch.setattr(engine._searcher, "rerank", broken)
+    answer = engine.ask(QUESTION)
+    assert "25 days" in answer.text
+    assert "The reranker is down" in next(one.text for one in answer.notices if one.code == "not_reranked")
