@@ -3,11 +3,13 @@
     python -m benchmarks.answering DIRECTORY [--sets clapnq rgb jsquad mtrag_un] [--keep FOLDER]
 
 The directory holds `NAME.items.jsonl` and `NAME.corpus.jsonl`; VERACITY_DATA can name it as well. Evidence is made as
-the product makes it, from the passages that come with each question; of rgb each question is asked twice, with two
-passages that hold the answer among five and with none. The questions of mtrag_un are searched for in its whole corpus,
-as typed. "balanced" is the mean of the two beside it: the share of answerable questions that it answers, and of others
-on which it abstains. "gold in it" is the share of all answers given that hold the known answer, "gold cited" the share
-of sentences, of answers to answerable questions, that cite a passage which holds it. "citations" are the sentences whose
+the product makes it, from the passages that come with each question. Of rgb each question is asked six times: with
+three draws of five passages of which two hold the answer, and of five that do not. The questions of mtrag_un are
+searched for in its whole corpus, as typed.
+
+"balanced" is the mean of the two beside it: the share of answerable questions that it answers, and of others on which
+it abstains. "gold in it" is the share of all answers given that hold the known answer, "gold cited" the share of
+sentences, of answers to answerable questions, that cite a passage which holds it. "citations" are the sentences whose
 one citation exists and has them word for word. The baseline answers every question with the best sentence of the first
 passage. Milliseconds are those of writing alone; with an embedder they hold its work.
 """
@@ -22,9 +24,9 @@ from benchmarks.answering.evidence import ItemStore, RememberingEmbedder, eviden
 from benchmarks.answering.measuring import HEADINGS, Outcome, outcome, row
 from benchmarks.answering.sets import NAMES, Item, load
 from benchmarks.retrieval.sets import data_folder, options
-from veracity.agents.answerability import ranked_candidates
+from veracity.agents.candidates import ranked_candidates
 from veracity.agents.extracting import ExtractiveWriter
-from veracity.agents.writer import Written, WritingTask
+from veracity.agents.writer import WritingTask, Written
 from veracity.citations import without_marks
 from veracity.embedding import make_embedder
 from veracity.language import sentences
@@ -83,6 +85,7 @@ def report(name: str, given: Sequence[Case]) -> None:
 
 def main() -> None:
     parser = options(__doc__)
+    parser.set_defaults(queries=5000)
     parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES))
     given = parser.parse_args()
     folder = data_folder(given.directory)

@@ -70,6 +70,10 @@ class ItemStore:
     def by_entities(self, names: Sequence[str], limit: int) -> list[Hit]:
         return self._by_terms(names, self._entities, lambda hit: len(hit.passage.entities))[:limit]
 
+    def by_ids(self, ids: Sequence[str]) -> list[Hit]:
+        known = {hit.passage.id: hit for hit in self._hits}
+        return [known[name] for name in ids if name in known]
+
     def by_vector(self, vector: Any, limit: int) -> list[Hit]:
         near = [hit for hit in self._hits if hit.vector is not None]
         return sorted(near, key=lambda hit: -float(vector @ hit.vector))[:limit]

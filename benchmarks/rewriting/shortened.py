@@ -48,7 +48,7 @@ def measure(data: RetrievalSet, folder: Path) -> None:
 
 def shortened(question: str, vocabulary: StoreVocabulary) -> str:
     """The two words that the documents hold least often, in their order."""
-    known = {}
+    known: dict[str, str] = {}
     for word in re.findall(r"[^\W\d_]+", question):
         for stem in search_tokens(word, "en"):
             if vocabulary.frequency(stem):

@@ -1,8 +1,13 @@
-"""What a question asks for: its parts, their words, and the kind of thing each wants. No metric itself."""
+"""What a question asks for: its parts, their words, the kind of thing each wants, and how far words address it."""
 
 import re
+from collections import Counter
 
 from veracity.language import content_tokens, sentences
+
+ENOUGH = 0.6  # the share of a part's words that an answer need repeat: a good answer does not echo the question
+KIND_SHARE = 0.4  # what the presence of the kind asked for (a date, a person, …) counts beside the words
+ADDRESSED = 0.5  # from this share on a part counts as addressed
 
 
 def question_parts(question: str) -> list[str]:
@@ -26,6 +31,25 @@ def kind_asked_for(part: str) -> str | None:
 def kinds_answered(submission: str) -> set[str]:
     """The kinds of things of which the submission shows a sign."""
     return {kind for kind, sign in ANSWERS.items() if sign.search(submission)}
+
+
+def parts_addressed(parts: list[str], given: set[str], kinds: set[str]) -> dict[str, float]:
+    """How far each part's own words, and the kind of thing it asks for, are among the tokens `given` and the `kinds`
+    of an answer: 0 to 1."""
+    return {part: _addressed(part, terms, given, kinds) for part, terms in _own_terms(parts).items()}
+
+
+def _own_terms(parts: list[str]) -> dict[str, set[str]]:
+    """The words that tell each part from the others; all of its words where none do."""
+    terms = {part: terms_of(part) for part in parts}
+    count = Counter(term for of_part in terms.values() for term in of_part)
+    return {part: {term for term in of_part if count[term] == 1} or of_part for part, of_part in terms.items()}
+
+
+def _addressed(part: str, terms: set[str], given: set[str], kinds: set[str]) -> float:
+    share = min(1.0, len(terms & given) / len(terms) / ENOUGH) if terms else 0.0
+    kind = kind_asked_for(part)
+    return share if kind is None else KIND_SHARE * (kind in kinds) + (1 - KIND_SHARE) * share
 
 
 # Where one question ends and the next begins.

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from tests.agents.test_extracting import ELSEWHERE, evidence
-from veracity.agents.answerability import ANSWERABLE, Signals, chance, ranked_candidates, signals_of
+from veracity.agents.answerability import ANSWERABLE, Signals, chance, signals_of
+from veracity.agents.candidates import ranked_candidates
 from veracity.agents.expectations import Kind, answers_in, kind_expected
 from veracity.agents.keywords import in_own_words, keywords
 from veracity.language import Language, guess_language, normalized
@@ -75,7 +76,7 @@ def fit_of(question: str, *texts: str) -> float:
 
 def test_words_fit_the_better_the_nearer_they_stand() -> None:
     question = "How many days of leave do staff get?"
-    between = "and it is told at length in the book on the shelf beside the window of the big hall where one may sit"
+    between = "and it is told at length in the book on the shelf beside the window of the big hall" + " and so on" * 9
     near = fit_of(question, "Staff get 25 days of leave.", ELSEWHERE["en"])
     apart = fit_of(question, f"Staff get much {between}, which is 25 days of leave.", ELSEWHERE["en"])
     next_to_it = fit_of(question, "Staff get much. It is 25 days of leave.", ELSEWHERE["en"])
@@ -120,7 +121,8 @@ def test_what_fits_far_better_than_the_rest_stands_out() -> None:
     alone = evidence("Staff get 25 days of leave.", ELSEWHERE["en"])
     among = evidence("Staff get 25 days of leave.", "Staff may get some days of leave, says the portal.")
     [far, close] = [signals_of(ranked_candidates(question, found)[1], found).distance for found in (alone, among)]
-    assert far > 0.5 > 0.2 > close
+    assert far > 0.5
+    assert close < 0.2
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])
@@ -137,10 +139,8 @@ def test_a_question_of_kanji_is_japanese_where_the_evidence_is() -> None:
     assert ranked_candidates("有給休暇付与日数", found)[1][0].fit > 0.7
 
 
-@pytest.mark.parametrize(
-    "text", ["『" * 5000, "1," * 5000, "A " * 5000, "[" * 5000, "二" * 5000, "ア・" * 4000, "月" * 9000]
-)
-def test_hostile_text_takes_linear_time(text: str) -> None:
+@pytest.mark.parametrize("piece", ["『", "1,", "A ", "[", "二", "ア・", "月", "leave ", "假期1", "Staff. "])
+def test_hostile_text_takes_linear_time(piece: str) -> None:
     questions = (
         "How many leave?",
         "Who leaves?",
@@ -148,10 +148,10 @@ def test_hostile_text_takes_linear_time(text: str) -> None:
         "假期多少",
         "谁的假",
         "休暇は誰",
-        "休暇の場所は",
-        "假是什么",
+        "休暇の場所は？",
+        "假期是什么",
     )
     started = time.perf_counter()
     for question in questions:
-        ranked_candidates(question, evidence(f"leave 假期 休暇 {text}"))
+        ranked_candidates(question, evidence(f"leave 假期 休暇 {piece * 5000}"))
     assert time.perf_counter() - started < 5

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.retrieval.memory import Concepts
 from veracity.agents.extracting import MOST_SENTENCES, ExtractiveWriter
-from veracity.agents.writer import Writer, Written, WritingTask
+from veracity.agents.writer import Writer, WritingTask, Written
 from veracity.citations import cited_numbers, without_marks
 from veracity.grounding import EvidenceTexts
 from veracity.grounding.statements import statements
 from veracity.language import guess_language, sentences
 from veracity.models import Evidence, EvidenceMetadata
-from tests.retrieval.memory import Concepts
 
 ELSEWHERE = {
     "en": "The canteen opens at noon.",
@@ -231,7 +231,7 @@ PIECES = st.sampled_from(
     ]
 )
 TEXTS = st.lists(
-    st.lists(PIECES, max_size=40).map(lambda made: f"staff leave 员工年假 有給休暇 {''.join(made)}"),
+    st.lists(PIECES, max_size=40).map(lambda made: "staff leave 员工年假 有給休暇 " + "".join(made)),
     min_size=1,
     max_size=4,
 )

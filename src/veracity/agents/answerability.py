@@ -1,59 +1,29 @@
-"""Does the evidence hold the answer, and which of its sentences? Decided by form alone, unless an embedder helps.
+"""Does the evidence hold the answer? Decided by form alone, unless an embedder helps.
 
-A sentence fits the better, the more words of the question stand in it or around it, and near to something of the kind
-that the question expects. How well the best one fits, whether another document says the same or it stands out from all
-others, how relevant the evidence is and how near in meaning: a logistic curve makes a chance of these. Its coefficients
-were fitted for each language (`python -m benchmarks.answering.calibration`). Knows nothing about how an answer is
-written.
+How well the best sentence fits the question, whether another document says the same or it stands out from all others,
+how relevant the evidence is and how near in meaning: a logistic curve makes a chance of these. Its coefficients were
+fitted for each language (`python -m benchmarks.answering.calibration`). Knows nothing about how an answer is written.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from math import exp
 from typing import NamedTuple
 
-from veracity.agents.expectations import Kind, answers_in, kind_expected
-from veracity.agents.keywords import Keyword, Places, keywords, places_of
+from veracity.agents.candidates import Candidate
 from veracity.embedding import Embedder
-from veracity.language import Language, Sentence, guess_language, normalized, sentences, tokens
+from veracity.language import Language
 from veracity.models import Evidence
 
 # One threshold for every language and kind of text.
 ANSWERABLE = 0.5
-
-# What a word of the question counts where it stands: near an answer, in the sentence, in the next one, in the passage.
-NEAR, SAME, NEXT, PASSAGE = 1.0, 0.8, 0.5, 0.3
-NEAR_WORDS = 12
-LETTERS = {"en": 6, "zh": 2, "ja": 2}  # of a word, with the space after it
-KIND_MISSING = 0.75
-SAYS_LITTLE = 0.8  # repeats the question, or is one
-EVERYWHERE = 0.3  # what a word loses that every passage holds
-BY_CHANCE = 0.3
-COMPARED = 12  # sentences whose meaning is looked at
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A sentence of the evidence that may answer: `number` counts the evidence from 0, `place` its sentences."""
-
-    number: int
-    place: int
-    sentence: Sentence
-    fit: float
-    answers: frozenset[str]  # what it says of the kind that is asked for
-    held: frozenset[str]  # keys of the question that it or its neighbours hold
-    meaning: float | None = None
-
-    @property
-    def rank(self) -> float:
-        return self.fit + (self.meaning or 0.0)
+BY_CHANCE = 0.3  # sentences of other documents fit less by so much, and it tells nothing
+FITTED_FOR = "bundled:all-MiniLM-L6-v2-int8"  # another model's similarities mean something else
 
 
 class Signals(NamedTuple):
-    """Each from 0 to 1. `meaning` is None where no embedder covers the question."""
+    """Each from 0 to 1. `meaning` is None where nothing is known of it."""
 
     fit: float
     agreement: float  # how well another document fits that says the same
@@ -77,23 +47,24 @@ class Curve(NamedTuple):
 WITH_MEANING = Curve(-4.0, 0.5, 0.0, 6.0, 4.5, 3.9)
 WORDS_ONLY = {
     "en": Curve(-2.7, 1.0, 0.0, 6.0, 6.2),
-    "zh": Curve(-2.7, 2.85, 2.2, 5.0, 0.0),
+    "zh": Curve(-2.95, 3.3, 1.9, 2.5, 0.0),
     "ja": Curve(-4.1, 2.55, 0.0, 6.0, 3.7),
 }
 
 
 def chance(signals: Signals, language: Language) -> float:
     """That the evidence holds the answer."""
-    curve = WORDS_ONLY[language] if signals.meaning is None else WITH_MEANING
+    curve = WITH_MEANING if signals.meaning is not None and language == "en" else WORDS_ONLY[language]
     total = curve.bias + sum(factor * (signal or 0.0) for factor, signal in zip(curve[1:], signals, strict=True))
     return 1 / (1 + exp(-total))
 
 
-def signals_of(ranked: Sequence[Candidate], evidence: Sequence[Evidence]) -> Signals:
-    """Of candidates that are ranked, the best first, and at least one."""
+def signals_of(ranked: Sequence[Candidate], evidence: Sequence[Evidence], embedder: Embedder | None = None) -> Signals:
+    """Of at least one candidate; `embedder` is the one by which they were ranked."""
     best = max(ranked, key=lambda candidate: candidate.fit)
     relevance = max(item.metadata.relevance_score for item in evidence)
-    known = [candidate.meaning for candidate in ranked if candidate.meaning is not None]
+    is_known = embedder is not None and embedder.name == FITTED_FOR
+    known = [one.meaning for one in ranked if is_known and one.meaning is not None]
     agreement = _agreement(best, ranked, evidence)
     return Signals(best.fit, agreement, _distance(best, ranked, evidence), relevance, max(known, default=None))
 
@@ -113,120 +84,3 @@ def _distance(best: Candidate, ranked: Sequence[Candidate], evidence: Sequence[E
         return 0.0
     second = max((one.fit for one in ranked if evidence[one.number].document_id != own), default=0.0)
     return max(0.0, best.fit - second - BY_CHANCE)
-
-
-def language_of(question: str, evidence: Sequence[Evidence]) -> Language:
-    """A question without kana is Japanese too where the evidence is."""
-    language = guess_language(question)
-    return "ja" if language == "zh" and evidence and evidence[0].language == "ja" else language
-
-
-# --- candidates -----------------------------------------------------------------------------------------------------
-
-
-class _Passage(NamedTuple):
-    sentences: list[Sentence]
-    plain: list[str]  # the sentences, normalized
-    places: list[Places]  # of the question's words, in each sentence
-    above: frozenset[str]  # those that title and headings hold
-
-    @property
-    def held(self) -> frozenset[str]:
-        return self.above.union(*self.places)
-
-
-def ranked_candidates(
-    question: str, evidence: Sequence[Evidence], embedder: Embedder | None = None
-) -> tuple[list[Keyword], list[Candidate]]:
-    """The question's words, and the sentences that hold any of them or stand beside such, the best first."""
-    language = language_of(question, evidence)
-    wanted = keywords(question, language)
-    passages = [_read(item, wanted, language) for item in evidence]
-    weights = _weights(wanted, passages)
-    asked = _Asked(normalized(question).lower(), kind_expected(question), language, weights, _said(question))
-    found = [one for number, passage in enumerate(passages) for one in asked.candidates(number, passage)]
-    ranked = sorted(found, key=lambda one: (-one.fit, one.number, one.place))
-    return wanted, _with_meaning(ranked, question, embedder)
-
-
-def _read(item: Evidence, wanted: Sequence[Keyword], language: Language) -> _Passage:
-    found = sentences(item.text)
-    plain = [normalized(sentence.text) for sentence in found]
-    above = normalized(" ".join((item.title, *item.headings)))
-    places = [places_of(wanted, text, language) for text in plain]
-    return _Passage(found, plain, places, frozenset(places_of(wanted, above, language)))
-
-
-def _weights(wanted: Sequence[Keyword], passages: Sequence[_Passage]) -> dict[str, float]:
-    """A word that all passages hold tells less."""
-    held_by = Counter(key for passage in passages for key in passage.held)
-    total = max(1, len(passages))
-    return {word.key: word.weight * (1 - EVERYWHERE * held_by[word.key] / total) for word in wanted}
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    question: str  # normalized, in small letters
-    kind: Kind
-    language: Language
-    weights: Mapping[str, float]
-    said: frozenset[str]  # its tokens, common ones included
-
-    def candidates(self, number: int, passage: _Passage) -> list[Candidate]:
-        far = dict.fromkeys(passage.held, PASSAGE)
-        found = []
-        for place, sentence in enumerate(passage.sentences):
-            around = passage.places[max(0, place - 1) : place + 2]
-            beside = frozenset().union(*around)
-            if beside:
-                levels = {**far, **dict.fromkeys(beside, NEXT), **dict.fromkeys(passage.places[place], SAME)}
-                fit, answers = self._fit(passage.plain[place], passage.places[place], levels)
-                found.append(Candidate(number, place, sentence, fit, answers, beside | passage.above))
-        return found
-
-    def _fit(self, plain: str, places: Places, levels: Mapping[str, float]) -> tuple[float, frozenset[str]]:
-        spans = [
-            span for span in answers_in(plain, self.question, self.kind, self.language) if self._is_new(plain, span)
-        ]
-        centres = [(start + end) // 2 for start, end in spans]
-        if self.kind == "thing":
-            centres = [at for found in places.values() for at in found]
-        fit = max((self._total(places, levels, centre) for centre in centres), default=self._total(places, levels))
-        if self.kind != "thing" and not spans:
-            fit *= KIND_MISSING
-        if plain.endswith("?") or (not spans and self._repeats(plain)):
-            fit *= SAYS_LITTLE
-        return fit, frozenset(plain[start:end] for start, end in spans)
-
-    def _total(self, places: Places, levels: Mapping[str, float], centre: int | None = None) -> float:
-        """The share of the question's words that is there, by weight and nearness."""
-        reach = NEAR_WORDS * LETTERS[self.language]
-        total = 0.0
-        for key, level in levels.items():
-            is_near = centre is not None and any(abs(at - centre) <= reach for at in places.get(key, ()))
-            total += self.weights[key] * (NEAR if is_near else level)
-        return total / sum(self.weights.values())
-
-    def _is_new(self, plain: str, span: tuple[int, int]) -> bool:
-        """What the question says itself answers nothing."""
-        said = plain[span[0] : span[1]].lower()
-        return said not in self.question and not _said(said) <= self.said
-
-    def _repeats(self, plain: str) -> bool:
-        is_short = len(plain) < 2 * len(self.question) + 20  # a longer one says more, and reading it takes time
-        return is_short and len(_said(plain) - self.said) < 3
-
-
-def _said(text: str) -> frozenset[str]:
-    """Han characters in pairs: a Chinese word may be cut differently in another sentence."""
-    return frozenset(tokens(text, "ja"))
-
-
-def _with_meaning(ranked: list[Candidate], question: str, embedder: Embedder | None) -> list[Candidate]:
-    """The first ones once more, in the order of both; those that follow keep their order."""
-    head = ranked[:COMPARED]
-    if embedder is None or not head or not embedder.covers(question):
-        return ranked
-    near = embedder.embed_passages([one.sentence.text for one in head]) @ embedder.embed_query(question)
-    compared = [replace(one, meaning=min(1.0, max(0.0, float(score)))) for one, score in zip(head, near, strict=True)]
-    return sorted(compared, key=lambda one: -one.rank) + ranked[COMPARED:]

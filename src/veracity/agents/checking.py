@@ -6,7 +6,6 @@ meaning: a paraphrase far from its source looks unsupported to it, and its confi
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -17,16 +16,12 @@ from veracity.citations import without_marks
 from veracity.grounding.statements import SILENCE
 from veracity.language import Language, content_tokens, guess_language
 from veracity.models import Dimension, Evidence, Review
-from veracity.questions import ANSWERS, kind_asked_for, kinds_answered, question_parts, terms_of
+from veracity.questions import ADDRESSED, ANSWERS, kind_asked_for, kinds_answered, parts_addressed, question_parts
 
 if TYPE_CHECKING:
     from veracity.agents.reviewer import ReviewTask
 
 MOST_SUGGESTIONS = 20
-# As the metric QuestionCoverage has them.
-ENOUGH = 0.6  # the share of a part's words that an answer need repeat: a good answer does not echo the question
-KIND_SHARE = 0.4  # what the presence of the kind asked for (a date, a person, …) counts beside the words
-ADDRESSED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,26 +106,12 @@ def _open_parts(parts: list[str], draft: str, stands_on: str, silent: bool) -> I
     cuts: tuple[Language, ...] = ("zh", "ja")  # a short text of Han characters alone may be either
     given = {token for cut in cuts for token in content_tokens(f"{answer}\n{stands_on}", cut)}
     kinds = set(ANSWERS) if silent else kinds_answered(answer)
-    shares = {part: _addressed(part, terms, given, kinds) for part, terms in _own_terms(parts).items()}
+    shares = parts_addressed(parts, given, kinds)
     for part, share in shares.items():
         if share < ADDRESSED:
             kind_is_missing = kind_asked_for(part) not in {None, *kinds}
             beside_another = max(shares.values()) >= ADDRESSED
             yield part, 0.55 if kind_is_missing and beside_another else 0.4
-
-
-def _own_terms(parts: list[str]) -> dict[str, set[str]]:
-    """The words that tell each part from the others; all of its words where none do."""
-    terms = {part: terms_of(part) for part in parts}
-    count = Counter(term for of_part in terms.values() for term in of_part)
-    return {part: {term for term in of_part if count[term] == 1} or of_part for part, of_part in terms.items()}
-
-
-def _addressed(part: str, terms: set[str], given: set[str], kinds: set[str]) -> float:
-    """How far the part's own words, and the kind of thing it asks for, stand in the answer: 0 to 1."""
-    share = min(1.0, len(terms & given) / len(terms) / ENOUGH) if terms else 0.0
-    kind = kind_asked_for(part)
-    return share if kind is None else KIND_SHARE * (kind in kinds) + (1 - KIND_SHARE) * share
 
 
 WORDS: dict[Language, dict[str, str]] = {

@@ -19,7 +19,7 @@ __all__ = ["LocalRewriter", "Vocabulary"]
 
 FEW, MORE = 3, 8  # words added the first time, and the next
 REMEMBERED = 3  # words of weak points
-MENDED = 2000  # characters of a question; a longer one is a document
+MENDED = 200  # characters; who writes more than that does not leave a search to chance
 
 
 class LocalRewriter:
@@ -30,7 +30,9 @@ class LocalRewriter:
 
     def rewrite(self, task: RewriteTask) -> Rewrite | None:
         tried = {comparable(query) for query in task.tried}
-        mend = mended(task.question[:MENDED], task.evidence, self._vocabulary)
+        mend = Mended(task.question, ())
+        if len(task.question) <= MENDED:
+            mend = mended(task.question, task.evidence, self._vocabulary)
         if mend.changes and comparable(mend.text) not in tried:
             return self._made(task, mend, [])
         for most in (FEW, MORE):
@@ -61,4 +63,5 @@ class LocalRewriter:
 
 def _joined(query: str, added: Sequence[str]) -> str:
     """One line, at most as long as a query may be; the asker's own words come first."""
-    return " ".join(" ".join([query, *added]).split())[:LONGEST_QUERY]
+    tail = " ".join(["", *added])
+    return " ".join(query.split())[: LONGEST_QUERY - len(tail)].rstrip() + tail

@@ -87,13 +87,13 @@ def _capitalised(plain: str) -> Iterator[Span]:
 
 
 _END = r"(?=[？?。\s]|$|和|及|是|为|分别|有|在|叫)"
-_は = r"は(?:[？?。\s]|$)"
+_TOPIC = r"は(?:[？?。\s]|$)"
 # Words that ask for a thing of a kind, and nouns that ask for it where they end the question: 上映时间, 首都は.
 ASKS: dict[Kind, re.Pattern[str]] = {
     "date": re.compile(
         r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|season)\b|\bwhat time\b"
         rf"|什么时候|何时|哪一?[年天月日]|几[月号]|(?:时间|日期|年份){_END}"
-        rf"|いつ|何(?:年|月|日|時|世紀|曜日)|年月日|(?:時期|日付|年){_は}",
+        rf"|いつ|何(?:年|月|日|時|世紀|曜日)|年月日|(?:時期|日付|年){_TOPIC}",
         re.IGNORECASE,
     ),
     "amount": re.compile(
@@ -104,20 +104,20 @@ ASKS: dict[Kind, re.Pattern[str]] = {
         r"|(?:人数|数量|总数|[产销出吞吐交付运]量|票房|营收|收入|价格?|售价|金额|[率额]|点数|席位|震级|奖金|人次|"
         rf"比分|距离|面积|人口){_END}"
         r"|いくつ|いくら|どのくらい|どれくらい|どれほど|何(?:キロ|メートル|パーセント|[人個回件円歳種つ本枚台倍度番位階"
-        rf"％%割点名間ヶかカ冊校社国都])|(?:人口|面積|距離|高さ|長さ|数|割合|率){_は}",
+        rf"％%割点名間ヶかカ冊校社国都])|(?:人口|面積|距離|高さ|長さ|数|割合|率){_TOPIC}",
         re.IGNORECASE,
     ),
     "person": re.compile(
         r"\bwho(?:m|se)?\b|谁|哪[位支队名]"
         rf"|(?:导演|主演|编剧|冠军|亚军|季军|得主|主角|作者|市长|总统|主席|行政长官|选手|创始人|队伍){_END}"
-        rf"|誰|だれ|どなた|人物(?:は|名)|(?:氏名|人|者|王|監督|作者|大統領|首相){_は}",
+        rf"|誰|だれ|どなた|人物(?:は|名)|(?:氏名|人|者|王|監督|作者|大統領|首相){_TOPIC}",
         re.IGNORECASE,
     ),
     "place": re.compile(
         r"\bwhere\b|\b(?:what|which) (?:city|country|state|county|town|place|continent|island|river)\b|\bcapital of\b"
         r"|哪里|哪儿|何处|在哪|哪[个座]?(?:城市|国家|国|省|市|州|地方)|哪些国家"
         rf"|(?:地点|举办地|首都|举办国|所在地|城市|国家){_END}"
-        rf"|どこ|何(?:県|市|州|処|という国)|どの(?:国|都市|県|州|地域)|(?:場所|首都|州都|都市|国|県|地){_は}",
+        rf"|どこ|何(?:県|市|州|処|という国)|どの(?:国|都市|県|州|地域)|(?:場所|首都|州都|都市|国|県|地){_TOPIC}",
         re.IGNORECASE,
     ),
 }

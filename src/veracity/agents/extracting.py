@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from veracity.agents.answerability import ANSWERABLE, Candidate, chance, language_of, ranked_candidates, signals_of
+from veracity.agents.answerability import ANSWERABLE, chance, signals_of
+from veracity.agents.candidates import Candidate, language_of, ranked_candidates
 from veracity.agents.keywords import Keyword, in_own_words
-from veracity.agents.writer import Written, WritingTask
+from veracity.agents.writer import WritingTask, Written
 from veracity.citations import without_marks
 from veracity.embedding import Embedder
 from veracity.grounding import support
@@ -39,7 +40,7 @@ class ExtractiveWriter:
     def write(self, task: WritingTask) -> Written:
         wanted, ranked = ranked_candidates(task.question, task.evidence, self._embedder)
         language = language_of(task.question, task.evidence)
-        if ranked and chance(signals_of(ranked, task.evidence), language) >= ANSWERABLE:
+        if ranked and chance(signals_of(ranked, task.evidence, self._embedder), language) >= ANSWERABLE:
             text = _answer(task, ranked, language)
             if text:
                 return Written(text)

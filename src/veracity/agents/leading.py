@@ -1,7 +1,7 @@
 """The words that lead on: what the best passages are about, and what the asker failed at before.
 
-Passages count by their rank, the first for most of it: with equal weights the words of the third and fifth lead astray
-(measured: `python -m benchmarks.rewriting`). Knows nothing about searching.
+Passages count by their rank, the first for most of it: with equal weights the words of the others lead astray. Knows
+nothing about searching.
 """
 
 from __future__ import annotations

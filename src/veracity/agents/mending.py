@@ -21,6 +21,7 @@ NEAR = 0.55  # in meaning; below it are words of the same field, not of the same
 READ = 5  # passages in whose words another is looked for
 SHORTEST, SHORTEST_NAME = 4, 5  # letters; shorter words are one edit from too many others
 LONGEST = 20
+MOST = 8  # Latin words that are looked into; a question with more strange ones is in another language
 
 _WORD = re.compile(r"(?<![\w'])[A-Za-z]+(?![\w'])")
 _HAN_OR_KANA = re.compile("[\u3005\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fff]{3,}")
@@ -64,19 +65,23 @@ def mended(question: str, evidence: Sequence[Evidence], vocabulary: Vocabulary) 
         return after or before
 
     plain = normalized(question)
-    text = _WORD.sub(lambda found: note(found[0], _latin(found[0], evidence, vocabulary)), plain)
+    strange = [word for word in dict.fromkeys(_WORD.findall(plain)) if _is_strange(word, vocabulary)][:MOST]
+    better = {word: _latin(word, evidence, vocabulary) for word in strange}
+    text = _WORD.sub(lambda found: note(found[0], better.get(found[0])), plain)
     text = _HAN_OR_KANA.sub(lambda found: note(found[0], _run(found[0], question, vocabulary)), text)
     return Mended(text if changes else question, tuple(changes))
 
 
-def _latin(word: str, evidence: Sequence[Evidence], vocabulary: Vocabulary) -> str | None:
+def _is_strange(word: str, vocabulary: Vocabulary) -> bool:
     stems = search_tokens(word, "en")
-    if not stems or is_common(stems[0], "en") or vocabulary.knows(stems[0]):
-        return None
+    return bool(stems) and not is_common(stems[0], "en") and not vocabulary.knows(stems[0])
+
+
+def _latin(word: str, evidence: Sequence[Evidence], vocabulary: Vocabulary) -> str | None:
     is_name = not word.islower()
     shortest = SHORTEST_NAME if is_name else SHORTEST
     if shortest <= len(word) <= LONGEST and not vocabulary.is_ordinary(word):
-        return _near(word.lower(), _written(evidence), vocabulary)
+        return _near(word.lower(), frozenset(_written(evidence)), vocabulary)
     return None if is_name else _meant(word, evidence, vocabulary)
 
 

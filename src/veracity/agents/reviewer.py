@@ -23,6 +23,8 @@ from veracity.errors import VeracityError
 from veracity.llm import LLM, Budget, Question
 from veracity.models import Dimension, Evidence, Review, Usage
 
+__all__ = ["INSTRUCTIONS", "LLMReviewer", "ReviewTask", "Reviewer"]
+
 ROLE = "reviewer"
 OVERRULES = 0.75  # so sure a model must be to pass what looks wrong by form
 MOST_SUGGESTIONS = 10
@@ -50,10 +52,10 @@ class Reviewer(Protocol):
 class LLMReviewer:
     """`model` should not be the writer's (SPEC A9); the role keeps the instances apart even so."""
 
-    def __init__(self, llm: LLM, model: str, instructions: str = "") -> None:
+    def __init__(self, llm: LLM, model: str, instructions: str = INSTRUCTIONS) -> None:
         self._llm = llm
         self._model = model
-        self.instructions = instructions or INSTRUCTIONS
+        self.instructions = instructions
 
     @property
     def model(self) -> str:

@@ -22,6 +22,15 @@ ROLE = "writer"
 MOST_MISSING = 5
 LONGEST_MISSING = 300
 
+INSTRUCTIONS = """\
+You answer questions from evidence that is given to you, for a reader who will check every sentence against it.
+
+- Answer the question that was asked, first and directly; every part of it, and nothing beside it.
+- Keep close to the wording of the evidence. Copy numbers, names, dates and conditions exactly; compute and guess \
+nothing.
+- Short sentences, one claim each. No introduction, no closing words, no headings, no list of sources.
+- Where pieces of evidence disagree, say so and cite both."""
+
 
 @dataclass(frozen=True, slots=True)
 class WritingTask:
@@ -59,10 +68,10 @@ class Writer(Protocol):
 class LLMWriter:
     """`instructions` are for whoever begins the messages of a run."""
 
-    def __init__(self, llm: LLM, model: str, instructions: str = "") -> None:
+    def __init__(self, llm: LLM, model: str, instructions: str = INSTRUCTIONS) -> None:
         self._llm = llm
         self._model = model
-        self.instructions = instructions or INSTRUCTIONS
+        self.instructions = instructions
 
     @property
     def form(self) -> AnswerForm:
@@ -135,12 +144,3 @@ ASIDE: dict[Language, str] = {
     "zh": "资料没有提及：",
     "ja": "資料に記載がないもの：",
 }
-
-INSTRUCTIONS = """\
-You answer questions from evidence that is given to you, for a reader who will check every sentence against it.
-
-- Answer the question that was asked, first and directly; every part of it, and nothing beside it.
-- Keep close to the wording of the evidence. Copy numbers, names, dates and conditions exactly; compute and guess \
-nothing.
-- Short sentences, one claim each. No introduction, no closing words, no headings, no list of sources.
-- Where pieces of evidence disagree, say so and cite both."""

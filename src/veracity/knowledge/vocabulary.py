@@ -16,7 +16,6 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
 from tokenizers import Tokenizer
 
 from veracity.embedding import Embedder

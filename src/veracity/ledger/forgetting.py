@@ -17,7 +17,8 @@ from veracity.ledger.schema import runs as run_rows
 from veracity.models import Answer, Dimension, Notice, Review, Step
 
 NOTHING, FOUND, GIVEN = 0, 1, 2  # how far a run is touched
-REWRITING = "rewrite_query"
+# Steps that tell of queries: a rewritten one may hold words of a document that was found, and not given.
+QUERYING = ("rewrite_query", "grade_documents", "prepare_messages")
 AT_ONCE = 500
 NOTICES = {
     "en": "A document this answer rests on was forgotten, and its text with it.",
@@ -56,7 +57,7 @@ def strip(connection: Connection, run_id: str, touched: int) -> None:
         connection.execute(update(run_rows).where(this_run), {"answer": emptied})
     theirs = steps.c.run_id == run_id
     if touched == FOUND:
-        theirs &= steps.c.name == REWRITING
+        theirs &= steps.c.name.in_(QUERYING)
     connection.execute(update(steps).where(theirs).values(texts=null()))
     connection.execute(update(run_rows).where(this_run & (run_rows.c.forgotten < touched)).values(forgotten=touched))
     outbox.withdraw(connection, run_id)
@@ -72,7 +73,7 @@ def extent(connection: Connection, run_id: str, answer: Answer | None, touched: 
 
 def step_without_texts(step: Step, touched: int) -> Step:
     """As the step of a run that is touched may be kept."""
-    keeps = touched == NOTHING or (touched == FOUND and step.name != REWRITING)
+    keeps = touched == NOTHING or (touched == FOUND and step.name not in QUERYING)
     return step if keeps else step.model_copy(update={"texts": None})
 
 

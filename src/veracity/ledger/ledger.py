@@ -34,10 +34,10 @@ class Ledger:
         with self._database.writing() as connection:
             runs.add(connection, named, question, asking, language, models, forgetting.NOTHING)
 
-    def record(self, run_id: str, step: Step) -> None:
+    def record(self, run_id: str, *steps: Step) -> None:
         with self._database.writing() as connection:
             run = runs.held(connection, run_id)
-            runs.add_step(connection, run_id, forgetting.step_without_texts(step, run.forgotten))
+            runs.add_steps(connection, run_id, [forgetting.step_without_texts(step, run.forgotten) for step in steps])
 
     def keep_evidence(self, run_id: str, evidence: Sequence[Evidence], *, given: bool) -> None:
         """`given`: it was handed to the writer. What is kept already is replaced, and stays given if it was."""

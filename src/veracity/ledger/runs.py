@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -61,10 +62,14 @@ def held(connection: Connection, run_id: str) -> HeldRun:
     return HeldRun(*found)
 
 
-def add_step(connection: Connection, run_id: str, step: Step) -> None:
+def add_steps(connection: Connection, run_id: str, done: Sequence[Step]) -> None:
     last = connection.execute(select(func.max(steps.c.seq)).where(steps.c.run_id == run_id)).scalar() or 0
-    written = step.model_dump(mode="json")
-    connection.execute(insert(steps), {**written, "run_id": run_id, "seq": last + 1, "started": step.started})
+    rows = [
+        {**step.model_dump(mode="json"), "run_id": run_id, "seq": seq, "started": step.started}
+        for seq, step in enumerate(done, last + 1)
+    ]
+    if rows:
+        connection.execute(insert(steps), rows)
 
 
 def end(

@@ -43,7 +43,6 @@ ENGLISH: Texts = {
     "rewrite_failed": "The query could not be rewritten: {problem}",
     "search_incomplete": "The search was not done in time: there may be better evidence.",
     "not_reranked": "The passages were not reranked: {problem}",
-    "forgotten": "A document that this answer drew on was forgotten: what came from it was removed.",
 }
 
 CHINESE: Texts = {
@@ -60,7 +59,6 @@ CHINESE: Texts = {
     "rewrite_failed": "查询未能改写：{problem}",
     "search_incomplete": "检索未能按时完成，可能还有更好的证据。",
     "not_reranked": "段落未能重新排序：{problem}",
-    "forgotten": "该回答所依据的一份文档已被移除，来自它的内容已删除。",
 }
 
 JAPANESE: Texts = {
@@ -77,7 +75,6 @@ JAPANESE: Texts = {
     "rewrite_failed": "検索語を書き換えられませんでした：{problem}",
     "search_incomplete": "検索が時間内に終わらなかったため、より良い根拠があるかもしれません。",
     "not_reranked": "段落を並べ替えられませんでした：{problem}",
-    "forgotten": "この回答の根拠となった文書が削除されたため、そこに由来する内容は取り除かれました。",
 }
 
 TEXTS: dict[str, Texts] = {"en": ENGLISH, "zh": CHINESE, "ja": JAPANESE}

@@ -28,6 +28,7 @@ from veracity.settings import Settings
 log = logging.getLogger("veracity")
 
 MakeParts = Callable[[Limits], Parts]
+SLOW = frozenset(("rewrite_query", "generate_answer", "eval_answer"))  # before these, what was done is written down
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that could be taken for something else
 
 
@@ -83,15 +84,26 @@ class Runs:
         most = 20 + 6 * (start["max_rewrites"] + 1) + 3 * (self._settings.answering.gener_epoch + 1)
         config: RunnableConfig = {"configurable": {"thread_id": run_id}, "recursion_limit": most}
         told = self._graph.stream(start, config, context=parts, durability="sync", stream_mode=["custom", "values"])
-        for mode, what in told:
-            if mode == "values":
-                state = cast(RunState, what)
-            elif isinstance(what, Step):
-                self._ledger.record(run_id, what)
-                yield RunEvent(kind="finished", run_id=run_id, name=what.name, step=what)
-            else:
-                yield RunEvent(kind="started", run_id=run_id, name=what)
+        done: list[Step] = []
+        try:
+            for mode, what in told:
+                if mode == "values":
+                    state = cast(RunState, what)
+                elif isinstance(what, Step):
+                    done.append(what)
+                    yield RunEvent(kind="finished", run_id=run_id, name=what.name, step=what)
+                else:
+                    if what in SLOW:
+                        self._write_down(run_id, done)
+                    yield RunEvent(kind="started", run_id=run_id, name=str(what))
+        finally:
+            self._write_down(run_id, done)
         return state
+
+    def _write_down(self, run_id: str, done: list[Step]) -> None:
+        if done:
+            self._ledger.record(run_id, *done)
+            done.clear()
 
     def _deliver(self) -> None:
         """The ledger holds what could not be written to the file, until it can be: no reason to lose the answer."""
