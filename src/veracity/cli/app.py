@@ -205,7 +205,7 @@ def doctor(
 
 @app.command()
 def demo(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """Search the shipped handbook, and score the shipped samples.
+    """Ask the shipped handbook, and score the shipped samples.
 
     In English, Chinese and Japanese; scored with the local metrics, or with those of a workspace.
     """
