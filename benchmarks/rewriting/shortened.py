@@ -1,6 +1,6 @@
 """Questions cut down to their two rarest words: does rewriting find the documents better (nDCG@10)?
 
-Every question is rewritten, whatever its grade. Parameters were chosen on every other question; the rest are to check.
+Every question is rewritten once, whatever its grade, as a run would do it.
 """
 
 from __future__ import annotations
@@ -12,38 +12,41 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.retrieval.sets import RetrievalSet, ndcg, workspace_of
-from benchmarks.rewriting.looping import AVAILABLE
-from benchmarks.rewriting.weighing import weighed
-from veracity.agents.leading import leading_words
+from veracity.agents.expanding import LocalRewriter
+from veracity.agents.rewriter import RewriteTask
 from veracity.knowledge.vocabulary import StoreVocabulary
 from veracity.language import search_tokens
 from veracity.models import Evidence
+from veracity.retrieval.quality import QualityChecker
+from veracity.settings import QualitySettings
 
+SOURCES = ("knowledge", "graph")
 PASSAGES = 40
-WORDS = {"1 word added": 1, "3 words added": 3, "8 words added": 8}
-WEIGHED = 10
 
 
 def measure(data: RetrievalSet, folder: Path) -> None:
     engine, _ = workspace_of(data, folder)
+    before, after = [], []
     with engine:
         searcher, vocabulary = engine._searcher, StoreVocabulary(engine._library.store, engine._embedder)
-        hybrid, graph = searcher._sources["knowledge"], searcher._sources["graph"]
-        gains: dict[str, list[float]] = {}
+        rewriter, checker = LocalRewriter(vocabulary), QualityChecker(QualitySettings())
         for row in data.queries:
             query, relevant = shortened(row["text"], vocabulary), data.relevant[row["_id"]]
             if not query:
                 continue
-            found = searcher.search(query, PASSAGES, AVAILABLE)
-            gains.setdefault("two words", []).append(ndcg(_documents(found), relevant))
-            for name, most in WORDS.items():
-                longer = " ".join([query, *leading_words(query, found, vocabulary, most)])
-                again = searcher.search(longer, PASSAGES, AVAILABLE)
-                gains.setdefault(name, []).append(ndcg(_documents(again), relevant))
-            added = leading_words(query, found, vocabulary, WEIGHED)
-            ranked = weighed(query, added, hybrid, graph, engine._embedder)  # type: ignore[arg-type]
-            gains.setdefault("10 words, weighed", []).append(ndcg(ranked, relevant))
-    _tell(data.name, gains)
+            found = searcher.search(query, PASSAGES, SOURCES)
+            task = RewriteTask(query, [query], found, checker.check(found, False), SOURCES, SOURCES)
+            rewrite = rewriter.rewrite(task)
+            again = searcher.search(rewrite.query, PASSAGES, SOURCES, rewrite.added) if rewrite else found
+            before.append(ndcg(_documents(found), relevant))
+            after.append(ndcg(_documents(again), relevant))
+    difference = np.array(after) - np.array(before)
+    print(
+        f"{data.name}: {len(before)} questions cut down to two words: nDCG@10 {np.mean(before):.4f} → "
+        f"{np.mean(after):.4f} ({difference.mean():+.4f}, p = {_chance(difference):.3f}; better "
+        f"{int((difference > 0).sum())}, worse {int((difference < 0).sum())})",
+        flush=True,
+    )
 
 
 def shortened(question: str, vocabulary: StoreVocabulary) -> str:
@@ -59,18 +62,6 @@ def shortened(question: str, vocabulary: StoreVocabulary) -> str:
 
 def _documents(evidence: Sequence[Evidence]) -> list[str]:
     return list(dict.fromkeys(item.document_id for item in evidence))
-
-
-def _tell(name: str, gains: dict[str, list[float]]) -> None:
-    before = np.array(gains["two words"])
-    print(f"\n{name}: {len(before)} questions cut down to two words: nDCG@10, difference, p (paired, by permutation)")
-    for way, values in gains.items():
-        cells = []
-        for part in (slice(None), slice(0, None, 2), slice(1, None, 2)):
-            after = np.array(values)[part]
-            difference = after - before[part]
-            cells.append(f"{after.mean():.4f} {difference.mean():+.4f} p={_chance(difference):.3f}")
-        print(f"  {way:18} all {cells[0]}   chosen on {cells[1]}   checked on {cells[2]}", flush=True)
 
 
 def _chance(differences: np.ndarray, times: int = 20_000) -> float:

@@ -122,16 +122,31 @@ def test_c4_each_issue_has_its_strategy(issue: Shortfall, strategy: str) -> None
 @pytest.mark.parametrize(
     ("question", "language", "told"),
     [
-        ("time off", "en", "English, the language of the question"),
-        ("放假多久？", "zh", "Chinese, the language of the question"),
-        ("休みは？", "ja", "Japanese, the language of the question"),
-        ("休みは？", "zh", "Chinese, as the documents are"),
+        ("time off", "en", "in English, the language of the question"),
+        ("放假多久？", "zh", "用中文写), the language of the question"),
+        ("休みは？", "ja", "日本語で書く), the language of the question"),
+        ("休みは？", "zh", "用中文写), as the documents are"),
     ],
 )
 def test_x5_the_language_is_that_of_the_question_unless_the_documents_have_another(
     question: str, language: str, told: str
 ) -> None:
     assert told in prompt(task(question, evidence=[found("text", language)]))
+
+
+@pytest.mark.parametrize(
+    ("question", "held", "query", "is_taken"),
+    [
+        ("放假多久？", "zh", "How long are the holidays?", False),
+        ("休みは？", "ja", "holidays", False),
+        ("休みは？", "ja", "年次有給休暇", True),
+        ("放假多久？", "en", "annual leave", True),
+        ("time off", "en", "年休假", False),
+        ("time off", "zh", "年休假", True),
+    ],
+)
+def test_x5_a_query_in_a_language_nobody_uses_is_refused(question: str, held: str, query: str, is_taken: bool) -> None:
+    assert (rewrite(query, task(question, evidence=[found("text", held)])) is not None) is is_taken
 
 
 def test_c4_sources_are_those_asked_wished_for_and_called_for() -> None:

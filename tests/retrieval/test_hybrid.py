@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.retrieval.memory import NO_EMBEDDER, Concepts, MemoryStore, Vector, passage
+from tests.retrieval.memory import NO_EMBEDDER, Concepts, MemoryStore, Vector, passage, searcher_over
 from veracity.errors import ModelUnreachableError
 from veracity.models import Hit, Passage
 from veracity.retrieval.hybrid import CANDIDATES, HybridSearch, similarity
@@ -268,3 +268,40 @@ def test_an_error_is_told_and_not_remembered() -> None:
         search.search("car", 10)
     embedder.fails = False
     assert names(search, "car") == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("query", "added", "own", "led"),
+    [
+        ("holiday", "leave", "The holiday was long.", "Leave is granted by the office."),
+        ("放假", "年假", "放假通知。", "年假由办公室批准。"),
+        ("やすみ", "休暇", "やすみの知らせ。", "休暇は申請する。"),
+    ],
+)
+def test_c4_words_that_were_added_find_more_and_count_less(query: str, added: str, own: str, led: str) -> None:
+    searcher, _ = searcher_over(passage(own, "own"), passage(led, "led"), passage("1 2 3", "other"))
+    assert [one.passage.document_id for one in searcher.find("knowledge", query, 10)] == ["own"]
+    found = searcher.find("knowledge", query, 10, [added])
+    assert [one.passage.document_id for one in found] == ["own", "led"]
+    assert found[0].relevance > found[1].relevance
+
+
+def test_c8_holding_words_that_were_added_is_little_sign_of_relevance() -> None:
+    """Else every passage that led to words would bear on the question because it holds them."""
+    led = passage("Leave is granted by the office on request in the portal.", "led")
+    searcher, _ = searcher_over(led, passage("The holiday was long.", "own"), passage("1 2 3", "other"))
+    added = ["leave", "granted", "office"]
+    as_added = {one.passage.id: one.relevance for one in searcher.find("knowledge", "holiday notice", 10, added)}
+    as_asked = {
+        one.passage.id: one.relevance for one in searcher.find("knowledge", " ".join(["holiday notice", *added]), 10)
+    }
+    assert as_added[led.id] < as_asked[led.id]
+
+
+def test_added_words_move_the_question_half_way() -> None:
+    embedder = Concepts("car", "house")
+    car, house = passage("A car.", "car"), passage("A house.", "house")
+    searcher, _ = searcher_over(car, house, embedder=embedder, vector_weight=1.0)
+    alone = {one.passage.document_id: one.score for one in searcher.find("knowledge", "car", 10)}
+    moved = {one.passage.document_id: one.score for one in searcher.find("knowledge", "car", 10, ["house"])}
+    assert alone["house"] < moved["house"] < moved["car"]

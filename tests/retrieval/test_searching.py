@@ -96,7 +96,7 @@ def test_c7_fusion_is_a_setting(fusion: str) -> None:
             self.name = name
             self._found = [Found(passage(text, text), score, 0.5) for text, score in found]
 
-        def search(self, query: str, limit: int) -> list[Found]:
+        def search(self, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
             return self._found[:limit]
 
     sources = [Fixed("knowledge", ("a", 1), ("b", 0.5), ("c", 0.4)), Fixed("graph", ("d", 9), ("b", 8), ("c", 1))]

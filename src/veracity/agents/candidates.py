@@ -13,17 +13,20 @@ from typing import NamedTuple
 
 from veracity.agents.expectations import Kind, answers_in, kind_expected
 from veracity.agents.keywords import Keyword, Places, keywords, places_of
+from veracity.agents.layout import Placed, laid_out
 from veracity.embedding import Embedder
-from veracity.language import Language, Sentence, guess_language, normalized, sentences, tokens
+from veracity.language import Language, Sentence, guess_language, normalized, tokens, is_common
 from veracity.models import Evidence
 
 # What a word of the question counts where it stands: near an answer, in the sentence, in the next one, in the passage.
 NEAR, SAME, NEXT, PASSAGE = 1.0, 0.8, 0.5, 0.3
+PART = 0.0
+ABOVE = 0.8  # in the title or a heading above it
 NEAR_WORDS = 20
 LETTERS = {"en": 6, "zh": 2, "ja": 2}  # of a word, with the space after it
 KIND_MISSING = 0.75
 SAYS_LITTLE = 0.8  # repeats the question, or is one
-EVERYWHERE = 0.3  # what a word loses that every passage holds
+EVERYWHERE = 0.5  # what a word loses that every passage holds
 MOST_CENTRES = 60  # of one sentence: a longer one is a list, or hostile
 COMPARED = 12  # sentences whose meaning is looked at
 
@@ -52,14 +55,23 @@ def language_of(question: str, evidence: Sequence[Evidence]) -> Language:
 
 
 class _Passage(NamedTuple):
-    sentences: list[Sentence]
+    sentences: list[Placed]
     plain: list[str]  # the sentences, normalized
     places: list[Places]  # of the question's words, in each sentence
-    above: frozenset[str]  # those that title and headings hold
+    above: list[frozenset[str]]  # those that stand in title and headings above each
 
     @property
     def held(self) -> frozenset[str]:
-        return self.above.union(*self.places)
+        return frozenset().union(*self.above, *self.places)
+
+    def beside(self, place: int) -> frozenset[str]:
+        """The words that a sentence and its neighbours hold."""
+        found = frozenset(self.places[place])
+        if not self.sentences[place].is_row:
+            for near in (place - 1, place + 1):
+                if 0 <= near < len(self.sentences) and self.sentences[near].states:
+                    found = found.union(self.places[near])
+        return found
 
 
 def ranked_candidates(
@@ -77,11 +89,12 @@ def ranked_candidates(
 
 
 def _read(item: Evidence, wanted: Sequence[Keyword], language: Language) -> _Passage:
-    found = sentences(item.text)
-    plain = [normalized(sentence.text) for sentence in found]
-    above = normalized(" ".join((item.title, *item.headings)))
+    found = laid_out(item)
+    plain = [normalized(one.sentence.text) for one in found]
     places = [places_of(wanted, text, language) for text in plain]
-    return _Passage(found, plain, places, frozenset(places_of(wanted, above, language)))
+    titles = " ".join((item.title, *item.headings))
+    over = {text: frozenset(places_of(wanted, normalized(f"{titles} {text}"), language)) for text in {one.above for one in found}}
+    return _Passage(found, plain, places, [over[one.above] for one in found])
 
 
 def _weights(wanted: Sequence[Keyword], passages: Sequence[_Passage]) -> dict[str, float]:
@@ -102,13 +115,18 @@ class _Asked:
     def candidates(self, number: int, passage: _Passage) -> list[Candidate]:
         far = dict.fromkeys(passage.held, PASSAGE)
         found = []
-        for place, sentence in enumerate(passage.sentences):
-            around = passage.places[max(0, place - 1) : place + 2]
-            beside = frozenset().union(*around)
-            if beside:
-                levels = {**far, **dict.fromkeys(beside, NEXT), **dict.fromkeys(passage.places[place], SAME)}
-                fit, answers = self._fit(passage.plain[place], passage.places[place], levels)
-                found.append(Candidate(number, place, sentence, fit, answers, beside | passage.above))
+        for place, one in enumerate(passage.sentences):
+            beside, own, above = passage.beside(place), passage.places[place], passage.above[place]
+            if one.states and beside | above:
+                levels = dict(far)
+                for keys, level in ((above, ABOVE), (beside, NEXT), (own, SAME)):
+                    levels |= {key: max(level, levels[key]) for key in keys}
+                if PART and self.language == "zh":
+                    for key in self.weights.keys() - levels.keys():
+                        share = sum(c in passage.plain[place] and not is_common(c, "zh") for c in key) / len(key) if not key.isascii() else 0
+                        if share: levels[key] = PART * share
+                fit, answers = self._fit(passage.plain[place], own, levels)
+                found.append(Candidate(number, place, one.sentence, fit, answers, beside | above))
         return found
 
     def _fit(self, plain: str, places: Places, levels: Mapping[str, float]) -> tuple[float, frozenset[str]]:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from veracity.agents.leading import leading_words, words_sharing
 from veracity.agents.mending import Mended, Vocabulary, mended
-from veracity.agents.rewriter import LONGEST_QUERY, Rewrite, RewriteTask, comparable, sources_for
+from veracity.agents.rewriter import LONGEST_QUERY, Rewrite, RewriteTask, comparable, sources_for, whole_query
 from veracity.language import content_tokens, guess_language
 
 __all__ = ["LocalRewriter", "Vocabulary"]
 
-FEW, MORE = 3, 8  # words added the first time, and the next
+ADDED = 10  # words
 REMEMBERED = 3  # words of weak points
 MENDED = 200  # characters; who writes more than that does not leave a search to chance
 
@@ -30,38 +30,32 @@ class LocalRewriter:
 
     def rewrite(self, task: RewriteTask) -> Rewrite | None:
         tried = {comparable(query) for query in task.tried}
-        mend = Mended(task.question, ())
+        mend = Mended(task.question)
         if len(task.question) <= MENDED:
             mend = mended(task.question, task.evidence, self._vocabulary)
         if mend.changes and comparable(mend.text) not in tried:
             return self._made(task, mend, [])
-        for most in (FEW, MORE):
-            added = self._added(task, mend.text, most)
-            if added and comparable(_joined(mend.text, added)) not in tried:
-                return self._made(task, mend, added)
+        added = self._added(task, mend)
+        if added and comparable(whole_query(mend.text, added)) not in tried:
+            return self._made(task, mend, added)
         return None
 
-    def _added(self, task: RewriteTask, query: str, most: int) -> list[str]:
+    def _added(self, task: RewriteTask, mend: Mended) -> list[str]:
+        query = mend.text
         weak = [word for question in task.weak_points for word in content_tokens(question, guess_language(question))]
         known = [word for word in dict.fromkeys(weak) if word not in query and self._vocabulary.knows(word)]
-        sharing = words_sharing(query, self._vocabulary, most)
-        leading = leading_words(query, task.evidence, self._vocabulary, most)
-        return list(dict.fromkeys([*known[:REMEMBERED], *sharing, *leading]))[: most + REMEMBERED]
+        sharing = words_sharing(query, self._vocabulary, ADDED // 2)
+        leading = leading_words(query, task.evidence, self._vocabulary, ADDED)
+        return list(dict.fromkeys([*mend.near, *known[:REMEMBERED], *sharing, *leading]))[:ADDED]
 
     def _made(self, task: RewriteTask, mend: Mended, added: Sequence[str]) -> Rewrite:
         codes = {issue.code for issue in task.quality.issues}
         told = [f"in the documents' own words ({mend.told})"] if mend.changes else []
         told += [f"with words that lead on ({', '.join(added)})"] if added else []
         return Rewrite(
-            query=_joined(mend.text, added),
+            query=" ".join(mend.text.split())[:LONGEST_QUERY],
             sources=sources_for(task),
             reason=f"The question {' and '.join(told)}.",
             widen=bool(codes & {"count", "empty"}),
             added=tuple(added),
         )
-
-
-def _joined(query: str, added: Sequence[str]) -> str:
-    """One line, at most as long as a query may be; the asker's own words come first."""
-    tail = " ".join(["", *added])
-    return " ".join(query.split())[: LONGEST_QUERY - len(tail)].rstrip() + tail

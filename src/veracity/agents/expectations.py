@@ -125,7 +125,7 @@ ASKS: dict[Kind, re.Pattern[str]] = {
 # Words that name the kind: an answer gives the date and does not call it so. A counter goes with what asks for it, or
 # 多少天年假 would be read as 天年.
 NAMES_A_KIND = re.compile(
-    r"(?:多少|几)[天个名位次种年月块支家岁人]|时间|日期|年份|地点|人数|数量|分别|具体|总共|名字|叫|\b(?:names?|year|date|number|mean|meaning)\b"
+    r"(?:多少|几)[天个名位次种年月块支家岁人]|时间|日期|年份|地点|人数|数量|分别|具体|总共|名字|姓名|给出|叫|\b(?:names?|year|date|number|mean|meaning)\b"
     r"|名前|名称|場所|人物",
     re.IGNORECASE,
 )

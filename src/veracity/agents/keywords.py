@@ -11,11 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import rjieba
+
 from veracity.agents.expectations import NAMES_A_KIND
 from veracity.language import Language, Token, is_common, normalized, tokens_in_place
-from veracity.language.scripts import HIRAGANA
+from veracity.language.scripts import HAN, HIRAGANA
 from veracity.questions import ASKING
 
+GAP = 2
 MOST = 60  # of one question; what is longer is a document
 LONGEST_READ = 2000  # characters
 
@@ -45,7 +48,7 @@ def keywords(question: str, language: Language) -> list[Keyword]:
     found: dict[str, Keyword] = {}
     for token in _joined(tokens_in_place(asked, language)) if language == "zh" else tokens_in_place(asked, language):
         if not is_common(token.text, language):
-            found.setdefault(token.text, Keyword(token.text, _weight(token.text), token.start, token.end))
+            found.setdefault(token.text, Keyword(token.text, _weight(token.text, language), token.start, token.end))
     longer = [word for word in found.values() if len(word.key) > 1 or word.key.isascii()]
     return (longer or list(found.values()))[:MOST]
 
@@ -75,7 +78,10 @@ def places_of(wanted: Iterable[Keyword], plain: str, language: Language) -> Plac
         han = {key for key in keys if not key.isascii()}
         small = plain.lower()
         for key in han:
-            found |= {key: [match.start() for match in re.finditer(re.escape(key), small)]} if key in small else {}
+            if key in small:
+                found[key] = [match.start() for match in re.finditer(re.escape(key), small)]
+            elif GAP and len(key) == 2 and (apart := [m.start() for m in re.finditer(f"{key[0]}[{HAN}]{{1,{GAP}}}{key[1]}", small)]):
+                found[key] = apart
         keys -= han
     if keys:
         for token in tokens_in_place(plain, "ja"):  # cuts Latin words and numbers as every language does
@@ -96,10 +102,19 @@ def in_own_words(question: str, missing: Iterable[Keyword]) -> tuple[str, ...]:
     return tuple(plain[start:end] for start, end in spans)
 
 
-def _weight(key: str) -> float:
+def _weight(key: str, language: Language) -> float:
     if key[0].isdigit():
         return NUMBER_WEIGHT
+    if language == "zh" and not key.isascii():
+        return CHINESE_WEIGHTS.get(_tag(key), 1.0)
     return HIRAGANA_WEIGHT if _ALL_HIRAGANA.fullmatch(key) else 1.0
+
+
+def _tag(word: str) -> str:
+    return rjieba.tag(word)[-1][1]
+
+V, FN = 1.0, 0.5
+CHINESE_WEIGHTS = dict.fromkeys("d f m r c p q u y b l ad zg mq".split(), FN) | dict.fromkeys(("v", "vd", "vg"), V)
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -1,9 +1,9 @@
-"""A question in the documents' own words: slips of spelling mended, and words that no document holds put as they do.
+"""A question in the documents' own words: slips of spelling mended, and how they put words that no document holds.
 
 Only words that no document holds are touched. English is mended by one edit on words as they are typed, unless the word
-is a good one that the documents only happen not to hold; such a word is replaced by one near in meaning, if the best
-passages have one, and never when it has a capital, as names have. Japanese and Chinese are mended by one character,
-where its neighbours leave no doubt. Knows nothing about searching.
+is a good one that the documents only happen not to hold: such a word stays, and one near in meaning is named beside it,
+if the best passages have one; not when it has a capital, as names have. Japanese and Chinese are mended by one
+character, where its neighbours leave no doubt. Knows nothing about searching.
 """
 
 from __future__ import annotations
@@ -48,8 +48,11 @@ class Vocabulary(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mended:
+    """`near` are words of the best passages that mean what words of the question mean which no document holds."""
+
     text: str
-    changes: tuple[tuple[str, str], ...]
+    changes: tuple[tuple[str, str], ...] = ()
+    near: tuple[str, ...] = ()
 
     @property
     def told(self) -> str:
@@ -66,10 +69,14 @@ def mended(question: str, evidence: Sequence[Evidence], vocabulary: Vocabulary) 
 
     plain = normalized(question)
     strange = [word for word in dict.fromkeys(_WORD.findall(plain)) if _is_strange(word, vocabulary)][:MOST]
-    better = {word: _latin(word, evidence, vocabulary) for word in strange}
+    slips = [word for word in strange if _may_be_a_slip(word, vocabulary)]
+    written = frozenset(_written(evidence))
+    better = {word: _near(word.lower(), written, vocabulary) for word in slips}
     text = _WORD.sub(lambda found: note(found[0], better.get(found[0])), plain)
     text = _HAN_OR_KANA.sub(lambda found: note(found[0], _run(found[0], question, vocabulary)), text)
-    return Mended(text if changes else question, tuple(changes))
+    good = [word for word in strange if word not in slips and word.islower()]  # others may be names
+    near = dict.fromkeys(meant for word in good if (meant := _meant(word, evidence, vocabulary)))
+    return Mended(text if changes else question, tuple(changes), tuple(near))
 
 
 def _is_strange(word: str, vocabulary: Vocabulary) -> bool:
@@ -77,12 +84,9 @@ def _is_strange(word: str, vocabulary: Vocabulary) -> bool:
     return bool(stems) and not is_common(stems[0], "en") and not vocabulary.knows(stems[0])
 
 
-def _latin(word: str, evidence: Sequence[Evidence], vocabulary: Vocabulary) -> str | None:
-    is_name = not word.islower()
-    shortest = SHORTEST_NAME if is_name else SHORTEST
-    if shortest <= len(word) <= LONGEST and not vocabulary.is_ordinary(word):
-        return _near(word.lower(), frozenset(_written(evidence)), vocabulary)
-    return None if is_name else _meant(word, evidence, vocabulary)
+def _may_be_a_slip(word: str, vocabulary: Vocabulary) -> bool:
+    shortest = SHORTEST if word.islower() else SHORTEST_NAME
+    return shortest <= len(word) <= LONGEST and not vocabulary.is_ordinary(word)
 
 
 def _near(word: str, written: Collection[str], vocabulary: Vocabulary) -> str | None:

@@ -7,33 +7,36 @@ run goes on with what there is, and says so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from veracity.agents.rewriter import RewriteTask
+from veracity.agents.rewriter import RewriteTask, whole_query
 from veracity.errors import VeracityError
 from veracity.graph.parts import OutOfTimeError, Parts
 from veracity.graph.state import Plain, RunState
 from veracity.graph.tracing import trace
+from veracity.language import entities, guess_language
 from veracity.models import Evidence, Passage, Quality
 from veracity.retrieval.searching import DEPTH, RERANKED
 from veracity.retrieval.sources import Found
 
-TEMPORAL = "temporal"
+GRAPH, TEMPORAL = "graph", "temporal"
 WIDENED = 2  # times as many passages when a rewrite asks for more
 
 
 def select_sources(state: RunState, runtime: Runtime[Parts]) -> Plain:
-    """Those of the settings, and the temporal one where an earlier question of the asker went wrong that matches this
-    one. Later rounds ask those that the rewrite asks for."""
+    """Those of the settings; but names are followed only where the question has some, and the temporal source is asked
+    where an earlier question of the asker went wrong that matches this one. Later rounds ask those that the rewrite
+    asks for."""
     parts = runtime.context
     if state["retry_count"]:
         return {"found": None, **trace({"sources": state["sources"]})}
     weak = parts.memory.weak_points(state["user"], state["question"])
-    sources = [*parts.settings.retrieval.sources, *([TEMPORAL] if weak else [])]
+    sources = [*_first_sources(state["question"], parts.settings.retrieval.sources), *([TEMPORAL] if weak else [])]
     return {
         "found": None,
         "sources": sources,
@@ -53,6 +56,7 @@ def after_select_sources(state: RunState) -> list[Send]:
             {
                 "source": source,
                 "query": state["query"],
+                "added": state["added"],
                 "depth": depth,
                 "passage_ids": passages,
                 "is_first_round": not state["retry_count"],
@@ -63,12 +67,13 @@ def after_select_sources(state: RunState) -> list[Send]:
 
 
 def retrieve(task: Plain, runtime: Runtime[Parts]) -> Plain:
-    parts, source, query, depth = runtime.context, task["source"], task["query"], task["depth"]
+    parts, source, query = runtime.context, task["source"], task["query"]
+    depth, added = task["depth"], task["added"]
 
     def search() -> list[Found]:
         if source == TEMPORAL:
-            return parts.searcher.remembered(query, task["passage_ids"], depth)
-        return parts.searcher.find(source, query, depth)
+            return parts.searcher.remembered(query, task["passage_ids"], depth, added)
+        return parts.searcher.find(source, query, depth, added)
 
     try:
         found = parts.within(parts.limits.loop, search)
@@ -115,7 +120,7 @@ def grade_documents(state: RunState, runtime: Runtime[Parts]) -> Plain:
     parts, evidence = runtime.context, _evidence(state["fused_results"])
     quality = parts.checker.check(evidence, bool(state["weak_points"]))
     parts.memory.keep_evidence(state["run_id"], evidence, given=False)
-    this_round = {"query": state["query"], "evidence": state["fused_results"], "quality": quality.model_dump()}
+    this_round = {"query": _whole(state), "evidence": state["fused_results"], "quality": quality.model_dump()}
     best = state["best_round"]
     is_best = not best or quality.score >= best["quality"]["score"]
     scored = [
@@ -129,7 +134,7 @@ def grade_documents(state: RunState, runtime: Runtime[Parts]) -> Plain:
         "best_round": this_round if is_best else best,
         **trace(
             {"quality": quality.model_dump(), "evidence": scored, "sources": state["sources"], "is_best": is_best},
-            {"query": state["query"]},
+            {"query": _whole(state)},
         ),
     }
 
@@ -144,7 +149,7 @@ def after_grade_documents(state: RunState, runtime: Runtime[Parts]) -> Literal["
 def rewrite_query(state: RunState, runtime: Runtime[Parts]) -> Plain:
     """The query that failed joins the `original_queries` (SPEC C4)."""
     parts, best = runtime.context, state["best_round"]
-    tried = [*state["original_queries"], state["query"]]
+    tried = [*state["original_queries"], _whole(state)]
     task = RewriteTask(
         question=state["question"],
         tried=tried,
@@ -168,17 +173,28 @@ def rewrite_query(state: RunState, runtime: Runtime[Parts]) -> Plain:
         **counted,
         "rewrote": True,
         "query": rewrite.query,
+        "added": list(rewrite.added),
         "sources": list(rewrite.sources),
         "width": state["width"] * (WIDENED if rewrite.widen else 1),
         **trace(
             {"model": parts.rewriter.model, "usage": rewrite.usage.model_dump(), "sources": list(rewrite.sources)},
-            {"query": rewrite.query, "reason": rewrite.reason},
+            {"query": rewrite.whole, "reason": rewrite.reason},
         ),
     }
 
 
 def after_rewrite_query(state: RunState) -> Literal["select_sources", "prepare_messages"]:
     return "select_sources" if state["rewrote"] else "prepare_messages"
+
+
+def _first_sources(question: str, available: Sequence[str]) -> Sequence[str]:
+    if entities(question, guess_language(question)):
+        return available
+    return [source for source in available if source != GRAPH] or available
+
+
+def _whole(state: RunState) -> str:
+    return whole_query(state["query"], state["added"])
 
 
 def _found(one: Plain) -> Found:

@@ -28,6 +28,7 @@ class RunState(TypedDict, total=False):
 
     # The retrieval loop (SPEC C6).
     query: str
+    added: list[str]  # words to look for beside it, that count less
     original_queries: list[str]
     sources: list[str]
     width: int  # passages that are graded
@@ -66,6 +67,7 @@ def fresh_turn(run_id: str, question: str, user: str, max_rewrites: int) -> RunS
         messages=[],
         notices=[],
         query=question,
+        added=[],
         original_queries=[],
         sources=[],
         width=0,

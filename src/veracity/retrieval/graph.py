@@ -8,7 +8,7 @@ the name is what one of the two is about. No language model is needed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import log2
 
 from veracity.language import title_entity
@@ -29,8 +29,8 @@ class GraphSource:
         self._hybrid = hybrid
         self._store = store
 
-    def search(self, query: str, limit: int) -> list[Found]:
-        question, matches = self._hybrid.matches(query, limit)
+    def search(self, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
+        question, matches = self._hybrid.matches(query, limit, added)
         return found(question, self.scored(question, matches)[:limit])
 
     def scored(self, question: Question, matches: list[Match]) -> list[tuple[Hit, float]]:

@@ -7,7 +7,7 @@ small embedder. A question or passage that the embedder does not cover counts by
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -23,6 +23,7 @@ CANDIDATES = 50  # of each side, and more where more are asked for
 MOST_WORDS = 200  # of a question; one with more is a document
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
 ANY = ""  # language
+ADDED = 0.3  # what words count that a rewrite added, beside the asker's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,17 @@ class Match:
         return self.hit.passage
 
 
+Words = Mapping[str, tuple[str, ...]]  # by the language of the passages in which they are looked for
+
+
 class Candidates(NamedTuple):
     """What the store found for a question: for its words, and for its vector where the embedder covers it."""
 
-    words: Mapping[str, tuple[str, ...]]  # by the language of the passages in which they were looked for
+    words: Words
     vector: Any
     by_words: list[Hit]
     by_vector: list[Hit]
+    added: Words  # those that a rewrite added
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +87,26 @@ class HybridSearch:
         self._turn = threading.Lock()
         self._last: tuple[object, Future[Matches]] | None = None
 
-    def search(self, query: str, limit: int) -> list[Found]:
-        question, matches = self.matches(query, limit)
+    def search(self, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
+        question, matches = self.matches(query, limit, added)
         return found(question, [(match.hit, match.score) for match in matches[:limit]])
 
-    def matches(self, query: str, limit: int) -> Matches:
+    def matches(self, query: str, limit: int, added: Sequence[str] = ()) -> Matches:
         """The question as it was searched for, and the passages that match, the best first: `limit` if there are."""
-        key = (query, limit, self._store.version)
+        key = (query, limit, tuple(added), self._store.version)
         with self._turn:
             is_first = self._last is None or self._last[0] != key
             if is_first:
                 self._last = (key, Future())
             _, matches = self._last  # type: ignore[misc]  # it was just made, if it was not there
         if is_first:
-            self._fulfil(matches, query, limit)
+            self._fulfil(matches, query, limit, added)
         return matches.result()
 
-    def _fulfil(self, matches: Future[Matches], query: str, limit: int) -> None:
+    def _fulfil(self, matches: Future[Matches], query: str, limit: int, added: Sequence[str]) -> None:
         """Who waits for it gets what comes of the search, an error too; but that is not remembered."""
         try:
-            matches.set_result(self.weigh(self.candidates(query, limit)))
+            matches.set_result(self.weigh(self.candidates(query, limit, added)))
         except BaseException as problem:  # noqa: BLE001 - raised again where the result is asked for
             self._last = None
             matches.set_exception(problem)
@@ -113,20 +118,27 @@ class HybridSearch:
         meaning = question.similarity(hit.vector) / question.best_meaning
         return (1 - self._weight) * words + self._weight * meaning
 
-    def candidates(self, query: str, limit: int = CANDIDATES) -> Candidates:
-        each = max(CANDIDATES, limit)
-        by_words = self._threads.submit(self._by_words, query, each)
+    def candidates(self, query: str, limit: int = CANDIDATES, added: Sequence[str] = ()) -> Candidates:
+        """`added` are words that the asker did not use: they count less than the query's own, in what is found as well
+        as in its relevance."""
+        each, language, more = max(CANDIDATES, limit), guess_language(query), " ".join(added)
+        texts = [query, more] if added else [query]
+        searches = [self._threads.submit(self._by_words, text, each, language) for text in texts]
         vector = self._vector(query)
+        if added and vector is not None:
+            vector = _between(vector, self._vector(f"{query} {more}"))
         by_vector = [] if vector is None else self._store.by_vector(vector, each)
-        words, hits = by_words.result()
-        return Candidates(words, vector, hits, by_vector)
+        (words, hits), *rest = [search.result() for search in searches]
+        for led_by, led in rest:
+            return Candidates(words, vector, _added_up(hits, led), by_vector, led_by)
+        return Candidates(words, vector, hits, by_vector, {})
 
     def weigh(self, given: Candidates) -> tuple[Question, list[Match]]:
         """Each side is measured by its best passage, so the passages have to be known before they can be scored."""
         scores = {hit.passage.id: hit.score for hit in given.by_words}
         hits = {hit.passage.id: hit for hit in (*given.by_vector, *given.by_words)}
         question = Question(
-            weights={language: _weights(words, language, given.by_words) for language, words in given.words.items()},
+            weights={language: _weights(given, language) for language in given.words},
             vector=given.vector,
             best_words=max(scores.values(), default=0.0),
             best_meaning=max((similarity(given.vector, hit.vector) for hit in hits.values()), default=0.0),
@@ -140,22 +152,19 @@ class HybridSearch:
         vector = self._embedder.embed_query(query) if self._embedder.covers(query) else None
         return vector if vector is not None and isfinite(float(vector @ vector)) else None
 
-    def _by_words(self, query: str, limit: int) -> tuple[dict[str, tuple[str, ...]], list[Hit]]:
-        language = guess_language(query)
+    def _by_words(self, query: str, limit: int, language: Language) -> tuple[Words, list[Hit]]:
         if language == "zh" and "ja" in (known := self._store.languages()):
             return self._by_own_words(query, limit, known)
         words = _words(query, language)
         return {ANY: words}, self._store.by_words(words, limit)
 
-    def _by_own_words(
-        self, query: str, limit: int, known: frozenset[str]
-    ) -> tuple[dict[str, tuple[str, ...]], list[Hit]]:
+    def _by_own_words(self, query: str, limit: int, known: frozenset[str]) -> tuple[Words, list[Hit]]:
         """A question without kana may be Japanese as well: passages of each language are searched by its own words.
 
         A passage of a Japanese document may have no kana either, and then counts as Chinese.
         """
         languages = [language for language in LANGUAGES if language in known | {"zh"}]
-        words: dict[str, tuple[str, ...]] = {language: _words(query, language) for language in languages}
+        words = {str(language): _words(query, language) for language in languages}
         hits = [
             replace(hit, score=hit.score / len(wanted))  # more words add up to more points
             for language, wanted in words.items()
@@ -183,7 +192,28 @@ def _words(query: str, language: Language) -> tuple[str, ...]:
     return tuple(dict.fromkeys(search_tokens(query, language)))[:MOST_WORDS]
 
 
-def _weights(words: Iterable[str], language: str, hits: Collection[Hit]) -> dict[str, float]:
-    """By the passages of that language that fit best."""
-    same = [hit for hit in hits if language in (ANY, hit.passage.language)]
-    return word_weights(words, [frozenset(hit.words.split()) for hit in same])
+def _weights(given: Candidates, language: str) -> dict[str, float]:
+    """Of the words, by the passages of that language that fit best."""
+    same = [hit for hit in given.by_words if language in (ANY, hit.passage.language)]
+    held = [frozenset(hit.words.split()) for hit in same]
+    added = {word: ADDED * weight for word, weight in word_weights(given.added.get(language, ()), held).items()}
+    return added | word_weights(given.words[language], held)
+
+
+def _between(one: Any, other: Any) -> Any:
+    """The direction in the middle of two."""
+    if other is None:
+        return one
+    middle = one + other
+    return middle / float(middle @ middle) ** 0.5
+
+
+def _added_up(own: Sequence[Hit], led: Sequence[Hit]) -> list[Hit]:
+    """The points of both, each as a share of its best, the best first."""
+    hits: dict[str, Hit] = {}
+    for some, weight in ((own, 1.0), (led, ADDED)):
+        best = max((hit.score for hit in some), default=1.0) or 1.0
+        for hit in some:
+            before = hits[hit.passage.id].score if hit.passage.id in hits else 0.0
+            hits[hit.passage.id] = replace(hit, score=before + weight * hit.score / best)
+    return sorted(hits.values(), key=lambda hit: (-hit.score, hit.passage.id))

@@ -38,19 +38,21 @@ class Searcher:
         self._settings = settings
         self._reranker = reranker
 
-    def search(self, query: str, top_k: int, sources: Sequence[str] | None = None) -> list[Evidence]:
+    def search(
+        self, query: str, top_k: int, sources: Sequence[str] | None = None, added: Sequence[str] = ()
+    ) -> list[Evidence]:
         asked = self._named(self._settings.sources if sources is None else sources)
-        fused = self.fuse(_deep_enough(query, asked, top_k), max(RERANKED, top_k))
+        fused = self.fuse(_deep_enough(query, asked, top_k, added), max(RERANKED, top_k))
         return self.rerank(query, fused)[:top_k]
 
-    def find(self, source: str, query: str, limit: int) -> list[Found]:
+    def find(self, source: str, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
         """What one source finds, the best first."""
         [asked] = self._named([source])
-        return asked.search(query, limit)
+        return asked.search(query, limit, added)
 
-    def remembered(self, query: str, passage_ids: Sequence[str], limit: int) -> list[Found]:
+    def remembered(self, query: str, passage_ids: Sequence[str], limit: int, added: Sequence[str] = ()) -> list[Found]:
         """What the temporal source finds among the passages of earlier questions."""
-        return self._temporal.search(query, passage_ids, limit)
+        return self._temporal.search(query, passage_ids, limit, added)
 
     def fuse(self, lists: Lists, limit: int, priority: str = "") -> list[Evidence]:
         """One list of what several sources found. A text that stands in several documents is taken once."""
@@ -79,11 +81,11 @@ def make_searcher(
     return Searcher([hybrid, GraphSource(hybrid, store)], TemporalSource(hybrid, store), settings, reranker)
 
 
-def _deep_enough(query: str, sources: Sequence[Source], top_k: int) -> dict[str, list[Found]]:
+def _deep_enough(query: str, sources: Sequence[Source], top_k: int, added: Sequence[str]) -> dict[str, list[Found]]:
     """What each source finds. Where one text stands in many documents, it takes more of them to find enough others."""
     depth = max(DEPTH, top_k)
     while True:
-        lists = {source.name: source.search(query, depth) for source in sources}
+        lists = {source.name: source.search(query, depth, added) for source in sources}
         texts = {one.passage.text for found in lists.values() for one in found}
         if len(texts) >= top_k or depth >= DEEPEST or all(len(found) < depth for found in lists.values()):
             return lists

@@ -23,8 +23,9 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
 
-    def search(self, query: str, limit: int) -> list[Found]:
-        """The best first, each once. Fewer than `limit` only where there are no more."""
+    def search(self, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
+        """The best first, each once. Fewer than `limit` only where there are no more. Words that were `added` to the
+        query count less than its own."""
         ...
 
 

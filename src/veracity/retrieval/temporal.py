@@ -19,9 +19,9 @@ class TemporalSource:
         self._hybrid = hybrid
         self._store = store
 
-    def search(self, query: str, passage_ids: Sequence[str], limit: int) -> list[Found]:
+    def search(self, query: str, passage_ids: Sequence[str], limit: int, added: Sequence[str] = ()) -> list[Found]:
         """Those of the passages that are still there, the best first."""
-        question, matches = self._hybrid.matches(query, limit)
+        question, matches = self._hybrid.matches(query, limit, added)
         known = {match.passage.id: match.score for match in matches}
         remembered = [
             Match(hit, known.get(hit.passage.id, self._hybrid.score(question, hit, 0.0)))

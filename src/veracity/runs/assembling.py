@@ -31,7 +31,7 @@ def make_runs(
     ledger: Ledger,
 ) -> Runs:
     prompts = load_prompts(workspace.prompts_folder)
-    crew = make_crew(settings.models, llm, prompts, embedder, StoreVocabulary(store))
+    crew = make_crew(settings.models, llm, prompts, embedder, StoreVocabulary(store, embedder))
     checker, workers = QualityChecker(settings.quality), Workers(SEARCHES, "veracity-run")
 
     def parts(limits: Limits) -> Parts:
