@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -230,3 +232,33 @@ def test_ids_tell_when_and_differ() -> None:
     ids = {new_run_id() for _ in range(1000)}
     assert len(ids) == 1000
     assert all(len(one) == len("20260101-000000-abcdef") for one in ids)
+
+
+def test_no_run_is_sent_to_a_tracing_service(root: Path) -> None:
+    """In a process of its own, whose environment asks LangGraph to trace to a server of ours."""
+    program = """
+import http.server, json, os, sys, threading, time
+asked = []
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}")
+    do_GET = do_POST
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+os.environ.update(LANGSMITH_TRACING="true", LANGCHAIN_TRACING_V2="true", LANGSMITH_API_KEY="lsv2_x",
+                  LANGSMITH_ENDPOINT=f"http://127.0.0.1:{server.server_port}")
+from veracity.engine import Veracity
+from veracity.settings import Settings
+with Veracity(sys.argv[1], settings=Settings.model_validate({"models": {"embedder": "none"}})) as engine:
+    engine.ask("How many days of annual leave do full-time staff have?")
+time.sleep(2)  # what is traced is sent in the background, after a moment
+print(json.dumps(asked))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(root)], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert json.loads(ran.stdout) == []

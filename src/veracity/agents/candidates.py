@@ -1,11 +1,12 @@
 """Which sentences of the evidence may answer a question, the best first. By form alone, unless an embedder helps.
 
-A sentence fits the better, the more words of the question stand in it or around it, and near to something of the kind
-that the question expects. Knows nothing about whether the best fits well enough.
+A sentence fits the better, the more words of the question stand in it, around it or above it, and near to something of
+the kind that the question expects. Headings are no sentences: they only help those below them. Knows nothing about whether the best fits well enough.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,20 +16,21 @@ from veracity.agents.expectations import Kind, answers_in, kind_expected
 from veracity.agents.keywords import Keyword, Places, keywords, places_of
 from veracity.agents.layout import Placed, laid_out
 from veracity.embedding import Embedder
-from veracity.language import Language, Sentence, guess_language, normalized, tokens, is_common
+from veracity.language import Language, Sentence, guess_language, normalized, tokens
 from veracity.models import Evidence
 
 # What a word of the question counts where it stands: near an answer, in the sentence, in the next one, in the passage.
 NEAR, SAME, NEXT, PASSAGE = 1.0, 0.8, 0.5, 0.3
-PART = 0.0
-ABOVE = 0.8  # in the title or a heading above it
+# … and in the title or a heading above. An English title names what the whole page is about, right or wrong.
+ABOVE = {"en": 0.3, "zh": 0.8, "ja": 0.8}
 NEAR_WORDS = 20
 LETTERS = {"en": 6, "zh": 2, "ja": 2}  # of a word, with the space after it
 KIND_MISSING = 0.75
 SAYS_LITTLE = 0.8  # repeats the question, or is one
-EVERYWHERE = 0.5  # what a word loses that every passage holds
+EVERYWHERE = 0.4  # what a word loses that every passage holds
 MOST_CENTRES = 60  # of one sentence: a longer one is a list, or hostile
 COMPARED = 12  # sentences whose meaning is looked at
+ONLY_CHINESE = re.compile("[的了吗呢么谁哪们这吧没]|多少|几[天个年次]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,11 @@ class Candidate:
 
 
 def language_of(question: str, evidence: Sequence[Evidence]) -> Language:
-    """A question without kana is Japanese too where the evidence is."""
+    """A question without kana is Japanese too where the evidence is, unless it has words that only Chinese has."""
     language = guess_language(question)
-    return "ja" if language == "zh" and evidence and evidence[0].language == "ja" else language
+    if language == "zh" and evidence and evidence[0].language == "ja" and not ONLY_CHINESE.search(question):
+        return "ja"
+    return language
 
 
 class _Passage(NamedTuple):
@@ -93,8 +97,11 @@ def _read(item: Evidence, wanted: Sequence[Keyword], language: Language) -> _Pas
     plain = [normalized(one.sentence.text) for one in found]
     places = [places_of(wanted, text, language) for text in plain]
     titles = " ".join((item.title, *item.headings))
-    over = {text: frozenset(places_of(wanted, normalized(f"{titles} {text}"), language)) for text in {one.above for one in found}}
-    return _Passage(found, plain, places, [over[one.above] for one in found])
+    above = {
+        text: frozenset(places_of(wanted, normalized(f"{titles} {text}"), language))
+        for text in {one.above for one in found}
+    }
+    return _Passage(found, plain, places, [above[one.above] for one in found])
 
 
 def _weights(wanted: Sequence[Keyword], passages: Sequence[_Passage]) -> dict[str, float]:
@@ -119,12 +126,8 @@ class _Asked:
             beside, own, above = passage.beside(place), passage.places[place], passage.above[place]
             if one.states and beside | above:
                 levels = dict(far)
-                for keys, level in ((above, ABOVE), (beside, NEXT), (own, SAME)):
+                for keys, level in ((above, ABOVE[self.language]), (beside, NEXT), (own, SAME)):
                     levels |= {key: max(level, levels[key]) for key in keys}
-                if PART and self.language == "zh":
-                    for key in self.weights.keys() - levels.keys():
-                        share = sum(c in passage.plain[place] and not is_common(c, "zh") for c in key) / len(key) if not key.isascii() else 0
-                        if share: levels[key] = PART * share
                 fit, answers = self._fit(passage.plain[place], own, levels)
                 found.append(Candidate(number, place, one.sentence, fit, answers, beside | above))
         return found

@@ -40,7 +40,7 @@ class ExtractiveWriter:
     def write(self, task: WritingTask) -> Written:
         wanted, ranked = ranked_candidates(task.question, task.evidence, self._embedder)
         language = language_of(task.question, task.evidence)
-        if ranked and chance(signals_of(ranked, task.evidence, self._embedder), language) >= ANSWERABLE:
+        if ranked and chance(signals_of(wanted, ranked, task.evidence, self._embedder), language) >= ANSWERABLE:
             text = _answer(task, ranked, language)
             if text:
                 return Written(text)

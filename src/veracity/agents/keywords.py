@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import rjieba
@@ -18,12 +19,13 @@ from veracity.language import Language, Token, is_common, normalized, tokens_in_
 from veracity.language.scripts import HAN, HIRAGANA
 from veracity.questions import ASKING
 
-GAP = 2
 MOST = 60  # of one question; what is longer is a document
 LONGEST_READ = 2000  # characters
 
 NUMBER_WEIGHT = 1.5  # 2021 is not 2022
 HIRAGANA_WEIGHT = 0.25  # mostly endings
+SMALL_WORD_WEIGHT = 0.5  # 以后, 最多, 每晚: by the tags of the segmenter neither names nor deeds
+SMALL_WORD_TAGS = frozenset("ad b c d f l m mq p q r u y zg".split())
 
 _ALL_HIRAGANA = re.compile(f"[{HIRAGANA}]+")
 
@@ -77,17 +79,20 @@ def places_of(wanted: Iterable[Keyword], plain: str, language: Language) -> Plac
     if language == "zh":
         han = {key for key in keys if not key.isascii()}
         small = plain.lower()
-        for key in han:
-            if key in small:
-                found[key] = [match.start() for match in re.finditer(re.escape(key), small)]
-            elif GAP and len(key) == 2 and (apart := [m.start() for m in re.finditer(f"{key[0]}[{HAN}]{{1,{GAP}}}{key[1]}", small)]):
-                found[key] = apart
+        found |= {key: at for key in han if (at := [match.start() for match in _spelled(key).finditer(small)])}
         keys -= han
     if keys:
         for token in tokens_in_place(plain, "ja"):  # cuts Latin words and numbers as every language does
             if token.text in keys:
                 found[token.text].append(token.start)
     return found
+
+
+@lru_cache(maxsize=1000)
+def _spelled(key: str) -> re.Pattern[str]:
+    """A Chinese word of two characters may be short for a longer one: 年假 for 年休假."""
+    between = f"[{HAN}]{{0,2}}" if len(key) == 2 else ""
+    return re.compile(between.join(map(re.escape, key)))
 
 
 def in_own_words(question: str, missing: Iterable[Keyword]) -> tuple[str, ...]:
@@ -106,15 +111,9 @@ def _weight(key: str, language: Language) -> float:
     if key[0].isdigit():
         return NUMBER_WEIGHT
     if language == "zh" and not key.isascii():
-        return CHINESE_WEIGHTS.get(_tag(key), 1.0)
+        return SMALL_WORD_WEIGHT if rjieba.tag(key)[-1][1] in SMALL_WORD_TAGS else 1.0
     return HIRAGANA_WEIGHT if _ALL_HIRAGANA.fullmatch(key) else 1.0
 
-
-def _tag(word: str) -> str:
-    return rjieba.tag(word)[-1][1]
-
-V, FN = 1.0, 0.5
-CHINESE_WEIGHTS = dict.fromkeys("d f m r c p q u y b l ad zg mq".split(), FN) | dict.fromkeys(("v", "vd", "vg"), V)
 
 
 def _blank(match: re.Match[str]) -> str:

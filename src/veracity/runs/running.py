@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime
-from typing import cast
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -23,6 +23,7 @@ from veracity.ledger import Ledger, Observations
 from veracity.llm import Budget
 from veracity.models import Answer, RunEvent, Step
 from veracity.runs.concluding import conclude, observation, weak_point
+from veracity.runs.tracing import untraced
 from veracity.settings import Settings
 
 log = logging.getLogger("veracity")
@@ -83,7 +84,11 @@ class Runs:
         # LangGraph counts steps to end what goes in circles; ours end by themselves.
         most = 20 + 6 * (start["max_rewrites"] + 1) + 3 * (self._settings.answering.gener_epoch + 1)
         config: RunnableConfig = {"configurable": {"thread_id": run_id}, "recursion_limit": most}
-        told = self._graph.stream(start, config, context=parts, durability="sync", stream_mode=["custom", "values"])
+        told = untraced(
+            lambda: self._graph.stream(
+                start, config, context=parts, durability="sync", stream_mode=["custom", "values"]
+            )
+        )
         done: list[Step] = []
         try:
             for mode, what in told:
