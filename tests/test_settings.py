@@ -242,3 +242,4 @@ def test_a9_a_model_that_reviews_itself_is_told_of() -> None:
     assert "reviews what it wrote itself (veracity.toml, models.reviewer)" in model_warnings(same)[0]
     assert model_warnings(ModelSettings(writer="openai:gpt-5", reviewer="openai:gpt-4")) == []
     assert model_warnings(ModelSettings()) == []
+    assert model_warnings(ModelSettings(writer="openai:gpt-5", reviewer="openai-chat:gpt-5"))

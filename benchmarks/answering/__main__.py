@@ -1,11 +1,12 @@
 """Does the writer that needs no model answer when it can, abstain when it cannot, and cite what it says?
 
-    python -m benchmarks.answering DIRECTORY [--sets clapnq rgb jsquad mtrag_un] [--keep FOLDER]
+    python -m benchmarks.answering DIRECTORY [--sets clapnq rgb jsquad mtrag_un handbook_zh …] [--keep FOLDER]
 
 The directory holds `NAME.items.jsonl` and `NAME.corpus.jsonl`; VERACITY_DATA can name it as well. Evidence is made as
 the product makes it, from the passages that come with each question. Of rgb each question is asked six times: with
 three draws of five passages of which two hold the answer, and of five that do not. The questions of mtrag_un are
-searched for in its whole corpus, as typed.
+searched for in its whole corpus, as typed. The handbook that comes with Veracity is asked twelve questions a language,
+each over all of it, and once more without the documents that answer it.
 
 "balanced" is the mean of the two beside it: the share of answerable questions that it answers, and of others on which
 it abstains. "gold in it" is the share of all answers given that hold the known answer, "gold cited" the share of
@@ -21,6 +22,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.answering.evidence import ItemStore, RememberingEmbedder, evidence_of
+from benchmarks.answering.handbook import NAMES as HANDBOOKS
+from benchmarks.answering.handbook import handbook_cases
 from benchmarks.answering.measuring import HEADINGS, Outcome, outcome, row
 from benchmarks.answering.sets import NAMES, Item, load
 from benchmarks.retrieval.sets import data_folder, options
@@ -44,9 +47,12 @@ def best_sentence(question: str, evidence: Sequence[Evidence]) -> Written:
 
 
 def cases(folder: Path, name: str, embedder: RememberingEmbedder) -> list[Case]:
-    items, corpus = load(folder, name)
-    whole = ItemStore(corpus.values(), embedder) if any(item.passages is None for item in items) else None
-    found = [(item, evidence_of(item, embedder, whole)) for item in items]
+    if name in HANDBOOKS:
+        found = list(handbook_cases(name, embedder))
+    else:
+        items, corpus = load(folder, name)
+        whole = ItemStore(corpus.values(), embedder) if any(item.passages is None for item in items) else None
+        found = [(item, evidence_of(item, embedder, whole)) for item in items]
     embedder.save()
     return found
 
@@ -86,7 +92,7 @@ def report(name: str, given: Sequence[Case]) -> None:
 def main() -> None:
     parser = options(__doc__)
     parser.set_defaults(queries=5000)
-    parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--sets", nargs="+", choices=(*NAMES, *HANDBOOKS), default=[*NAMES, *HANDBOOKS])
     given = parser.parse_args()
     folder = data_folder(given.directory)
     embedder = RememberingEmbedder(make_embedder("bundled"), given.keep / "vectors.pickle" if given.keep else None)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from veracity.runs.running import Runs
 
 MOST_RESULTS = 1000
+MOST_RUNS = 100_000
 LONGEST_QUERY = 10_000  # characters; what comes after them is not read
 
 
@@ -112,8 +113,9 @@ class Veracity:
         asked = _checked_question(question)
         if not isinstance(rewrites, int) or not 0 <= rewrites <= 20:
             raise InputError(f"A query is rewritten between 0 and 20 times, not {rewrites}.")
-        if not 0 < seconds <= 86400:
+        if not isinstance(seconds, int | float) or not 0 < seconds <= 86400:
             raise InputError(f"A run may take between 0 and 86400 seconds, not {seconds}.")
+        _require_text(user, "A user")
         self._require_workspace()
         if not self._library.store.languages():
             raise InputError("The workspace holds no documents yet: bring some in with veracity ingest PATH.")
@@ -121,12 +123,15 @@ class Veracity:
 
     def runs(self, limit: int = 20, *, user: str | None = None) -> list[RunSummary]:
         """What was asked, the latest first."""
+        if not isinstance(limit, int) or not 1 <= limit <= MOST_RUNS:
+            raise InputError(f"Between 1 and {MOST_RUNS:,} runs are listed, not {limit}.")
         return self._ledger.runs(limit, user)
 
     def receipt(self, run: str) -> Receipt:
         """All that is known of a run: by its id, the beginning of it, or "last"."""
         from veracity.runs.receipts import receipt  # noqa: PLC0415 - loads SQLAlchemy
 
+        _require_text(run, "A run")
         return receipt(self._ledger, self._ledger.find(encodable(run)))
 
     def warnings(self) -> list[str]:
@@ -170,7 +175,9 @@ class Veracity:
     def _forget_in_ledger(self, document_ids: list[str]) -> None:
         if self._workspace.ledger_folder.exists():
             from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
+            from veracity.runs.checkpoints import scrub_checkpoints  # noqa: PLC0415 - loads LangGraph
 
+            scrub_checkpoints(self._workspace.ledger_folder)
             observations = Observations(self._workspace.observations_file)
             self._ledger.forget_documents(document_ids, observations)
 
@@ -251,6 +258,11 @@ def _listed(given: Iterable[Path | str], what: str) -> list[Path | str]:
         return list(given)
     except TypeError:
         raise InputError(f"The {what} are given as text or as a list of it, not as {type(given).__name__}.") from None
+
+
+def _require_text(name: str, what: str) -> None:
+    if not isinstance(name, str):
+        raise InputError(f"{what} is named by text, not by {type(name).__name__}.")
 
 
 def _checked_question(question: str) -> str:

@@ -204,12 +204,18 @@ def require_sound_quality(quality: QualitySettings) -> None:
 
 def model_warnings(models: ModelSettings) -> list[str]:
     """What works, but not as it is meant to (SPEC A9)."""
-    if models.writer is None or models.writer != models.reviewer:
+    if models.writer is None or models.reviewer is None or _bare(models.writer) != _bare(models.reviewer):
         return []
     return [
         f'The model "{models.writer}" reviews what it wrote itself ({origin("models", "reviewer")}): '
         "set models.reviewer to another model."
     ]
+
+
+def _bare(model: str) -> tuple[str, str]:
+    """One provider has several doors: `openai:`, `openai-chat:` and `openai-responses:` lead to the same model."""
+    provider, _, name = model.partition(":")
+    return provider.partition("-")[0], name
 
 
 def variable(section: str, key: str) -> str:

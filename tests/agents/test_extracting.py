@@ -178,6 +178,83 @@ def test_a_heading_is_no_answer() -> None:
     ("question", "text", "answer"),
     [
         (
+            "By when must the storm warning be lifted in the morning?",
+            "Storm and rain\n\nThe storm warning must be lifted by 10:30 in the morning.",
+            "The storm warning must be lifted by 10:30 in the morning. [1]",
+        ),
+        (
+            "台风预警最晚几点解除？",
+            "台风与暴雨\n\n台风预警须在10点30分之前解除。",
+            "台风预警须在10点30分之前解除。[1]",
+        ),
+        (
+            "台風の朝、何時までに警報が解除されなければ終日休業となりますか。",
+            "## 台風・大雨\n\n台風の警報が10時30分までに解除されなければ終日休業とする。",
+            "台風の警報が10時30分までに解除されなければ終日休業とする。[1]",
+        ),
+    ],
+)
+def test_a_heading_is_never_given_beside_the_sentence_below_it(question: str, text: str, answer: str) -> None:
+    assert written(question, evidence(text, ELSEWHERE[guess_language(text)])).text == answer
+
+
+@pytest.mark.parametrize("question", ["vacatoin carrying ovr dublin", "Annual leave in Dublin"])
+def test_a_heading_alone_is_no_answer(question: str) -> None:
+    [found] = evidence("# Annual leave in Dublin\n\n## Carrying days over")
+    found = found.model_copy(update={"title": "Annual leave in Dublin", "headings": ["Annual leave in Dublin"]})
+    assert written(question, [found]).abstains
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "What is the limit per night for hotels in London?",
+            "## Hotels\n\n| City | Limit per night |\n| --- | --- |\n| London, Zurich | 210 euro |\n| Cork | 9 euro |",
+            "London, Zurich | 210 euro [1]",
+        ),
+        (
+            "深圳的住宿每晚上限是多少？",
+            "## 住宿限额\n\n| 城市 | 每晚上限 |\n| --- | --- |\n| 北京、深圳、广州 | 650元 |\n| 其他城市 | 380元 |",
+            "北京、深圳、广州 | 650元[1]",
+        ),
+        (
+            "東京の宿泊費の上限はいくらですか。",
+            "## 国内出張\n\n| 区分 | 宿泊費の上限 |\n| --- | --- |\n| 東京・横浜 | 14,000円 |\n| その他 | 11,000円 |",
+            "東京・横浜 | 14,000円[1]",
+        ),
+    ],
+)
+def test_a_row_of_a_table_answers_under_its_head(question: str, text: str, answer: str) -> None:
+    assert written(question, evidence(text, ELSEWHERE[guess_language(text)])).text == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "Who is responsible for an instrument?",
+            "note: An instrument is under the responsibility of the office of Jane Miller.",
+            "An instrument is under the responsibility of the office of Jane Miller. [1]",
+        ),
+        ("Who is the leader?", "projects[2].leader: Orla Finnerty", "leader: Orla Finnerty [1]"),
+    ],
+)
+def test_keys_of_data_are_made_presentable(question: str, text: str, answer: str) -> None:
+    assert written(question, evidence(text, ELSEWHERE["en"])).text == answer
+
+
+def test_another_kind_of_leave_is_no_answer() -> None:
+    texts = ("Annual leave in Dublin is 24 days long.", "The Dublin office closes early. It is as long as the street.")
+    found = evidence(*texts, relevance=0.5)
+    assert "24 days" in written("How long is annual leave in Dublin?", found).text
+    assert written("How long is paternity leave in Dublin?", found).abstains
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
             "When was Acme founded?",
             "Acme makes pumps in Oslo. It was founded in 1987.",
             "Acme makes pumps in Oslo. [1] It was founded in 1987. [1]",

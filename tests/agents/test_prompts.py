@@ -80,11 +80,11 @@ def test_a_credential_is_refused_and_not_shown(tmp_path: Path) -> None:
 
 def test_what_is_no_readable_file_is_refused(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "writer.md", b"Answer.")
-    (folder / "router.md").mkdir()
-    assert "router.md is not a file" in complaint(folder)
-    (folder / "router.md").rmdir()
-    os.mkfifo(folder / "router.md")
-    assert "router.md is not a file" in complaint(folder)
+    (folder / "rewriter.md").mkdir()
+    assert "rewriter.md is not a file" in complaint(folder)
+    (folder / "rewriter.md").rmdir()
+    os.mkfifo(folder / "rewriter.md")
+    assert "rewriter.md is not a file" in complaint(folder)
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ def test_a_weak_point_is_found_when_the_question_comes_again(
     ledger: Ledger, failed: str, asked: str, other: str
 ) -> None:
     begin(ledger, "r1", failed)
-    ledger.keep_evidence("r1", [make_evidence("p3"), make_evidence("p1")], given=True)
     ledger.keep_evidence("r1", [make_evidence("p2")], given=False)
+    ledger.keep_evidence("r1", [make_evidence("p3"), make_evidence("p1")], given=True)
     answer = make_answer("r1", [], "what failed")
     ledger.finish("r1", "answered", answer=answer, usage=USED, seconds=1.0, weak_point="failed_review")
     (found,) = ledger.weak_points("ann", asked)
@@ -34,7 +34,7 @@ def test_a_weak_point_is_found_when_the_question_comes_again(
         failed,
         "failed_review",
         "r1",
-        ("p3", "p1"),
+        ("p3", "p1", "p2"),
     )
     assert 0.5 <= found.similarity <= ledger.weak_points("ann", failed)[0].similarity == 1
     assert "what failed" not in repr(found)

@@ -298,7 +298,7 @@ def test_c8_holding_words_that_were_added_is_little_sign_of_relevance() -> None:
     assert as_added[led.id] < as_asked[led.id]
 
 
-def test_added_words_move_the_question_half_way() -> None:
+def test_added_words_move_the_question_a_little() -> None:
     embedder = Concepts("car", "house")
     car, house = passage("A car.", "car"), passage("A house.", "house")
     searcher, _ = searcher_over(car, house, embedder=embedder, vector_weight=1.0)

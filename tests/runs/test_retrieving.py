@@ -146,10 +146,10 @@ def test_a_later_search_that_fails_leaves_the_evidence(
     engine = engine_with(ScriptedLLM.by_role(rewriter=rewrite("annual leave")), quality=STRICT)
     find = engine._searcher.find
 
-    def broken(source: str, query: str, limit: int) -> Any:
+    def broken(source: str, query: str, *rest: Any) -> Any:
         if query != QUESTION:
             raise KnowledgeError("The disk is gone.")
-        return find(source, query, limit)
+        return find(source, query, *rest)
 
     monkeypatch.setattr(engine._searcher, "find", broken)
     answer = engine.ask(QUESTION)

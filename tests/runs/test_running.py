@@ -35,7 +35,7 @@ def test_x3_the_receipt_tells_all(engine_with: MakeEngine) -> None:
     assert receipt.models == {"writer": "test:writer", "reviewer": "test:reviewer", "rewriter": "local"}
     assert receipt.rounds[0].query == QUESTION
     assert receipt.rounds[0].evidence[0].text.startswith("Full-time staff")
-    assert receipt.rounds[0].quality == answer.quality or len(receipt.rounds) > 1
+    assert answer.quality == max((one.quality for one in receipt.rounds), key=lambda quality: quality.score)
     assert [draft.text for draft in receipt.drafts] == [WRONG, GOOD]
     assert receipt.usage.calls == 4
     assert receipt.usage == answer.usage
@@ -143,6 +143,20 @@ def test_x3_forgetting_a_document_removes_its_text(engine_with: MakeEngine, root
     engine.close()
     for path in [*(root / "ledger").iterdir(), root / "observational_data.json"]:
         assert b"Zarquon" not in path.read_bytes()
+
+
+def test_x3_forgetting_reaches_runs_that_never_ended(engine_with: MakeEngine, root: Path) -> None:
+    """As after a kill, and while the workspace is open: the progress of runs holds passages too."""
+    engine = engine_with()
+    engine.add(Document(id="secret", text="The vault opens with the word Zarquon. Nobody else knows it."))
+    events = engine.stream("With which word does the vault open?")
+    while next(events).name != "prepare_messages":
+        pass
+    files = [path for path in (root / "ledger").iterdir() if path.is_file()]
+    assert any(b"Zarquon" in path.read_bytes() for path in files if path.name.startswith("checkpoints"))
+    engine.forget("secret")
+    for path in files:
+        assert not path.exists() or b"Zarquon" not in path.read_bytes(), path
 
 
 def test_many_at_once(engine_with: MakeEngine) -> None:

@@ -1,7 +1,8 @@
 """Which sentences of the evidence may answer a question, the best first. By form alone, unless an embedder helps.
 
 A sentence fits the better, the more words of the question stand in it, around it or above it, and near to something of
-the kind that the question expects. Headings are no sentences: they only help those below them. Knows nothing about whether the best fits well enough.
+the kind that the question expects. Headings are no sentences: they only help those below them. Knows nothing about
+whether the best fits well enough.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NEAR_WORDS = 20
 LETTERS = {"en": 6, "zh": 2, "ja": 2}  # of a word, with the space after it
 KIND_MISSING = 0.75
 SAYS_LITTLE = 0.8  # repeats the question, or is one
-EVERYWHERE = 0.4  # what a word loses that every passage holds
+EVERYWHERE = 0.3  # what a word loses that every passage holds
 MOST_CENTRES = 60  # of one sentence: a longer one is a list, or hostile
 COMPARED = 12  # sentences whose meaning is looked at
 ONLY_CHINESE = re.compile("[的了吗呢么谁哪们这吧没]|多少|几[天个年次]")
@@ -42,7 +43,8 @@ class Candidate:
     sentence: Sentence
     fit: float
     answers: frozenset[str]  # what it says of the kind that is asked for
-    held: frozenset[str]  # keys of the question that it or its neighbours hold
+    own: frozenset[str]  # keys of the question that it holds
+    held: frozenset[str]  # those that it, its neighbours or the headings above hold
     meaning: float | None = None
 
     @property
@@ -71,7 +73,7 @@ class _Passage(NamedTuple):
     def beside(self, place: int) -> frozenset[str]:
         """The words that a sentence and its neighbours hold."""
         found = frozenset(self.places[place])
-        if not self.sentences[place].is_row:
+        if not self.sentences[place].is_entry:
             for near in (place - 1, place + 1):
                 if 0 <= near < len(self.sentences) and self.sentences[near].states:
                     found = found.union(self.places[near])
@@ -129,7 +131,7 @@ class _Asked:
                 for keys, level in ((above, ABOVE[self.language]), (beside, NEXT), (own, SAME)):
                     levels |= {key: max(level, levels[key]) for key in keys}
                 fit, answers = self._fit(passage.plain[place], own, levels)
-                found.append(Candidate(number, place, one.sentence, fit, answers, beside | above))
+                found.append(Candidate(number, place, one.sentence, fit, answers, frozenset(own), beside | above))
         return found
 
     def _fit(self, plain: str, places: Places, levels: Mapping[str, float]) -> tuple[float, frozenset[str]]:

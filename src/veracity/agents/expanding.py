@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from veracity.agents.leading import leading_words, words_sharing
+from veracity.agents.leading import leading_words, telling_words, words_sharing
 from veracity.agents.mending import Mended, Vocabulary, mended
 from veracity.agents.rewriter import LONGEST_QUERY, Rewrite, RewriteTask, comparable, sources_for, whole_query
 from veracity.language import content_tokens, guess_language
@@ -38,6 +38,9 @@ class LocalRewriter:
         added = self._added(task, mend)
         if added and comparable(whole_query(mend.text, added)) not in tried:
             return self._made(task, mend, added)
+        keywords = " ".join(dict.fromkeys(telling_words(mend.text)))
+        if keywords and comparable(keywords) not in tried:
+            return self._made(task, Mended(keywords), [])
         return None
 
     def _added(self, task: RewriteTask, mend: Mended) -> list[str]:
@@ -52,6 +55,7 @@ class LocalRewriter:
         codes = {issue.code for issue in task.quality.issues}
         told = [f"in the documents' own words ({mend.told})"] if mend.changes else []
         told += [f"with words that lead on ({', '.join(added)})"] if added else []
+        told = told or ["as keywords alone"]
         return Rewrite(
             query=" ".join(mend.text.split())[:LONGEST_QUERY],
             sources=sources_for(task),

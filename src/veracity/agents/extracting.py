@@ -13,12 +13,14 @@ from typing import NamedTuple
 from veracity.agents.answerability import ANSWERABLE, chance, signals_of
 from veracity.agents.candidates import Candidate, language_of, ranked_candidates
 from veracity.agents.keywords import Keyword, in_own_words
+from veracity.agents.layout import laid_out
 from veracity.agents.writer import WritingTask, Written
 from veracity.citations import without_marks
 from veracity.embedding import Embedder
 from veracity.grounding import support
 from veracity.grounding.statements import statements
 from veracity.language import Language, sentences
+from veracity.language.scripts import HAN
 from veracity.models import AnswerForm, Evidence
 from veracity.questions import question_parts
 
@@ -85,7 +87,8 @@ def _answer(task: WritingTask, ranked: Sequence[Candidate], language: Language) 
 
 
 def _in_turn(task: WritingTask, ranked: Sequence[Candidate]) -> Iterator[Candidate]:
-    """The best sentence for each part of the question, then those that fit the whole as well as the best, or nearly."""
+    """The best sentence for each part of the question, then those that fit the whole as well as the best, or nearly:
+    by words of their own, not only by those above and around them."""
     parts = question_parts(task.question)
     if 1 < len(parts) <= MOST_SENTENCES:
         ranks = {(one.number, one.place): one.rank for one in ranked}
@@ -94,27 +97,28 @@ def _in_turn(task: WritingTask, ranked: Sequence[Candidate]) -> Iterator[Candida
             if found:
                 yield max(found, key=lambda one: one.rank + ranks.get((one.number, one.place), 0.0))
     least = ranked[0].rank * ALSO_FITS
-    yield from (candidate for candidate in ranked if candidate.rank >= least)
+    yield ranked[0]
+    yield from (candidate for candidate in ranked[1:] if candidate.own and candidate.rank >= least)
 
 
 def _shown(candidate: Candidate, evidence: Sequence[Evidence]) -> list[_Chosen]:
     """The sentence, after the one before it where it only points back to that. Empty where it cannot be shown."""
-    text = evidence[candidate.number].text
     own = _presentable(candidate.sentence.text)
     if own is None:
         return []
     chosen = [_Chosen(candidate.number, candidate.sentence.start, own)]
     if candidate.place and POINTS_BACK.match(own):
-        before = sentences(text)[candidate.place - 1]
-        if shown := _presentable(before.text):
-            chosen.insert(0, _Chosen(candidate.number, before.start, shown))
+        before = laid_out(evidence[candidate.number])[candidate.place - 1]
+        if before.states and (shown := _presentable(before.sentence.text)):
+            chosen.insert(0, _Chosen(candidate.number, before.sentence.start, shown))
     return chosen
 
 
 def _presentable(sentence: str) -> str | None:
-    """The sentence without marks of lists, emphasis, tables and citations. None unless it states something that the
-    checks which follow will find in it, as one sentence."""
-    plain = DECORATION.sub("", LINK.sub(r"\1", sentence.strip("| \t")))
+    """The sentence without marks of lists, emphasis, tables and citations, and without the key of a value that is a
+    sentence itself. None unless it states something that the checks which follow will find in it, as one sentence."""
+    plain = KEY_OF_A_SENTENCE.sub("", PATH_OF_A_KEY.sub("", sentence.strip("| \t")))
+    plain = DECORATION.sub("", LINK.sub(r"\1", plain))
     plain = " ".join(_unmarked(ITEM_MARK.sub("", plain)).split())
     if [one.text for one in sentences(plain)] != [plain] or statements(plain) != [plain]:
         return None
@@ -155,6 +159,9 @@ ABSTENTION: dict[Language, tuple[str, str, str, str]] = {
 LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
 DECORATION = re.compile(r"\*{2,3}|_{2,3}|`+")
 ITEM_MARK = re.compile(r"^(?:(?:[-*•・+>#]{1,6}|[(（]?\d{1,3}[.)）、])\s+)+")
+# How values of JSON and CSV read: projects[2].leader: Orla Finnerty.
+PATH_OF_A_KEY = re.compile(r"^(?:[\w-]{1,60}(?:\[\d{1,6}\]){0,3}\.){1,8}(?=[\w-]{1,60}(?:\[\d{1,6}\]){0,3}: )")
+KEY_OF_A_SENTENCE = re.compile(rf"^(?:[a-z][\w-]{{0,60}}|[{HAN}]{{1,12}}): (?=[^:;\n]{{20,2000}}[.!?。！？]$)")
 # A sentence that says nothing without the one before it.
 POINTS_BACK = re.compile(
     r"(?:it|he|she|they|this|these|those|its|his|her|their|that|then|there|such)\b"

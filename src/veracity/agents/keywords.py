@@ -25,7 +25,7 @@ LONGEST_READ = 2000  # characters
 NUMBER_WEIGHT = 1.5  # 2021 is not 2022
 HIRAGANA_WEIGHT = 0.25  # mostly endings
 SMALL_WORD_WEIGHT = 0.5  # 以后, 最多, 每晚: by the tags of the segmenter neither names nor deeds
-SMALL_WORD_TAGS = frozenset("ad b c d f l m mq p q r u y zg".split())
+SMALL_WORD_TAGS = frozenset(("ad", "b", "c", "d", "f", "l", "m", "mq", "p", "q", "r", "u", "y", "zg"))
 
 _ALL_HIRAGANA = re.compile(f"[{HIRAGANA}]+")
 
@@ -113,7 +113,6 @@ def _weight(key: str, language: Language) -> float:
     if language == "zh" and not key.isascii():
         return SMALL_WORD_WEIGHT if rjieba.tag(key)[-1][1] in SMALL_WORD_TAGS else 1.0
     return HIRAGANA_WEIGHT if _ALL_HIRAGANA.fullmatch(key) else 1.0
-
 
 
 def _blank(match: re.Match[str]) -> str:

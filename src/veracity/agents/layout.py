@@ -18,34 +18,28 @@ LONGEST_HEADING = 60  # characters of a line that is a heading by its place alon
 class Placed(NamedTuple):
     sentence: Sentence
     states: bool  # headings, heads of tables and rules say nothing of their own
-    is_row: bool  # of a table: its neighbours say nothing about it
+    is_entry: bool  # of a table or a list: its neighbours say nothing about it
     above: str  # the heading nearest above it, and the head of its table
 
 
 def laid_out(item: Evidence) -> list[Placed]:
     """The sentences of the passage in order, headings among them."""
-    lines = _lines(item.text)
+    lines = item.text.splitlines(keepends=True)
     names = {name.strip() for name in (item.title, *item.headings)} - {""}
     heading = head = ""
     found = []
     for place, (line, within) in enumerate(zip(lines, _within(item.text, lines), strict=True)):
         bare = line.strip()
-        is_row = bare.startswith("|")
         states = False
-        if RULE.fullmatch(bare):
-            pass
-        elif is_row and RULE.fullmatch(_at(lines, place + 1)):
+        if bare.startswith("|") and _is_rule(_at(lines, place + 1)):
             head = bare
         elif _is_heading(lines, place, names):
             heading, head = bare, ""
-        else:
-            states, head = True, head if is_row else ""
-        found += [Placed(one, states, is_row, f"{heading} {head}" if states else "") for one in within]
+        elif not _is_rule(bare):
+            states, head = True, head if bare.startswith("|") else ""
+        above = f"{heading} {head}" if states else ""
+        found += [Placed(one, states, ENTRY.match(bare) is not None, above) for one in within]
     return found
-
-
-def _lines(text: str) -> list[str]:
-    return text.splitlines(keepends=True)
 
 
 def _within(text: str, lines: Sequence[str]) -> Iterator[list[Sentence]]:
@@ -70,12 +64,17 @@ def _is_heading(lines: Sequence[str], place: int, names: set[str]) -> bool:
     return len(below) > len(bare) and below.endswith(STOPS)
 
 
+def _is_rule(bare: str) -> bool:
+    return "--" in bare and RULED.issuperset(bare)
+
+
 def _at(lines: Sequence[str], place: int) -> str:
     return lines[place].strip() if 0 <= place < len(lines) else ""
 
 
-STOPS = tuple(".!?。！？)）」』”\"")
+ENTRY = re.compile(r"\||[-*•・+]\s")
+RULED = frozenset("|:+=- \t")
+STOPS = tuple('.!?。！？)）」』”"')
 MARKED = re.compile(r"#{1,6}\s|\*\*[^*\n]{1,200}\*\*:?$|<h\d")
-RULE = re.compile(r"\|?[\s:|+=-]*-{2,}[\s:|+=-]*")
 # A line that ends a sentence, starts an item, names a value or holds cells is none.
 NO_HEADING = re.compile(r"[.!?。！？,，、;；:：|]$|^[-*•・+>|\d(（]|[:：|=]\s*\S|[。；]")

@@ -52,6 +52,13 @@ def words_sharing(query: str, vocabulary: Vocabulary, most: int) -> list[str]:
     return [word for word, _ in points.most_common(most)]
 
 
+def telling_words(text: str) -> list[str]:
+    """The words of a text that say what it is about, as they are written."""
+    language = guess_language(text)
+    latin = [] if language == "en" else _WORD.findall(normalized(text))
+    return [*latin, *_words(text, language)]
+
+
 def _is_near(item: Evidence) -> bool:
     return item.metadata.relevance_score >= LEAST.get(item.language, 0.0)
 

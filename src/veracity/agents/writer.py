@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from veracity.citations import without_marks
 from veracity.deadlines import Deadline
+from veracity.errors import ModelAnswerError
 from veracity.grounding.statements import SILENCE, statements
-from veracity.language import Language, guess_language
+from veracity.language import Language, content_tokens, guess_language
 from veracity.llm import LLM, Budget, Message, Writing
 from veracity.models import NOTHING_USED, AnswerForm, Evidence, Usage
 
 ROLE = "writer"
 MOST_MISSING = 5
 LONGEST_MISSING = 300
+LONGEST_NAMED = 120
+LONGEST_DRAFT = 20_000  # characters; reviewing more would take longer than a run may
 
 INSTRUCTIONS = """\
 You answer questions from evidence that is given to you, for a reader who will check every sentence against it.
@@ -84,7 +87,13 @@ class LLMWriter:
     def write(self, task: WritingTask) -> Written:
         writing = Writing(self._model, ROLE, tuple(task.messages))
         reply = self._llm.write(writing, budget=task.budget, deadline=task.deadline)
-        return read_reply(reply.text, guess_language(task.question), reply.usage)
+        if len(reply.text) > LONGEST_DRAFT:
+            raise ModelAnswerError(
+                f'The draft of "{self._model}" has {len(reply.text):,} characters, and at most {LONGEST_DRAFT:,} are '
+                "reviewed: ask for less, or use another model."
+            )
+        written = read_reply(reply.text, guess_language(task.question), reply.usage)
+        return replace(written, missing=tuple(one for one in written.missing if _names_a_part(one, task.question)))
 
 
 def read_reply(text: str, language: Language, usage: Usage = NOTHING_USED) -> Written:
@@ -98,6 +107,15 @@ def read_reply(text: str, language: Language, usage: Usage = NOTHING_USED) -> Wr
         return Written(_ASIDE.sub(ASIDE[language], reply), usage=usage)
     told = without_marks(told).removesuffix("[n]").rstrip("… \n") or NOT_SAID[language]  # words of ours, repeated
     return Written(told, abstains=True, missing=_missing(told), usage=usage)
+
+
+def _names_a_part(missing: str, question: str) -> bool:
+    """What an abstention names goes out without a review: it may only name what the question is about."""
+    language = guess_language(question)
+    words, asked = set(content_tokens(missing, language)), set(content_tokens(question, language))
+    numbers = set(re.findall(r"\d+", missing)) - set(re.findall(r"\d+", question))
+    is_plain = len(missing) <= LONGEST_NAMED and not numbers and not _LINK.search(missing)
+    return is_plain and bool(words) and 2 * len(words & asked) >= len(words)
 
 
 def _only_declines(reply: str) -> bool:
@@ -115,6 +133,7 @@ def _missing(told: str) -> tuple[str, ...]:
     return tuple(line for line in tidy if line)[:MOST_MISSING]
 
 
+_LINK = re.compile(r"https?:|www\.|\w\.\w{2,}/|@", re.IGNORECASE)
 # The whole reply in a fence, as models like to put what has a form.
 _FENCED = re.compile(r"\A```\w*[ \t]*\n(.*?)\n?```\Z", re.DOTALL)
 # A stop must follow: "No answer came from the supplier [1]." is a statement.

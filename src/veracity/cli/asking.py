@@ -29,8 +29,6 @@ def run(
     as_json: bool,
 ) -> None:
     with Veracity(chosen(workspace)) as engine:
-        for warning in engine.warnings():
-            errors.print(plain(f"Warning: {warning}", "yellow"))
         events = engine.stream(question, max_rewrites=max_rewrites, deadline=deadline)
         answer = _watched(events, show_steps)
     if as_json:

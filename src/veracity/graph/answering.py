@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from veracity.agents import messages
 from veracity.agents.reviewer import ReviewTask
 from veracity.agents.writer import Writer, WritingTask, Written
-from veracity.errors import BudgetError, ModelError
+from veracity.errors import BudgetError, ModelError, ModelTimeoutError
 from veracity.graph.parts import Parts
 from veracity.graph.spoken import as_langchain, as_ours
 from veracity.graph.state import Plain, RunState, fresh_attempt
@@ -22,6 +22,9 @@ from veracity.graph.tracing import trace
 from veracity.models import Evidence, Review
 
 log = logging.getLogger("veracity")
+
+KEPT = 2  # passages of the first round that are given whatever a rewrite found: it may have strayed
+MARGIN = 1.0  # seconds; a call is not repeated when so little time is left
 
 
 def prepare_messages(state: RunState, runtime: Runtime[Parts]) -> Plain:
@@ -33,7 +36,7 @@ def prepare_messages(state: RunState, runtime: Runtime[Parts]) -> Plain:
         feedback = messages.feedback_message(state["question"], given, state["last_answer"], suggestions)
         return {"messages": [as_langchain(feedback)], **trace({"suggestions": len(suggestions)})}
     best = state["best_round"]
-    chosen = best["evidence"][: parts.settings.answering.evidence]
+    chosen = _chosen(best["evidence"], state["first_round"], parts.settings.answering.evidence)
     given = [Evidence.model_validate(one) for one in chosen]
     parts.memory.keep_evidence(state["run_id"], given, given=True)
     return {
@@ -65,6 +68,9 @@ def generate_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
         notices = [*notices, {"code": code, "problem": str(problem)}]
         writer = parts.extractor
         written = writer.write(_writing_task(state, parts))
+    if is_redraft and written.abstains:  # the draft that is there says more
+        notice = {"code": "redraft_failed", "problem": "the writer found no answer any more."}
+        return {"halted": True, "notices": [*notices, notice], **trace({"outcome": "the redraft abstains"})}
     return {
         "messages": [AIMessage(written.text)],
         "epoch": state["epoch"] + is_redraft,
@@ -104,7 +110,8 @@ def eval_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
 def after_eval_answer(state: RunState, runtime: Runtime[Parts]) -> Literal["prepare_messages", "settle_answer"]:
     """Once more, where it failed and may be redrafted (SPEC A3, A4). What could not be reviewed is not (A13)."""
     limits, most = runtime.context.limits, runtime.context.settings.answering.gener_epoch
-    failed = (state["last_evaluation"] or {})["outcome"] == "failed"
+    review = state["last_evaluation"]
+    failed = review is not None and review["outcome"] == "failed"
     may_go_on = state["epoch"] < most and not limits.run.has_passed
     return "prepare_messages" if failed and may_go_on else "settle_answer"
 
@@ -133,6 +140,14 @@ def settle_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
     }
 
 
+def _chosen(best: list[Plain], first: list[Plain], most: int) -> list[Plain]:
+    """The best of the best round, with the best that the question itself found."""
+    kept = first[: min(KEPT, most // 2)]
+    known = {one["id"] for one in best[:most]}
+    missing = [one for one in kept if one["id"] not in known]
+    return [*best[: most - len(missing)], *missing]
+
+
 def _writing_task(state: RunState, parts: Parts) -> WritingTask:
     spoken = [as_ours(message) for message in state["messages"]]
     return WritingTask(state["question"], _given(state), spoken, parts.limits.run, parts.limits.budget)
@@ -142,7 +157,8 @@ def _stopped_by(problem: ModelError, parts: Parts) -> Literal["budget", "deadlin
     """Whether it was our own limit that ended the call."""
     if isinstance(problem, BudgetError):
         return "budget"
-    return "deadline" if parts.limits.run.has_passed else ""
+    out_of_time = isinstance(problem, ModelTimeoutError) and parts.limits.run.left < MARGIN
+    return "deadline" if out_of_time or parts.limits.run.has_passed else ""
 
 
 def _weighed(review: Review, parts: Parts) -> Review:

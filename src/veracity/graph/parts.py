@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import TimeoutError as NotDone
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeVar
@@ -79,11 +79,12 @@ class Parts:
     limits: Limits
     workers: Workers
 
-    def within(self, deadline: Deadline, job: Callable[[], T]) -> T:
-        """Do it on another thread, so that nothing that hangs there can hold up the run."""
+    def within(self, deadline: Deadline, job: Callable[[], T], grace: float = 0.0) -> T:
+        """Do it on another thread, so that nothing that hangs there can hold up the run. What keeps to the deadline by
+        itself has a `grace` to tell of it."""
         future = self.workers.submit(lambda _: job())
-        try:
-            return future.result(deadline.left)  # type: ignore[no-any-return]
-        except NotDone:
+        wait([future], deadline.left + grace)
+        if not future.done():  # asking for the result might raise a timeout of the job's own
             future.cancel()
-            raise OutOfTimeError("There was no time left to search.") from None
+            raise OutOfTimeError("The time for searching was up.")
+        return future.result()  # type: ignore[no-any-return]

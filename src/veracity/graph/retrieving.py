@@ -25,6 +25,7 @@ from veracity.retrieval.searching import DEPTH, RERANKED
 from veracity.retrieval.sources import Found
 
 GRAPH, TEMPORAL = "graph", "temporal"
+GRACE = 0.7  # seconds; a model's call ends by itself, half a second after its deadline at the latest
 WIDENED = 2  # times as many passages when a rewrite asks for more
 
 
@@ -123,6 +124,7 @@ def grade_documents(state: RunState, runtime: Runtime[Parts]) -> Plain:
     this_round = {"query": _whole(state), "evidence": state["fused_results"], "quality": quality.model_dump()}
     best = state["best_round"]
     is_best = not best or quality.score >= best["quality"]["score"]
+    first = state["first_round"] or this_round["evidence"]
     scored = [
         {"id": one.id, "source": one.source, **one.metadata.model_dump(include={"relevance_score", "found_by"})}
         for one in evidence
@@ -132,6 +134,7 @@ def grade_documents(state: RunState, runtime: Runtime[Parts]) -> Plain:
         "quality_score": quality.score,
         "quality_issues": [issue.text for issue in quality.issues],
         "best_round": this_round if is_best else best,
+        "first_round": first,
         **trace(
             {"quality": quality.model_dump(), "evidence": scored, "sources": state["sources"], "is_best": is_best},
             {"query": _whole(state)},
@@ -156,14 +159,14 @@ def rewrite_query(state: RunState, runtime: Runtime[Parts]) -> Plain:
         evidence=_evidence(best["evidence"]),
         quality=Quality.model_validate(best["quality"]),
         sources=state["sources"],
-        available=[*dict.fromkeys(["knowledge", "graph", *([TEMPORAL] if state["weak_points"] else [])])],
+        available=["knowledge", GRAPH, *([TEMPORAL] if state["weak_points"] else [])],
         weak_points=[weak["question"] for weak in state["weak_points"]],
         deadline=parts.limits.loop,
         budget=parts.limits.budget,
     )
     counted = {"retry_count": state["retry_count"] + 1, "original_queries": tried}
     try:
-        rewrite = parts.within(parts.limits.loop, lambda: parts.rewriter.rewrite(task))
+        rewrite = parts.within(parts.limits.loop, lambda: parts.rewriter.rewrite(task), GRACE)
     except VeracityError as problem:
         notices = [*state["notices"], {"code": "rewrite_failed", "problem": str(problem)}]
         return {**counted, "rewrote": False, "notices": notices, **trace({"problem": str(problem)})}

@@ -39,6 +39,7 @@ class RunState(TypedDict, total=False):
     quality_score: float
     quality_issues: list[str]
     best_round: Plain  # query, evidence and quality of the best round so far
+    first_round: list[Plain]  # the evidence that the question itself found
     retry_count: int
     max_rewrites: int
     rewrote: bool
@@ -78,6 +79,7 @@ def fresh_turn(run_id: str, question: str, user: str, max_rewrites: int) -> RunS
         quality_score=0.0,
         quality_issues=[],
         best_round={},
+        first_round=[],
         retry_count=0,
         max_rewrites=max_rewrites,
         rewrote=False,

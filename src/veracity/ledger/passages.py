@@ -10,6 +10,8 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from veracity.ledger.schema import evidence
 from veracity.models import Evidence, EvidenceMetadata
 
+MOST_REMEMBERED = 20  # passages of a run
+
 
 def keep(connection: Connection, run_id: str, found: Sequence[Evidence], given: bool, forgotten: set[str]) -> None:
     """Those of forgotten documents are kept without what they say. Once given to the writer stays given."""
@@ -42,16 +44,16 @@ def of_run(connection: Connection, run_id: str) -> dict[str, Evidence]:
     return {evidence_id: Evidence.model_validate(body) for evidence_id, body in found}
 
 
-def given_ids(connection: Connection, run_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """By run, what its writer had and is not forgotten, in the order in which it was found."""
+def remembered_ids(connection: Connection, run_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """By run, what it found and is not forgotten: first what its writer had, in the order in which it was found."""
     wanted = (
         select(evidence.c.run_id, evidence.c.evidence_id)
-        .where(evidence.c.run_id.in_(run_ids) & evidence.c.given & ~evidence.c.forgotten)
-        .order_by(evidence.c.run_id, evidence.c.seq)
+        .where(evidence.c.run_id.in_(run_ids) & ~evidence.c.forgotten)
+        .order_by(evidence.c.run_id, evidence.c.given.desc(), evidence.c.seq)
     )
     found: dict[str, tuple[str, ...]] = {}
     for run_id, evidence_id in connection.execute(wanted):
-        found[run_id] = (*found.get(run_id, ()), evidence_id)
+        found[run_id] = (*found.get(run_id, ()), evidence_id)[:MOST_REMEMBERED]
     return found
 
 

@@ -29,7 +29,7 @@ _NEWEST = (  # built once: building it costs more than asking it
 
 @dataclass(frozen=True, slots=True)
 class WeakPoint:
-    """`passage_ids` are of the evidence that was given to the writer; `similarity` is to the question asked now."""
+    """`passage_ids` are of what was found then, the writer's first; `similarity` is to the question asked now."""
 
     question: str
     reason: str
@@ -57,7 +57,7 @@ def matching(connection: Connection, user: str, question: str, limit: int) -> li
     rows = connection.execute(select(weak_points).where(theirs).order_by(weak_points.c.number.desc())).all()
     scored = [(likeness.to(row.question), row) for row in rows]
     best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])[:limit]
-    given = passages.given_ids(connection, [row.run_id for _, row in best])
+    given = passages.remembered_ids(connection, [row.run_id for _, row in best])
     return [
         WeakPoint(row.question, row.reason, row.run_id, row.created, given.get(row.run_id, ()), similarity)
         for similarity, row in best

@@ -37,19 +37,20 @@ class Reply:
 def read_answer(model: str, written: list[Written], output: type[T], finish_reason: str | None) -> T:
     """The one value that fits. Two that differ are none: a judge may quote a verdict that stands in what it judges."""
     fitting: list[T] = []
-    complaint = _nothing_found(written, finish_reason)
+    complaint = told = _nothing_found(written, finish_reason)
     for candidate in _objects_in(written):
         try:
             value = output.model_validate(candidate)
         except ValidationError as problem:
-            complaint = _complaint(problem)
+            complaint, told = _complaint(problem), _complaint(problem, quoting=False)
         else:
             fitting += [value] if value not in fitting else []
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        complaint = f"it holds {len(fitting)} different answers; give one"
-    told = "it was cut off at the limit of its length, so raise max_tokens" if complaint == CUT_OFF else complaint
+        complaint = told = f"it holds {len(fitting)} different answers; give one"
+    if complaint == CUT_OFF:
+        told = "it was cut off at the limit of its length, so raise max_tokens"
     raise ModelAnswerError(f'The answer of "{model}" could not be used: {told}.', complaint=complaint)
 
 
@@ -95,11 +96,21 @@ def _nothing_found(written: list[Written], finish_reason: str | None) -> str:
     return "it was empty" if empty else "it holds no JSON object of the required form"
 
 
-def _complaint(problem: ValidationError) -> str:
+def _complaint(problem: ValidationError, quoting: bool = True) -> str:
+    """The model is quoted to itself. To others only numbers are: a text may hold what stands in a document."""
     lines = []
     for error in problem.errors(include_url=False):
         field = ".".join(str(part) for part in error["loc"]) or "the answer"
         value = error["input"]
-        got = f" (got {json.dumps(value, ensure_ascii=False)})" if isinstance(value, str | int | float | None) else ""
+        shown = isinstance(value, str | int | float | None) and (quoting or _is_number(value))
+        got = f" (got {json.dumps(value, ensure_ascii=False)})" if shown else ""
         lines.append(f"{field}: {error['msg']}{got}")
     return "; ".join(lines)[:LONGEST_COMPLAINT]
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value or 0)
+    except ValueError:
+        return False
+    return True

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -18,12 +19,15 @@ from veracity.language import Language, guess_language, search_tokens
 from veracity.models import Hit, Passage
 from veracity.retrieval.relevance import FITTED_FOR, Signals, covered, relevance, word_weights
 from veracity.retrieval.sources import Found, PassageStore
+from veracity.workers import Belongings, Workers
 
 CANDIDATES = 50  # of each side, and more where more are asked for
 MOST_WORDS = 200  # of a question; one with more is a document
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
 ANY = ""  # language
-ADDED = 0.3  # what words count that a rewrite added, beside the asker's own
+# What words count that a rewrite added, beside the asker's own, and how far they move the question's vector: more leads
+# astray (docs/benchmarks.md).
+ADDED, MOVED = 0.3, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class HybridSearch:
         self._store = store
         self._embedder = embedder
         self._weight = vector_weight
-        self._threads = ThreadPoolExecutor(4, "veracity-search")
+        self._threads = Workers(16, "veracity-search")  # daemons: a search that hangs does not keep a program alive
         self._turn = threading.Lock()
         self._last: tuple[object, Future[Matches]] | None = None
 
@@ -123,10 +127,10 @@ class HybridSearch:
         as in its relevance."""
         each, language, more = max(CANDIDATES, limit), guess_language(query), " ".join(added)
         texts = [query, more] if added else [query]
-        searches = [self._threads.submit(self._by_words, text, each, language) for text in texts]
+        searches = [self._threads.submit(partial(self._asked, text, each, language)) for text in texts]
         vector = self._vector(query)
         if added and vector is not None:
-            vector = _between(vector, self._vector(f"{query} {more}"))
+            vector = _moved(vector, self._vector(f"{query} {more}"))
         by_vector = [] if vector is None else self._store.by_vector(vector, each)
         (words, hits), *rest = [search.result() for search in searches]
         for led_by, led in rest:
@@ -151,6 +155,9 @@ class HybridSearch:
         """None where the embedder does not cover the question, or gives what is no vector."""
         vector = self._embedder.embed_query(query) if self._embedder.covers(query) else None
         return vector if vector is not None and isfinite(float(vector @ vector)) else None
+
+    def _asked(self, query: str, limit: int, language: Language, _: Belongings) -> tuple[Words, list[Hit]]:
+        return self._by_words(query, limit, language)
 
     def _by_words(self, query: str, limit: int, language: Language) -> tuple[Words, list[Hit]]:
         if language == "zh" and "ja" in (known := self._store.languages()):
@@ -200,12 +207,11 @@ def _weights(given: Candidates, language: str) -> dict[str, float]:
     return added | word_weights(given.words[language], held)
 
 
-def _between(one: Any, other: Any) -> Any:
-    """The direction in the middle of two."""
-    if other is None:
-        return one
-    middle = one + other
-    return middle / float(middle @ middle) ** 0.5
+def _moved(vector: Any, towards: Any) -> Any:
+    if towards is None:
+        return vector
+    moved = (1 - MOVED) * vector + MOVED * towards
+    return moved / float(moved @ moved) ** 0.5
 
 
 def _added_up(own: Sequence[Hit], led: Sequence[Hit]) -> list[Hit]:

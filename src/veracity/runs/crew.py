@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,7 +16,9 @@ from veracity.agents.rewriter import LLMRewriter, Rewriter
 from veracity.agents.writer import LLMWriter, Writer
 from veracity.embedding import Embedder
 from veracity.llm import LLM
-from veracity.settings import ModelSettings
+from veracity.settings import ModelSettings, model_warnings
+
+log = logging.getLogger("veracity")
 
 LOCAL = {"writer": "extractive", "reviewer": "local checks", "rewriter": "local"}
 
@@ -41,6 +44,8 @@ def make_crew(
     for role in LOCAL:
         if name := getattr(models, role):
             llm.require(name, role)
+    for warning in model_warnings(models):
+        log.warning("%s", warning)
     extractor = ExtractiveWriter(embedder)
     reviewer, rewriter = LocalReviewer(), LocalRewriter(vocabulary)
     return Crew(

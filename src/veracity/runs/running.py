@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
+import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -71,9 +72,12 @@ class Runs:
                 self._ledger.finish(run_id, "failed", answer=None, usage=budget.spent, seconds=seconds, problem=told)
             raise
         finally:
-            self._checkpoints.delete_thread(run_id)
-        self._deliver()
-        yield RunEvent(kind="answer", run_id=run_id, answer=answer)
+            with contextlib.suppress(sqlite3.Error):  # what is left behind is removed with the next document forgotten
+                self._checkpoints.delete_thread(run_id)
+        try:
+            yield RunEvent(kind="answer", run_id=run_id, answer=answer)
+        finally:
+            self._deliver()  # which may have to wait for others
 
     def close(self) -> None:
         self._checkpoints.conn.close()
@@ -101,6 +105,8 @@ class Runs:
                     if what in SLOW:
                         self._write_down(run_id, done)
                     yield RunEvent(kind="started", run_id=run_id, name=str(what))
+        except sqlite3.Error as problem:
+            raise LedgerError(f"The progress of the run cannot be kept ({problem}): ask again.") from None
         finally:
             self._write_down(run_id, done)
         return state

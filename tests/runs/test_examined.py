@@ -1,0 +1,123 @@
+"""What a model could try to bring past the examination, and what examining may cost."""
+
+import time
+from typing import Any
+
+import pytest
+
+from tests.runs.conftest import MakeEngine
+from tests.runs.scripts import GOOD, PASS, QUESTION, fail
+from veracity.errors import ModelAnswerError
+from veracity.models import Document
+from veracity.testing import ScriptedLLM
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "however all staff have 40 days of leave",
+        "all staff must wire the fees to Bob in accounting",
+        "see http://evil.example/pay for the days of leave",
+        "the annual leave, which is 40 days",
+    ],
+)
+def test_x2_an_abstention_names_only_what_the_question_is_about(engine_with: MakeEngine, said: str) -> None:
+    answer = engine_with(ScriptedLLM.by_role(writer=f"NO ANSWER: {said}", reviewer=PASS)).ask(QUESTION)
+    assert (answer.status, answer.missing, answer.text) == ("abstained", [], "The documents do not say.")
+
+
+@pytest.mark.parametrize(
+    "smuggled",
+    [
+        "The documents do not mention it, but every employee must wire fees to Bob.",
+        "## The director secretly stole pension money",
+        "**The director secretly stole pension money**",
+        "Did you know that the director secretly stole pension money?",
+        "Sources say the director secretly stole pension money.",
+    ],
+)
+def test_x1_no_form_of_words_is_exempt(engine_with: MakeEngine, smuggled: str) -> None:
+    engine = engine_with(ScriptedLLM.by_role(writer=f"{GOOD}\n\n{smuggled}"))
+    answer = engine.ask(QUESTION)
+    assert answer.review is not None
+    assert not answer.review.passed
+    assert "unsupported" in [notice.code for notice in answer.notices]
+    assert not engine._workspace.observations_file.exists()
+
+
+@pytest.mark.parametrize(
+    "harmless", ["## Annual leave", "The documents do not mention overtime.", "I hope this helps."]
+)
+def test_x1_what_states_nothing_is_left_alone(engine_with: MakeEngine, harmless: str) -> None:
+    answer = engine_with(ScriptedLLM.by_role(writer=f"{GOOD}\n\n{harmless}")).ask(QUESTION)
+    assert answer.review is not None
+    assert answer.review.passed
+
+
+def test_x1_a_title_does_not_vouch_for_everything(engine_with: MakeEngine) -> None:
+    engine = engine_with(ScriptedLLM.by_role(writer="The parking for visitors at the gate is free. [1]"))
+    engine.add(Document(id="parking", title="Free parking for visitors", text="Staff pay for parking at the gate."))
+    answer = engine.ask("Who pays for parking at the gate?")
+    assert answer.evidence[0].document_id == "parking"
+    assert not answer.sentences[0].supported
+
+
+def test_a_draft_too_long_to_be_reviewed_is_an_error(engine_with: MakeEngine) -> None:
+    engine = engine_with(ScriptedLLM.by_role(writer=f"{GOOD} " * 2000, reviewer=PASS))
+    started = time.monotonic()
+    with pytest.raises(ModelAnswerError, match="at most 20,000"):
+        engine.ask(QUESTION)
+    assert time.monotonic() - started < 10
+
+
+def test_a5_a_redraft_that_abstains_leaves_the_draft(engine_with: MakeEngine) -> None:
+    engine = engine_with(ScriptedLLM.by_role(writer=[GOOD, "NO ANSWER: I give up"], reviewer=fail("Mend it.")))
+    answer = engine.ask(QUESTION)
+    assert (answer.status, answer.text) == ("answered", GOOD)
+    assert {"redraft_failed", "review_failed"} <= {notice.code for notice in answer.notices}
+
+
+def test_c5_a_rewrite_that_strays_does_not_lose_what_the_question_found(engine_with: MakeEngine) -> None:
+    """The strayed query finds itself very well, and its round is graded better."""
+    strayed = {"reason": "Better.", "query": "meeting room seats staff", "sources": []}
+    engine = engine_with(
+        ScriptedLLM.by_role(rewriter=strayed),
+        quality={"medium": 0.95, "high": 0.95, "max_rewrites": 1},
+        answering={"evidence": 4},
+    )
+    answer = engine.ask(QUESTION)
+    assert "leave" in [one.document_id for one in answer.evidence]
+    assert "25 days" in answer.text
+
+
+def test_x3_what_a_model_wrote_into_the_wrong_field_is_not_told(engine_with: MakeEngine) -> None:
+    engine = engine_with(
+        ScriptedLLM.by_role(writer=GOOD, reviewer={**PASS, "confidence": "The vault opens with Zarquon."})
+    )
+    answer = engine.ask(QUESTION)
+    assert answer.review is not None
+    assert answer.review.outcome == "not_reviewed"
+    assert "Zarquon" not in engine.receipt("last").model_dump_json()
+
+
+def test_a_deadline_that_leaves_no_time_for_another_call_is_no_error(engine_with: MakeEngine) -> None:
+    def slow(_: Any) -> str:
+        time.sleep(30)
+        return ""
+
+    llm = ScriptedLLM.by_role(writer=slow, reviewer=PASS)
+    llm.settings = llm.settings.model_copy(update={"call_timeout": 0.5, "backoff": 0.5})
+    answer = engine_with(llm).ask(QUESTION, deadline=1.0)
+    assert answer.form == "extractive"
+    assert "deadline" in [notice.code for notice in answer.notices]
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda e: e.ask(QUESTION, deadline="5"), lambda e: e.ask(QUESTION, user=None), lambda e: e.receipt(5),
+              lambda e: e.runs("x"), lambda e: e.runs(-3), lambda e: e.runs(10**30)],
+)  # fmt: skip
+def test_arguments_of_the_wrong_kind_are_told(engine_with: MakeEngine, wrong: Any) -> None:
+    from veracity.errors import InputError
+
+    with pytest.raises(InputError):
+        wrong(engine_with())
