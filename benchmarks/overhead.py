@@ -59,7 +59,7 @@ def main() -> None:
 def _engine(root: Path, passages: int, *, written: bool) -> Veracity:
     root.mkdir()
     models = {"writer": "test:writer", "reviewer": "test:reviewer"} if written else {}
-    llm = ScriptedLLM.by_role(writer=_first_words, reviewer=PASS)
+    llm = ScriptedLLM.by_role(writer=_first_sentences, reviewer=PASS)
     engine = Veracity(root, settings=Settings.model_validate({"models": models}), llm=llm)
     engine.__dict__["_embedder"] = Given()
     engine.add(Document(id="first", text="One document that came in through the front door."))
@@ -67,10 +67,10 @@ def _engine(root: Path, passages: int, *, written: bool) -> Veracity:
     return engine
 
 
-def _first_words(call: ScriptedCall) -> str:
-    """The first evidence, as a writer would give it back: the run passes at once."""
+def _first_sentences(call: ScriptedCall) -> str:
+    """Two sentences of the first evidence, as a writer would give them back: the run passes at once."""
     text = call.prompt.partition('"text": "')[2].partition('"')[0]
-    return f"{text}. [1]"
+    return " ".join(f"{sentence}. [1]" for sentence in text.split(". ")[:2])
 
 
 def _fill_ledger(engine: Veracity, count: int) -> None:

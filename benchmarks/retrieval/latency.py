@@ -37,7 +37,8 @@ QUESTIONS = 200
 BATCH = 10_000
 random = np.random.default_rng(7)
 CENTRES = random.standard_normal((300, DIMENSIONS)).astype(np.float32)
-VOCABULARY = np.array([f"w{number}" for number in range(60_000)])
+LETTERS = str.maketrans("0123456789", "abcdefghij")  # words with digits would be read as numbers
+VOCABULARY = np.array([f"w{number}".translate(LETTERS) for number in range(60_000)])
 FREQUENCY = np.cumsum(1 / np.arange(10, 60_010))
 FREQUENCY /= FREQUENCY[-1]
 
@@ -69,7 +70,8 @@ def fill(store: Store, count: int) -> None:
 
 def _table(numbers: range, like: pa.Schema) -> pa.Table:
     vectors = _vectors(len(numbers))
-    texts = [" ".join(_words(100)) for _ in numbers]
+    words = [_words(100) for _ in numbers]
+    texts = [" ".join(some) for some in words]
     columns: dict[str, Any] = {name: pa.nulls(len(numbers), like.field(name).type) for name in like.names}
     columns |= {
         "id": [f"d{number}.p" for number in numbers],
@@ -81,13 +83,17 @@ def _table(numbers: range, like: pa.Schema) -> pa.Table:
         "headings": [["Heading", "Subheading"]] * len(numbers),
         "start": [0] * len(numbers),
         "end": [len(text) for text in texts],
-        "text": texts,
+        "text": [_in_sentences(some) for some in words],
         "words": texts,
         "entities": [" ".join(f"e{word}" for word in text.split()[:8]) for text in texts],
         "metadata": ["{}"] * len(numbers),
         "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), DIMENSIONS),
     }
     return pa.table({name: pa.array(columns[name], like.field(name).type) for name in like.names}, schema=like)
+
+
+def _in_sentences(words: list[str]) -> str:
+    return " ".join(f"{' '.join(words[start : start + 12])}." for start in range(0, len(words), 12))
 
 
 def _vectors(count: int) -> NDArray[np.float32]:

@@ -23,7 +23,6 @@ from veracity.models import Evidence, Review
 
 log = logging.getLogger("veracity")
 
-KEPT = 2  # passages of the first round that are given whatever a rewrite found: it may have strayed
 MARGIN = 1.0  # seconds; a call is not repeated when so little time is left
 
 
@@ -142,7 +141,7 @@ def settle_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
 
 def _chosen(best: list[Plain], first: list[Plain], most: int) -> list[Plain]:
     """The best of the best round, with the best that the question itself found."""
-    kept = first[: min(KEPT, most // 2)]
+    kept = first[: most // 2]
     known = {one["id"] for one in best[:most]}
     missing = [one for one in kept if one["id"] not in known]
     return [*best[: most - len(missing)], *missing]

@@ -8,7 +8,7 @@ run goes on with what there is, and says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Literal
 
 from langgraph.runtime import Runtime
@@ -21,11 +21,14 @@ from veracity.graph.state import Plain, RunState
 from veracity.graph.tracing import trace
 from veracity.language import entities, guess_language
 from veracity.models import Evidence, Passage, Quality
-from veracity.retrieval.searching import DEPTH, RERANKED
+from veracity.retrieval.searching import RERANKED
 from veracity.retrieval.sources import Found
 
+PASSAGE = tuple(field.name for field in fields(Passage))
 GRAPH, TEMPORAL = "graph", "temporal"
 GRACE = 0.7  # seconds; a model's call ends by itself, half a second after its deadline at the latest
+LED_BY = 10  # passages that may lead a rewrite on
+KEPT = 2  # passages of the first round that go on whatever a rewrite finds: it may stray
 WIDENED = 2  # times as many passages when a rewrite asks for more
 
 
@@ -50,7 +53,7 @@ def select_sources(state: RunState, runtime: Runtime[Parts]) -> Plain:
 def after_select_sources(state: RunState) -> list[Send]:
     """One task for each source, at the same time."""
     passages = [name for weak in state["weak_points"] for name in weak["passage_ids"]]
-    depth = max(DEPTH, state["width"])
+    depth = max(RERANKED, state["width"])
     return [
         Send(
             "retrieve",
@@ -82,7 +85,7 @@ def retrieve(task: Plain, runtime: Runtime[Parts]) -> Plain:
         if task["is_first_round"] and not isinstance(problem, OutOfTimeError):
             raise
         return trace({"source": source, "found": 0, "problem": str(problem)})
-    return {"found": {source: [asdict(one) for one in found]}, **trace({"source": source, "found": len(found)})}
+    return {"found": {source: [_plain(one) for one in found]}, **trace({"source": source, "found": len(found)})}
 
 
 def fuse(state: RunState, runtime: Runtime[Parts]) -> Plain:
@@ -121,10 +124,11 @@ def grade_documents(state: RunState, runtime: Runtime[Parts]) -> Plain:
     parts, evidence = runtime.context, _evidence(state["fused_results"])
     quality = parts.checker.check(evidence, bool(state["weak_points"]))
     parts.memory.keep_evidence(state["run_id"], evidence, given=False)
-    this_round = {"query": _whole(state), "evidence": state["fused_results"], "quality": quality.model_dump()}
+    kept = state["fused_results"][: max(LED_BY, parts.settings.answering.evidence)]
+    this_round = {"query": _whole(state), "evidence": kept, "quality": quality.model_dump()}
     best = state["best_round"]
     is_best = not best or quality.score >= best["quality"]["score"]
-    first = state["first_round"] or this_round["evidence"]
+    first = state["first_round"] or kept[:KEPT]
     scored = [
         {"id": one.id, "source": one.source, **one.metadata.model_dump(include={"relevance_score", "found_by"})}
         for one in evidence
@@ -198,6 +202,11 @@ def _first_sources(question: str, available: Sequence[str]) -> Sequence[str]:
 
 def _whole(state: RunState) -> str:
     return whole_query(state["query"], state["added"])
+
+
+def _plain(one: Found) -> Plain:
+    passage = {name: getattr(one.passage, name) for name in PASSAGE}
+    return {"passage": passage, "score": one.score, "relevance": one.relevance}
 
 
 def _found(one: Plain) -> Found:

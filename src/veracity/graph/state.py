@@ -39,7 +39,7 @@ class RunState(TypedDict, total=False):
     quality_score: float
     quality_issues: list[str]
     best_round: Plain  # query, evidence and quality of the best round so far
-    first_round: list[Plain]  # the evidence that the question itself found
+    first_round: list[Plain]  # the best evidence that the question itself found
     retry_count: int
     max_rewrites: int
     rewrote: bool

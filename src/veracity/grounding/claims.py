@@ -67,6 +67,7 @@ def read_claim(sentence: str) -> Reading:
     return Reading(words, numbers, *_polarity(plain, places))
 
 
+@lru_cache(maxsize=4096)  # the same documents are found for one question after the other
 def read_evidence(passage: str) -> Reading:
     """The reading of a passage in which sentences are looked up."""
     plain = normalized(passage)

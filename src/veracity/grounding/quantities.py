@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from veracity.grounding.units import (
     CURRENCY_SIGNS,
@@ -68,7 +69,7 @@ def differs(stated: Quantity, known: Sequence[Quantity]) -> bool:
 def quantities(plain: str) -> tuple[Quantity, ...]:
     """The quantities of a normalized text, in order."""
     found: list[Quantity] = []
-    for form, read in _FORMS:
+    for form, read in _forms(_DIGIT.search(plain) is not None, plain.isascii()):
         here = [quantity for match in form.finditer(plain) for quantity in read(match)]
         if here:
             plain = blanked(plain, [(quantity.start, quantity.end) for quantity in here])
@@ -258,7 +259,9 @@ def _noun_after(match: re.Match[str]) -> str:
     return f"n:{token[0]}" if token else ""
 
 
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Quantity]]], ...] = (
+_Form = tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Quantity]]]
+_DIGIT = re.compile(r"\d")
+_FORMS: tuple[_Form, ...] = (
     (_ISO_DATE, _read_date),
     (_YEARS, _read_years),
     (_HAN_DATE, _read_date),
@@ -275,3 +278,12 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Quantity
     (_ORDINAL, _read_ordinal),
     (_HAN_MEASURE, _read_han),
 )
+_WITH_DIGITS = (_ISO_DATE, _YEARS, _HAN_DATE, _DAY_MONTH, _MONTH_DAY, _MONTH_YEAR, _COMPOUND, _MEASURE)
+_WITH_HAN = (_HAN_DATE, _HUNDREDTHS, _COMPOUND, _HAN_MEASURE)
+
+
+@lru_cache(maxsize=4)
+def _forms(has_digits: bool, is_ascii: bool) -> tuple[_Form, ...]:
+    """Those that a text can have: most sentences hold no digit."""
+    without = (() if has_digits else _WITH_DIGITS) + (_WITH_HAN if is_ascii else ())
+    return tuple(form for form in _FORMS if form[0] not in without)
