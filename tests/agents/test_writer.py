@@ -39,7 +39,7 @@ def test_the_messages_are_sent_and_nothing_else() -> None:
         Message("assistant", "So [1]."),
         Message("user", "Again."),
     ]
-    LLMWriter(llm, "test:writer", "Never sent by the writer.").write(WritingTask("Why?", [], messages))
+    LLMWriter(llm, "test:writer").write(WritingTask("Why?", [], messages))
     (call,) = llm.calls
     assert call.messages == messages and call.settings["temperature"] == 0
 

@@ -69,12 +69,9 @@ class Writer(Protocol):
 
 
 class LLMWriter:
-    """`instructions` are for whoever begins the messages of a run."""
-
-    def __init__(self, llm: LLM, model: str, instructions: str = INSTRUCTIONS) -> None:
+    def __init__(self, llm: LLM, model: str) -> None:
         self._llm = llm
         self._model = model
-        self.instructions = instructions
 
     @property
     def form(self) -> AnswerForm:
