@@ -18,9 +18,11 @@ test: .venv/installed-dev
 fuzz: .venv/installed-dev
 	VERACITY_FUZZ_EXAMPLES=50000 $(BIN)/pytest tests/evaluator/test_configuration_fuzz.py
 
-# Ingestion is killed at random moments; every document that was reported must be there, once and whole.
+# Ingestion is killed at random moments; every document that was reported must be there, once and whole. So are sixteen
+# processes that append observations: every finished run's record must be there, once and whole.
 kills: .venv/installed-dev
 	VERACITY_KILLS=50 $(BIN)/pytest -s tests/knowledge/test_kills.py
+	VERACITY_KILLS=120 $(BIN)/pytest -s tests/ledger/test_observations.py -k sixteen
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Veracity needs Python 3.11 or newer: make PYTHON=python3.12 demo")'
