@@ -14,7 +14,7 @@ from tests.evaluator.requests import request
 from veracity import Evaluator, errors
 from veracity.evaluator.configuration import load_configuration
 from veracity.models import MetricConfig
-from veracity.settings import SECTIONS, variable
+from veracity.settings import SECTIONS, Settings, load_settings, variable
 from veracity.testing import ScriptedLLM
 
 ROOT = Path(__file__).parent.parent
@@ -94,7 +94,11 @@ def test_the_configuration_page_names_every_setting_and_key() -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_configurations_shown_are_valid(path: Path) -> None:
     for block in blocks(path):
-        if block.language == "toml":
+        if block.language != "toml":
+            continue
+        if block.text.startswith("# veracity.toml"):
+            assert load_settings(block.text.encode(), path) != Settings()
+        else:
             assert load_configuration(block.text.encode(), path).metrics
 
 

@@ -141,7 +141,7 @@ def test_evidence_is_kept_once_and_stays_given(ledger: Ledger) -> None:
         "p2": second.text,
         "p3": second.text,
     }
-    assert [point.passage_ids for point in ledger.weak_points("ann", "How many days?")] == [("p1",)]
+    assert [point.passage_ids for point in ledger.weak_points("ann", "How many days?")] == [("p1", "p2", "p3")]
 
 
 def test_a_run_that_nobody_began_or_that_is_begun_twice_is_told(ledger: Ledger) -> None:

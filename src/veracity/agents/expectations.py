@@ -142,11 +142,12 @@ _NUMERAL = "〇零一二三四五六七八九十百千"
 HAN_DATE = re.compile(
     rf"(?:\d{{2,4}}|[{_NUMERAL}]{{4}}) ?年(?: ?\d{{1,2}} ?月)?(?: ?\d{{1,2}} ?[日号])?"
     r"|\d{1,2} ?月(?: ?\d{1,2} ?[日号])?|(?<!\d)\d{1,2} ?[日号](?![線线館楼元])|\d{1,2} ?世[紀纪]"
+    rf"|[{_NUMERAL}]{{1,3}}月[{_NUMERAL}]{{1,3}}[日号]|[{_NUMERAL}]{{2,3}}日(?![本常])"
     rf"|(?:昭和|平成|明治|大正|令和|元禄|天保|享保|慶長)[\d{_NUMERAL}元]{{1,3}}年|紀元前"
 )
 NUMBER = re.compile(
     r"(?<![\d.,A-Za-z])\d[\d,]{0,15}(?:\.\d{1,10})?(?!\d)(?! ?[年月日号](?!間))(?!(?:st|nd|rd|th)\b)"
-    rf"|[{_NUMERAL}两数几]{{1,8}}(?=[个個人名次倍件小分周点円つ回種种元米吨万亿億萬余多成割])"
+    rf"|[{_NUMERAL}两数几]{{1,8}}(?=[个個人名次倍件小分周点円つ回種种元米吨万亿億萬余多成割天岁歳位枚台辆])"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|hundred|"
     r"thousand|million|billion|dozen|once|twice|half|none|zero|one)\b",
     re.IGNORECASE,
