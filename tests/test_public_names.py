@@ -1,7 +1,9 @@
 """What `import veracity` offers, and what it costs."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +69,11 @@ def test_what_is_not_needed_is_not_loaded(code: str, unwanted: tuple[str, ...]) 
     program = f"{code}\nimport sys\nprint([name for name in {unwanted!r} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_no_library_writes_an_identity_into_the_home(tmp_path: Path) -> None:
+    """onnxruntime would, for its telemetry."""
+    program = "from veracity.embedding.bundled import BundledEmbedder; BundledEmbedder().embed_query('a')"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "ORT_"))}
+    subprocess.run([sys.executable, "-c", program], check=True, env={**environment, "HOME": str(tmp_path)})
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

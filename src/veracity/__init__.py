@@ -5,10 +5,14 @@ Names are loaded on first use, so that importing the package costs next to nothi
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from veracity.version import __version__
+
+# onnxruntime asks for this before it is loaded: else it writes an identity of this machine into the user's home.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from veracity.engine import Veracity

@@ -114,7 +114,7 @@ class Veracity:
         if not isinstance(rewrites, int) or not 0 <= rewrites <= 20:
             raise InputError(f"A query is rewritten between 0 and 20 times, not {rewrites}.")
         if not isinstance(seconds, int | float) or not 0 < seconds <= 86400:
-            raise InputError(f"A run may take between 0 and 86400 seconds, not {seconds}.")
+            raise InputError(f"A run may take more than 0 and at most 86400 seconds, not {seconds}.")
         _require_text(user, "A user")
         self._require_workspace()
         if not self._library.store.languages():
@@ -268,6 +268,8 @@ def _require_text(name: str, what: str) -> None:
 def _checked_question(question: str) -> str:
     if not isinstance(question, str) or not question.strip():
         raise InputError("The question is empty: ask it in words.")
+    if not any(map(str.isalnum, question)):
+        raise InputError("The question holds no word: ask it in words.")
     if len(question) > LONGEST_QUERY:
         raise InputError(f"The question has {len(question):,} characters: ask it in at most {LONGEST_QUERY:,}.")
     return encodable(question.strip())

@@ -180,7 +180,10 @@ def load_settings(content: bytes | None, path: Path) -> Settings:
     _refuse_unknown_variables()
     changed = {name: getattr(settings, name).model_copy(update=_in_environment(name)) for name in SECTIONS}
     settings = settings.model_copy(update=changed)
-    require_sound_quality(settings.quality)
+    try:
+        require_sound_quality(settings.quality)
+    except ConfigurationError as problem:
+        raise ConfigurationError(f"{path} or the environment: {problem}") from None
     return settings
 
 

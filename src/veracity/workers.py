@@ -55,11 +55,12 @@ class Workers:
                 self._start_another()
         return future
 
-    def close(self) -> None:
-        """Let the workers finish what they are at and go."""
+    def close(self, patience: float = PATIENCE) -> None:
+        """Let the workers finish what they are at and go. Native code that still runs when a program ends would crash
+        it: who has such jobs waits longer."""
         with self._lock:
             self._release()
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience
         for thread in self._started:
             thread.join(timeout=max(0.0, end - time.monotonic()))
 

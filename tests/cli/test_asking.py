@@ -90,8 +90,9 @@ def test_runs_lists_the_latest_first(run: Run, asked: Path) -> None:
     ("arguments", "told"),
     [
         (("ask", " "), "The question is empty"),
-        (("ask", "x", "--deadline", "0"), "A run may take between 0 and 86400 seconds"),
-        (("ask", "x", "--deadline", "nan"), "A run may take between 0 and 86400 seconds"),
+        (("ask", "???"), "The question holds no word"),
+        (("ask", "x", "--deadline", "0"), "A run may take more than 0 and at most 86400 seconds"),
+        (("ask", "x", "--deadline", "nan"), "A run may take more than 0 and at most 86400 seconds"),
         (("show", "nothing"), "nothing"),
     ],
 )

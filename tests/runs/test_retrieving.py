@@ -126,6 +126,13 @@ def test_without_a_model_a_misspelt_question_is_mended(engine_with: MakeEngine) 
     assert any("annual" in one.query for one in engine.receipt("last").rounds[1:])
 
 
+@pytest.mark.parametrize("question", ["How many days of anual leave do staff have?", "hotles per night cost"])
+def test_a_slip_does_not_keep_the_answer_back(engine_with: MakeEngine, question: str) -> None:
+    answer = engine_with().ask(question)
+    assert answer.status == "answered"
+    assert answer.question == question
+
+
 def test_a_first_search_that_fails_is_an_error_and_not_silence(
     engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

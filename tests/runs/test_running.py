@@ -145,6 +145,19 @@ def test_x3_forgetting_a_document_removes_its_text(engine_with: MakeEngine, root
         assert b"Zarquon" not in path.read_bytes()
 
 
+def test_x3_an_extract_keeps_what_does_not_come_from_the_document(engine_with: MakeEngine) -> None:
+    """Passages at hand that it did not cite are taken from its evidence, and nothing else."""
+    engine = engine_with()
+    answer = engine.ask(QUESTION)
+    other = next(one for one in answer.evidence if one.document_id != "leave")
+    engine.forget(other.document_id)
+    kept = engine.receipt(answer.run_id).answer
+    assert kept is not None
+    assert (kept.text, kept.sentences) == (answer.text, answer.sentences)
+    assert other.text not in engine.receipt(answer.run_id).model_dump_json()
+    assert [one.id for one in kept.evidence] == [one.id for one in answer.evidence]
+
+
 def test_x3_forgetting_reaches_runs_that_never_ended(engine_with: MakeEngine, root: Path) -> None:
     """As after a kill, and while the workspace is open: the progress of runs holds passages too."""
     engine = engine_with()

@@ -62,4 +62,5 @@ class LocalRewriter:
             reason=f"The question {' and '.join(told)}.",
             widen=bool(codes & {"count", "empty"}),
             added=tuple(added),
+            mended=mend.text if mend.changes else "",
         )

@@ -51,6 +51,7 @@ class Rewrite:
     widen: bool = False
     usage: Usage = NOTHING_USED
     added: tuple[str, ...] = ()
+    mended: str = ""  # the question without its slips, where it had some
 
     @property
     def whole(self) -> str:

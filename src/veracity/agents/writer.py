@@ -111,7 +111,7 @@ def _names_a_part(missing: str, question: str) -> bool:
     language = guess_language(question)
     words, asked = set(content_tokens(missing, language)), set(content_tokens(question, language))
     numbers = set(re.findall(r"\d+", missing)) - set(re.findall(r"\d+", question))
-    is_plain = len(missing) <= LONGEST_NAMED and not numbers and not _LINK.search(missing)
+    is_plain = len(missing) <= LONGEST_NAMED and not numbers and not (_LINK.search(missing) or SILENCE.search(missing))
     return is_plain and bool(words) and 2 * len(words & asked) >= len(words)
 
 

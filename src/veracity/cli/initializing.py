@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -14,7 +15,7 @@ def run(directory: Path) -> None:
     template = files("veracity") / "templates"
     for path, source in _files_of(template):
         _place(directory / path, source)
-    here = "" if directory == Path() else f" --workspace {directory}"
+    here = "" if directory == Path() else f" --workspace {shlex.quote(str(directory))}"
     console.print(plain(f"\nThe workspace is ready. Next: veracity ingest PATH{here}"))
 
 

@@ -93,7 +93,8 @@ def eval_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
     draft = str(state["messages"][-1].content)
     known = next((one["review"] for one in state["drafts"] if one["text"] == draft), None)
     if known is None:
-        task = ReviewTask(state["question"], draft, _given(state), parts.limits.run, parts.limits.budget)
+        question = state["question"] if parts.reviewer.model else _understood(state)  # a model reads over slips
+        task = ReviewTask(question, draft, _given(state), parts.limits.run, parts.limits.budget)
         known = _weighed(parts.reviewer.review(task), parts).model_dump()
     drafts = [*state["drafts"], {"text": draft, "form": state["form"], "review": known}]
     return {
@@ -149,7 +150,12 @@ def _chosen(best: list[Plain], first: list[Plain], most: int) -> list[Plain]:
 
 def _writing_task(state: RunState, parts: Parts) -> WritingTask:
     spoken = [as_ours(message) for message in state["messages"]]
-    return WritingTask(state["question"], _given(state), spoken, parts.limits.run, parts.limits.budget)
+    return WritingTask(_understood(state), _given(state), spoken, parts.limits.run, parts.limits.budget)
+
+
+def _understood(state: RunState) -> str:
+    """The question as code can match it with texts."""
+    return state["mended"] or state["question"]
 
 
 def _stopped_by(problem: ModelError, parts: Parts) -> Literal["budget", "deadline", ""]:

@@ -108,7 +108,8 @@ def rerank(state: RunState, runtime: Runtime[Parts]) -> Plain:
     fused, facts = _evidence(state["fused_results"]), {"reranker": parts.settings.retrieval.reranker}
     notices = state["notices"]
     try:
-        fused = parts.within(parts.limits.loop, lambda: parts.searcher.rerank(state["query"], fused))
+        if fused:
+            fused = parts.within(parts.limits.loop, lambda: parts.searcher.rerank(state["query"], fused))
     except VeracityError as problem:
         facts["problem"] = str(problem)
         notices = [*notices, {"code": "not_reranked", "problem": str(problem)}]
@@ -181,6 +182,7 @@ def rewrite_query(state: RunState, runtime: Runtime[Parts]) -> Plain:
         "rewrote": True,
         "query": rewrite.query,
         "added": list(rewrite.added),
+        "mended": rewrite.mended or state["mended"],
         "sources": list(rewrite.sources),
         "width": state["width"] * (WIDENED if rewrite.widen else 1),
         **trace(

@@ -30,6 +30,7 @@ class RunState(TypedDict, total=False):
     query: str
     added: list[str]  # words to look for beside it, that count less
     original_queries: list[str]
+    mended: str  # the question without its slips of spelling, where it had some
     sources: list[str]
     width: int  # passages that are graded
     weak_points: list[Plain]  # of the asker, that match the question
@@ -70,6 +71,7 @@ def fresh_turn(run_id: str, question: str, user: str, max_rewrites: int) -> RunS
         query=question,
         added=[],
         original_queries=[],
+        mended="",
         sources=[],
         width=0,
         weak_points=[],

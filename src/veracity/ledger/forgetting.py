@@ -52,9 +52,10 @@ def strip(connection: Connection, run_id: str, touched: int) -> None:
     this_run = run_rows.c.run_id == run_id
     answer = runs.answer_of(connection, run_id)
     touched = extent(connection, run_id, answer, touched)
-    if answer is not None and touched == GIVEN:
-        emptied = answer_without_texts(answer).model_dump(mode="json")
-        connection.execute(update(run_rows).where(this_run), {"answer": emptied})
+    if answer is not None:
+        gone = passages.emptied_ids(connection, run_id)
+        kept = answer_without_texts(answer) if touched == GIVEN else _answer_without_passages(answer, gone)
+        connection.execute(update(run_rows).where(this_run), {"answer": kept.model_dump(mode="json")})
     theirs = steps.c.run_id == run_id
     if touched == FOUND:
         theirs &= steps.c.name.in_(QUERYING)
@@ -64,17 +65,27 @@ def strip(connection: Connection, run_id: str, touched: int) -> None:
 
 
 def extent(connection: Connection, run_id: str, answer: Answer | None, touched: int) -> int:
-    """How far a run is touched: an answer that shows a passage had it, whatever was said when the passage was kept."""
-    if touched != FOUND or answer is None:
+    """How far a run is touched: an answer that shows a passage had it, whatever was said when the passage was kept. An
+    extract has only what it cites."""
+    if answer is None or touched == NOTHING:
         return touched
     emptied = passages.emptied_ids(connection, run_id)
-    return GIVEN if any(item.id in emptied for item in answer.evidence) else FOUND
+    if answer.form == "extractive":
+        cited = {citation.evidence_id for sentence in answer.sentences for citation in sentence.citations}
+        return GIVEN if cited & emptied else FOUND
+    return GIVEN if touched == GIVEN or any(item.id in emptied for item in answer.evidence) else FOUND
 
 
 def step_without_texts(step: Step, touched: int) -> Step:
     """As the step of a run that is touched may be kept."""
     keeps = touched == NOTHING or (touched == FOUND and step.name not in QUERYING)
     return step if keeps else step.model_copy(update={"texts": None})
+
+
+def _answer_without_passages(answer: Answer, gone: set[str]) -> Answer:
+    """The places of the others stay, since [n] names them."""
+    evidence = [passages.blank(item) if item.id in gone else item for item in answer.evidence]
+    return answer.model_copy(update={"evidence": evidence})
 
 
 def answer_without_texts(answer: Answer) -> Answer:

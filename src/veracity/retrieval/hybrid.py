@@ -25,6 +25,7 @@ CANDIDATES = 50  # of each side, and more where more are asked for
 MOST_WORDS = 200  # of a question; one with more is a document
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
 ANY = ""  # language
+SEARCHING = 5.0  # seconds that closing waits for searches under way
 # What words count that a rewrite added, beside the asker's own, and how far they move the question's vector: more leads
 # astray (docs/benchmarks.md).
 ADDED, MOVED = 0.3, 0.25
@@ -90,6 +91,9 @@ class HybridSearch:
         self._threads = Workers(16, "veracity-search")  # daemons: a search that hangs does not keep a program alive
         self._turn = threading.Lock()
         self._last: tuple[object, Future[Matches]] | None = None
+
+    def close(self) -> None:
+        self._threads.close(SEARCHING)
 
     def search(self, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
         question, matches = self.matches(query, limit, added)

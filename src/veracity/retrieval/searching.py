@@ -45,6 +45,11 @@ class Searcher:
         fused = self.fuse(_deep_enough(query, asked, top_k, added), max(RERANKED, top_k))
         return self.rerank(query, fused)[:top_k]
 
+    def close(self) -> None:
+        for source in self._sources.values():
+            if close := getattr(source, "close", None):
+                close()
+
     def find(self, source: str, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
         """What one source finds, the best first."""
         [asked] = self._named([source])

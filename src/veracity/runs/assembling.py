@@ -51,4 +51,4 @@ def make_runs(
 
     checkpoints = open_checkpoints(workspace.ledger_folder)
     observations = Observations(workspace.observations_file)
-    return Runs(ledger, observations, checkpoints, parts, settings, crew.models)
+    return Runs(ledger, observations, checkpoints, parts, settings, crew.models, workers)

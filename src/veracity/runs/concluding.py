@@ -70,9 +70,12 @@ def weak_point(answer: Answer) -> Literal["failed_review"] | None:
 
 
 def _abstention(state: RunState) -> str:
+    return abstention(state["language"], state["missing"], was_searched=_was_searched(state))
+
+
+def _was_searched(state: RunState) -> bool:
     out_of_time = any(one["code"] == "search_incomplete" for one in state["notices"])
-    was_searched = bool(state["retrieved_nodes_score"]) or not out_of_time
-    return abstention(state["language"], state["missing"], was_searched=was_searched)
+    return bool(state["retrieved_nodes_score"]) or not out_of_time
 
 
 def _notices(
@@ -81,7 +84,7 @@ def _notices(
     language = state["language"]
     if state["form"] == "extractive" and not state["abstains"]:
         yield notice(language, "extractive")
-    if quality.grade == "low":
+    if quality.grade == "low" and _was_searched(state):
         issues = shortfalls(language, [issue.code for issue in quality.issues])
         yield notice(language, "evidence_weak", score=quality.score, issues=issues)
     for told in state["notices"]:

@@ -26,7 +26,8 @@ def abstention(language: str, missing: list[str], *, was_searched: bool) -> str:
     words = ABSTENTIONS[language]
     if not was_searched:
         return words["not_searched"]
-    return words["silent"] + (words["missing"].format(missing=words["and"].join(missing)) if missing else "")
+    named = words["and"].join(one.rstrip(".。 ") for one in missing)
+    return words["silent"] + (words["missing"].format(missing=named) if named else "")
 
 
 ENGLISH: Texts = {

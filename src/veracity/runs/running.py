@@ -26,11 +26,13 @@ from veracity.models import Answer, RunEvent, Step
 from veracity.runs.concluding import conclude, observation, weak_point
 from veracity.runs.tracing import untraced
 from veracity.settings import Settings
+from veracity.workers import Workers
 
 log = logging.getLogger("veracity")
 
 MakeParts = Callable[[Limits], Parts]
 SLOW = frozenset(("rewrite_query", "generate_answer", "eval_answer"))  # before these, what was done is written down
+SEARCHING = 5.0  # seconds that closing waits for searches under way
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that could be taken for something else
 
 
@@ -43,8 +45,9 @@ class Runs:
         make_parts: MakeParts,
         settings: Settings,
         models: dict[str, str],
+        workers: Workers,
     ) -> None:
-        """`models` tells which model does what, for the receipts."""
+        """`models` tells which model does what, for the receipts. `workers` are those on which searches run."""
         self._ledger = ledger
         self._observations = observations
         self._checkpoints = checkpoints
@@ -52,6 +55,7 @@ class Runs:
         self._make_parts = make_parts
         self._settings = settings
         self._models = models
+        self._workers = workers
 
     def stream(self, question: str, user: str, max_rewrites: int, deadline: float) -> Iterator[RunEvent]:
         """What happens, as it happens; the last event holds the answer."""
@@ -80,6 +84,7 @@ class Runs:
             self._deliver()  # which may have to wait for others
 
     def close(self) -> None:
+        self._workers.close(SEARCHING)
         self._checkpoints.conn.close()
 
     def _steps(self, start: RunState, parts: Parts) -> Generator[RunEvent, None, RunState]:
