@@ -31,7 +31,7 @@ from veracity.providers.texts import encodable
 from veracity.reranking import Reranker, make_reranker
 from veracity.retrieval import Searcher, make_searcher
 from veracity.secrets import presentable
-from veracity.settings import Settings, load_settings, model_warnings
+from veracity.settings import Settings, load_settings
 from veracity.tomlfile import read_bytes
 from veracity.workspace import Workspace, open_workspace
 
@@ -133,10 +133,6 @@ class Veracity:
 
         _require_text(run, "A run")
         return receipt(self._ledger, self._ledger.find(encodable(run)))
-
-    def warnings(self) -> list[str]:
-        """What is set up so that it works, but not as well as it could."""
-        return model_warnings(self._settings.models)
 
     def documents(self) -> list[KnownDocument]:
         return self._records().documents()
