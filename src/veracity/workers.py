@@ -26,6 +26,7 @@ Job = Callable[[Belongings], Any]
 Tasks = SimpleQueue[tuple[Future[Any], Job] | None]
 
 PATIENCE = 1.0  # seconds that closing waits for jobs under way
+NATIVE_PATIENCE = 5.0  # the same where jobs run native code, such as a search
 
 
 def processors() -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, PASS, QUESTION, fail
-from veracity.errors import ModelAnswerError
+from veracity.errors import InputError, ModelAnswerError
 from veracity.models import Document
 from veracity.testing import ScriptedLLM
 
@@ -117,7 +117,5 @@ def test_a_deadline_that_leaves_no_time_for_another_call_is_no_error(engine_with
               lambda e: e.runs("x"), lambda e: e.runs(-3), lambda e: e.runs(10**30)],
 )  # fmt: skip
 def test_arguments_of_the_wrong_kind_are_told(engine_with: MakeEngine, wrong: Any) -> None:
-    from veracity.errors import InputError
-
     with pytest.raises(InputError):
         wrong(engine_with())

@@ -19,13 +19,12 @@ from veracity.language import Language, guess_language, search_tokens
 from veracity.models import Hit, Passage
 from veracity.retrieval.relevance import FITTED_FOR, Signals, covered, relevance, word_weights
 from veracity.retrieval.sources import Found, PassageStore
-from veracity.workers import Belongings, Workers
+from veracity.workers import NATIVE_PATIENCE, Belongings, Workers
 
 CANDIDATES = 50  # of each side, and more where more are asked for
 MOST_WORDS = 200  # of a question; one with more is a document
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
 ANY = ""  # language
-SEARCHING = 5.0  # seconds that closing waits for searches under way
 # What words count that a rewrite added, beside the asker's own, and how far they move the question's vector: more leads
 # astray (docs/benchmarks.md).
 ADDED, MOVED = 0.3, 0.25
@@ -93,7 +92,7 @@ class HybridSearch:
         self._last: tuple[object, Future[Matches]] | None = None
 
     def close(self) -> None:
-        self._threads.close(SEARCHING)
+        self._threads.close(NATIVE_PATIENCE)
 
     def search(self, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
         question, matches = self.matches(query, limit, added)

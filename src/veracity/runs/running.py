@@ -26,13 +26,12 @@ from veracity.models import Answer, RunEvent, Step
 from veracity.runs.concluding import conclude, observation, weak_point
 from veracity.runs.tracing import untraced
 from veracity.settings import Settings
-from veracity.workers import Workers
+from veracity.workers import NATIVE_PATIENCE, Workers
 
 log = logging.getLogger("veracity")
 
 MakeParts = Callable[[Limits], Parts]
 SLOW = frozenset(("rewrite_query", "generate_answer", "eval_answer"))  # before these, what was done is written down
-SEARCHING = 5.0  # seconds that closing waits for searches under way
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that could be taken for something else
 
 
@@ -84,7 +83,7 @@ class Runs:
             self._deliver()  # which may have to wait for others
 
     def close(self) -> None:
-        self._workers.close(SEARCHING)
+        self._workers.close(NATIVE_PATIENCE)
         self._checkpoints.conn.close()
 
     def _steps(self, start: RunState, parts: Parts) -> Generator[RunEvent, None, RunState]:
