@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks.answering.__main__ import Case, cases
 from benchmarks.answering.evidence import RememberingEmbedder
+from benchmarks.logistic import Numbers, fitted
 from benchmarks.retrieval.sets import data_folder, options
 from veracity.agents.answerability import ANSWERABLE, Signals, chance, signals_of
 from veracity.agents.candidates import ranked_candidates
@@ -39,7 +40,7 @@ HANDBOOK_WEIGHT = 0.3
 FOLDS = 5
 NOTHING_FOUND = Signals(0.0, meaning=0.0)
 
-Numbers = NDArray[np.float64]
+RIDGE = 1e-2
 
 
 class Row(NamedTuple):
@@ -71,25 +72,14 @@ def table(rows: Sequence[Row], names: Sequence[str]) -> tuple[Numbers, Numbers, 
     return signals, true, np.array(weights)
 
 
-def fitted(signals: Numbers, true: Numbers, weights: Numbers) -> Numbers:
-    """Bias and coefficients of a logistic regression, by Newton's method."""
-    found = np.zeros(signals.shape[1])
-    for _ in range(50):
-        said = 1 / (1 + np.exp(-signals @ found))
-        slope = signals.T @ (weights * (true - said)) - 1e-2 * found
-        curvature = (signals * (weights * said * (1 - said))[:, None]).T @ signals + 1e-2 * np.eye(len(found))
-        found += np.linalg.solve(curvature, slope)
-    return found
-
-
 def tell(language: Language, rows: Sequence[Row], names: Sequence[str]) -> None:
     signals, true, weights = table(rows, names)
     folds = np.array([row.fold for row in rows])
     others = np.zeros(len(rows))
     for fold in range(FOLDS):
         kept = folds != fold
-        others[~kept] = signals[~kept] @ fitted(signals[kept], true[kept], weights[kept])
-    curve = np.round(fitted(signals, true, weights), 2).tolist()
+        others[~kept] = signals[~kept] @ fitted(signals[kept], true[kept], weights[kept], RIDGE)
+    curve = np.round(fitted(signals, true, weights, RIDGE), 2).tolist()
     print(f"\n{language}: fitted", dict(zip(("bias", *names), curve, strict=True)))
     without = "meaning" not in names
     shown = [row.signals._replace(meaning=None) if without else row.signals for row in rows]

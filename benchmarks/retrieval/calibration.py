@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks import logistic
+from benchmarks.logistic import Numbers
 from benchmarks.retrieval.sets import LANGUAGES, NAMES, RetrievalSet, data_folder, handbook, load, options, workspace_of
 from veracity.models import Hit
 from veracity.retrieval.graph import GraphSource
@@ -33,8 +34,6 @@ UNMARKED = ("rgb_zh",)
 TOP = 10
 STRANGERS = 20  # questions of each other set
 MOST = 400  # rows that a set counts for, so that large sets do not drown small ones
-
-Numbers = NDArray[np.float64]
 
 
 class Row(NamedTuple):
@@ -101,13 +100,7 @@ def fitted(rows: Sequence[Row], with_meaning: bool) -> Numbers:
         for row in rows
     ]
     table, wanted, weights = np.array(columns), np.array([row.is_relevant for row in rows], float), _weights(rows)
-    found = np.zeros(table.shape[1])
-    for _ in range(50):
-        chance = 1 / (1 + np.exp(-table @ found))
-        slope = table.T @ (weights * (wanted - chance)) - 1e-3 * found
-        curvature = (table * (weights * chance * (1 - chance))[:, None]).T @ table + 1e-3 * np.eye(len(found))
-        found += np.linalg.solve(curvature, slope)
-    return found
+    return logistic.fitted(table, wanted, weights, 1e-3)
 
 
 def _weights(rows: Sequence[Row]) -> Numbers:

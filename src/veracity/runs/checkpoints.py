@@ -6,19 +6,20 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from veracity.errors import LedgerError
+from veracity.ledger.complaints import explained
 
+FILE = "checkpoints.sqlite"
 PATIENCE = 30.0  # seconds to wait for another process that writes
 
 
 def open_checkpoints(folder: Path) -> SqliteSaver:
     """Strict: nothing but plain values and messages comes back, whatever a manipulated file may hold."""
-    path = folder / "checkpoints.sqlite"
-    try:
+    path = folder / FILE
+    with explained(path):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".checkpoints.lock", timeout=PATIENCE):  # switching to WAL is not safe for two at once
             connection = sqlite3.connect(path, timeout=PATIENCE, check_same_thread=False)
@@ -26,29 +27,19 @@ def open_checkpoints(folder: Path) -> SqliteSaver:
                 connection.execute(f"PRAGMA {pragma}")
             saver = SqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
             saver.setup()
-    except (OSError, Timeout, sqlite3.Error) as problem:
-        raise _complaint(path, problem) from None
     return saver
 
 
 def scrub_checkpoints(folder: Path) -> None:
     """Remove all progress, of killed runs too, and its bytes from the disk. Runs under way go on: they only need it to
     be taken up again."""
-    path = folder / "checkpoints.sqlite"
+    path = folder / FILE
     if not path.exists():
         return
-    try:
-        connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-        with contextlib.closing(connection):
-            for statement in ("DELETE FROM checkpoints", "DELETE FROM writes", "VACUUM"):
-                connection.execute(statement)
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error as problem:
-        raise _complaint(path, problem) from None
-
-
-def _complaint(path: Path, problem: Exception) -> LedgerError:
-    return LedgerError(
-        f'The progress of runs cannot be kept in "{path}" ({problem}): make it writable, or remove it if no run is '
-        "under way."
-    )
+    with (
+        explained(path),
+        contextlib.closing(sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)) as connection,
+    ):
+        for statement in ("DELETE FROM checkpoints", "DELETE FROM writes", "VACUUM"):
+            connection.execute(statement)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
