@@ -26,22 +26,22 @@ OTHERWISE = "if it stays so, bring it back from a backup, or remove it: answers 
 
 
 @contextmanager
-def explained(place: Path) -> Iterator[None]:
+def explained(place: Path, otherwise: str = OTHERWISE) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, OSError, NotImplementedError) as problem:
-        raise _told(place, problem) from problem
+        raise _told(place, problem, otherwise) from problem
 
 
 def busy(place: Path) -> LedgerError:
     return LedgerError(f'"{place}" is being written by another process: try again in a moment.')
 
 
-def _told(place: Path, problem: BaseException) -> LedgerError:
+def _told(place: Path, problem: BaseException, otherwise: str) -> LedgerError:
     """Of the database's own error: what SQLAlchemy adds are the statement and the values in it."""
     origin = problem.orig if isinstance(problem, DBAPIError) else problem
     text = " ".join(str(getattr(origin, "strerror", None) or origin).split())
     if _BUSY.search(text):
         return busy(place)
-    remedy = next((told for sign, told in _REMEDIES if sign.search(text)), OTHERWISE)
+    remedy = next((told for sign, told in _REMEDIES if sign.search(text)), otherwise)
     return LedgerError(f'"{place}" cannot be used ({text[:LONGEST].strip(" ,.:") or type(origin).__name__}): {remedy}')

@@ -13,13 +13,14 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from veracity.ledger.complaints import explained
 
 FILE = "checkpoints.sqlite"
+REMEDY = "remove it: only runs under way lose their progress."
 PATIENCE = 30.0  # seconds to wait for another process that writes
 
 
 def open_checkpoints(folder: Path) -> SqliteSaver:
     """Strict: nothing but plain values and messages comes back, whatever a manipulated file may hold."""
     path = folder / FILE
-    with explained(path):
+    with explained(path, REMEDY):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".checkpoints.lock", timeout=PATIENCE):  # switching to WAL is not safe for two at once
             connection = sqlite3.connect(path, timeout=PATIENCE, check_same_thread=False)
