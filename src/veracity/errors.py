@@ -18,6 +18,11 @@
     │   ├── BusyError             another process is writing to them
     │   └── OutdatedIndexError    they were indexed in another way than is asked for now
     ├── LedgerError               what was asked and answered cannot be recorded or read
+    │   └── LostLeaseError        another process has taken the run over
+    ├── DecisionError             a decision on an approval does not count
+    │   ├── DecidedError          somebody has decided already
+    │   └── SupersededError       the draft is not the one that waits
+    ├── WebSearchError            the web could not be searched, or a page not be fetched
     └── EvaluationError           a metric failed; its cause is one of the above
 
 Each message is one sentence for a person: what is wrong, where, and how to mend it.
@@ -122,6 +127,26 @@ class OutdatedIndexError(KnowledgeError):
 
 
 class LedgerError(VeracityError):
+    pass
+
+
+class LostLeaseError(LedgerError):
+    pass
+
+
+class DecisionError(VeracityError):
+    exit_code = 5
+
+
+class DecidedError(DecisionError):
+    pass
+
+
+class SupersededError(DecisionError):
+    pass
+
+
+class WebSearchError(VeracityError):
     pass
 
 

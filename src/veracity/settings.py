@@ -25,6 +25,9 @@ OutputMode = Literal["auto", "tool", "native", "prompted"]
 Fusion = Literal["rrf", "weighted", "cascade"]
 SourceName = Literal["knowledge", "graph"]
 PriorityName = Literal["knowledge", "temporal", "graph"]
+PolicyName = Literal["ask", "never", "always"]
+ScopeName = Literal["conversation", "user"]
+WebProviderName = Literal["none", "searxng", "tavily", "ddgs"]
 
 # Names of the environment under which these two are known elsewhere.
 ALIASES = {("answering", "gener_epoch"): "GENER_EPOCH", ("models", "reviewer"): "LLM_MUTI_AGENT"}
@@ -60,8 +63,10 @@ class ModelSettings(Section):
     writer: ModelName | None = Field(default=None, description="writes answers; not set: they are extracted")
     reviewer: ModelName | None = Field(default=None, description="reviews drafts; not set: local checks do")
     rewriter: ModelName | None = Field(default=None, description="rewrites queries; not set: done locally")
-    router: ModelName | None = Field(default=None, description="decides where an answer is looked for; not used yet")
-    summarizer: ModelName | None = Field(default=None, description="sums up long conversations; not used yet")
+    router: ModelName | None = Field(
+        default=None, description="understands follow-ups and decides where to look; not set: done locally"
+    )
+    summarizer: ModelName | None = Field(default=None, description="sums up long conversations; not set: done locally")
     judge: ModelName | None = Field(default=None, description="scores submissions (LLM metrics)")
     embedder: EmbedderName = Field(
         default="bundled", description="compares texts by meaning: `bundled`, `none` (words only) or a model"
@@ -146,6 +151,37 @@ class AnsweringSettings(Section):
     run_deadline: float = Field(default=120, gt=0, le=86400, description="seconds a run may take")
 
 
+class ConversationSettings(Section):
+    """What a conversation remembers."""
+
+    recent_turns: int = Field(default=6, ge=1, le=100, description="turns that prompts hold word for word")
+    summarize_after: int = Field(
+        default=6000, ge=500, le=1_000_000, description="characters of turns, after which older ones are summed up"
+    )
+    longest_summary: int = Field(default=2000, ge=200, le=100_000, description="characters of the summary, at most")
+    history: ScopeName = Field(
+        default="conversation", description="where earlier answers are searched: `conversation`, or all of the `user`"
+    )
+
+
+class ApprovalSettings(Section):
+    """When a person is asked."""
+
+    policy: PolicyName = Field(default="ask", description="`ask` below the threshold, `never`, or `always`")
+    threshold: float = Field(default=0.75, ge=0, le=1, description="from this score on nobody is asked")
+
+
+class WebSettings(Section):
+    """Where the web is searched after a rejection. Keys come from the environment (TAVILY_API_KEY)."""
+
+    provider: WebProviderName = Field(default="none", description="`searxng`, `tavily`, `ddgs`, or `none`")
+    searxng_url: str = Field(default="", description="address of the SearXNG server")
+    results: int = Field(default=5, ge=1, le=20, description="pages that are opened, at most")
+    deadline: float = Field(default=20, gt=0, le=600, description="seconds for the search and all its pages")
+    page_seconds: float = Field(default=8, gt=0, le=120, description="seconds one page may take")
+    page_megabytes: float = Field(default=5, gt=0, le=100, description="size of a page, at most")
+
+
 class Settings(Section):
     models: ModelSettings = ModelSettings()
     llm: LLMSettings = LLMSettings()
@@ -155,6 +191,9 @@ class Settings(Section):
     retrieval: RetrievalSettings = RetrievalSettings()
     quality: QualitySettings = QualitySettings()
     answering: AnsweringSettings = AnsweringSettings()
+    conversation: ConversationSettings = ConversationSettings()
+    approval: ApprovalSettings = ApprovalSettings()
+    web: WebSettings = WebSettings()
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -166,6 +205,9 @@ SECTIONS: dict[str, type[Section]] = {
     "retrieval": RetrievalSettings,
     "quality": QualitySettings,
     "answering": AnsweringSettings,
+    "conversation": ConversationSettings,
+    "approval": ApprovalSettings,
+    "web": WebSettings,
 }
 KEYS = {"": list(SECTIONS), **{name: list(section.model_fields) for name, section in SECTIONS.items()}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from veracity.errors import BudgetError
-from veracity.models import Usage
+from veracity.models import NOTHING_USED, Usage
 
 
 class Budget:
@@ -14,10 +14,10 @@ class Budget:
     Safe under threads. What a call consumes is known when it ends, so calls under way at that moment still end.
     """
 
-    def __init__(self, tokens: int | None = None, cost_usd: float | None = None) -> None:
+    def __init__(self, tokens: int | None = None, cost_usd: float | None = None, spent: Usage = NOTHING_USED) -> None:
         self.tokens = tokens
         self.cost_usd = cost_usd
-        self.spent = Usage()
+        self.spent = spent
         self._uncounted = 0
         self._lock = threading.Lock()
 

@@ -9,6 +9,9 @@ from veracity.models.answer import (
     Notice,
     NoticeCode,
 )
+from veracity.models.approval import Approval, ApprovalReason, ApprovalState, OnReject
+from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
+from veracity.models.decision import Decision, Verdict
 from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
 from veracity.models.evaluation import (
     EvaluationConfig,
@@ -25,7 +28,19 @@ from veracity.models.evidence import Evidence, EvidenceMetadata, Hit, Passage
 from veracity.models.names import ModelName
 from veracity.models.quality import Grade, Quality, QualityIssue, Shortfall
 from veracity.models.review import Dimension, Review, ReviewOutcome
-from veracity.models.run import Draft, Receipt, Round, RunEvent, RunStatus, RunSummary, Step
+from veracity.models.run import (
+    Draft,
+    Receipt,
+    Round,
+    RunEvent,
+    RunParameters,
+    RunStatus,
+    RunSummary,
+    Scoring,
+    Step,
+    WebLookup,
+    WebPage,
+)
 from veracity.models.usage import NOTHING_USED, Usage
 
 __all__ = [
@@ -34,7 +49,12 @@ __all__ = [
     "AnswerForm",
     "AnswerSentence",
     "AnswerStatus",
+    "Approval",
+    "ApprovalReason",
+    "ApprovalState",
     "Citation",
+    "ConversationSummary",
+    "Decision",
     "Dimension",
     "Document",
     "Draft",
@@ -55,19 +75,28 @@ __all__ = [
     "ModelName",
     "Notice",
     "NoticeCode",
+    "OnReject",
     "Outcome",
     "Passage",
+    "PastTurn",
     "Quality",
     "QualityIssue",
     "Receipt",
+    "Remembered",
     "Review",
     "ReviewOutcome",
     "Round",
+    "Route",
     "RunEvent",
+    "RunParameters",
     "RunStatus",
     "RunSummary",
+    "Scoring",
     "Shortfall",
     "Step",
     "Usage",
+    "Verdict",
+    "WebLookup",
+    "WebPage",
     "WritableText",
 ]

@@ -6,13 +6,16 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from veracity.models.conversation import Route
+from veracity.models.decision import Decision
+from veracity.models.evaluation import EvaluationResult
 from veracity.models.evidence import Evidence
 from veracity.models.quality import Quality
 from veracity.models.review import Review
 from veracity.models.usage import Usage
 
-AnswerStatus = Literal["answered", "abstained"]
-AnswerForm = Literal["extractive", "written"]
+AnswerStatus = Literal["answered", "abstained", "awaiting_approval", "rejected"]
+AnswerForm = Literal["extractive", "written", "recalled", "edited", "direct"]
 NoticeCode = Literal[
     "extractive",
     "revised",
@@ -28,6 +31,19 @@ NoticeCode = Literal[
     "search_incomplete",
     "not_reranked",
     "forgotten",
+    "recalled",
+    "waiting",
+    "approved",
+    "edited",
+    "rejected",
+    "low_score",
+    "not_scored",
+    "evaluator_warning",
+    "web_not_configured",
+    "web_failed",
+    "web_empty",
+    "not_routed",
+    "not_summarized",
 ]
 
 
@@ -68,13 +84,22 @@ class Notice(BaseModel):
 
 
 class Answer(BaseModel):
-    """What came of a question. `evidence` is what the writer had: [1] is its first item."""
+    """What came of a question. `evidence` is what the writer had: [1] is its first item.
+
+    While it waits for a person, `text` only says so: the draft is in the approval of this id. `standalone` is the
+    question as it is understood without the conversation. `score` is from 0 to 1, `evaluation` how it came about; both
+    are None for what is not scored. `quality` is None where no documents were searched.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     run_id: str
     status: AnswerStatus
     question: str
+    standalone: str = ""
+    conversation: str = ""
+    route: Route = "knowledge"
+    attempt: int = 1
     text: str
     form: AnswerForm
     language: str
@@ -82,7 +107,11 @@ class Answer(BaseModel):
     evidence: list[Evidence] = []
     missing: list[str] = Field(default=[], description="where it abstains: what the documents do not say")
     review: Review | None = None
-    quality: Quality
+    quality: Quality | None
+    evaluation: EvaluationResult | None = None
+    score: float | None = Field(default=None, ge=0, le=1)
+    approval_id: str = ""
+    decisions: list[Decision] = []
     notices: list[Notice] = []
     usage: Usage = Usage()
     seconds: float = 0.0

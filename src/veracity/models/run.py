@@ -8,12 +8,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from veracity.models.answer import Answer
+from veracity.models.approval import Approval
+from veracity.models.evaluation import EvaluationResult
 from veracity.models.evidence import Evidence
 from veracity.models.quality import Quality
 from veracity.models.review import Review
 from veracity.models.usage import Usage
 
-RunStatus = Literal["running", "answered", "abstained", "failed"]
+RunStatus = Literal["running", "awaiting_approval", "answered", "abstained", "rejected", "failed"]
 
 
 class Step(BaseModel):
@@ -39,6 +41,23 @@ class RunSummary(BaseModel):
     started: datetime
     seconds: float | None = None
     problem: str = ""
+    conversation: str = ""
+
+
+class RunParameters(BaseModel):
+    """What a run was begun with, so that another process can take it up. `deadline` is in seconds of active time."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run_id: str
+    question: str
+    user: str
+    conversation: str = ""
+    max_rewrites: int
+    deadline: float
+    status: RunStatus = "running"
+    seconds: float = 0.0
+    usage: Usage = Usage()
 
 
 class Round(BaseModel):
@@ -54,25 +73,67 @@ class Round(BaseModel):
 
 
 class Draft(BaseModel):
-    """A draft and what the reviewer said of it. `epoch` is 0 for the first."""
+    """A draft and what the reviewer said of it. `epoch` is 0 for the first of each attempt."""
 
     model_config = ConfigDict(frozen=True)
 
+    attempt: int = 1
     epoch: int
     text: str
     review: Review | None = None
 
 
+class Scoring(BaseModel):
+    """How an attempt was scored; `problem` says why it was not."""
+
+    model_config = ConfigDict(frozen=True)
+
+    attempt: int
+    threshold: float
+    score: float | None = None
+    result: EvaluationResult | None = None
+    problem: str = ""
+
+
+class WebPage(BaseModel):
+    """A page that was looked up. `problem` says why its text could not be had; a snippet may stand in for it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    title: str = ""
+    retrieved: datetime
+    problem: str = ""
+
+
+class WebLookup(BaseModel):
+    """A search of the web: what was searched for, the pages that were opened, and what of them was used."""
+
+    model_config = ConfigDict(frozen=True)
+
+    attempt: int
+    provider: str
+    query: str
+    pages: list[WebPage] = []
+    evidence: list[Evidence] = []
+    problem: str = ""
+
+
 class Receipt(BaseModel):
-    """All that is known of a run."""
+    """All that is known of a run. `standalone` is the question as it was understood."""
 
     model_config = ConfigDict(frozen=True)
 
     run: RunSummary
     route: str
+    route_reason: str = ""
+    standalone: str = ""
     models: dict[str, str]
     rounds: list[Round]
     drafts: list[Draft]
+    scorings: list[Scoring] = []
+    approvals: list[Approval] = []
+    web: list[WebLookup] = []
     answer: Answer | None
     usage: Usage
     steps: list[Step]

@@ -1,0 +1,37 @@
+"""A draft that waits for a person (SPEC D6)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from veracity.models.answer import Answer
+from veracity.models.decision import Decision
+
+ApprovalState = Literal["pending", "approved", "rejected", "superseded"]
+ApprovalReason = Literal["low_score", "not_scored", "not_reviewed", "abstained", "policy"]
+OnReject = Literal["search", "end"]
+
+
+class Approval(BaseModel):
+    """`draft` is the answer as it would go out. `draft_hash` tells this draft from any other: a decision on another one
+    is refused. `why` it waits; `on_reject` is what a rejection leads to: a search of the web, or the end of the run.
+    "superseded": it cannot be decided any more, since a document it rests on was forgotten."""
+
+    model_config = ConfigDict(frozen=True)
+
+    approval_id: str
+    run_id: str
+    attempt: int
+    user: str
+    conversation: str = ""
+    question: str
+    why: ApprovalReason
+    on_reject: OnReject
+    draft: Answer
+    draft_hash: str
+    created: datetime
+    state: ApprovalState = "pending"
+    decision: Decision | None = None
