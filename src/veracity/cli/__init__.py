@@ -8,8 +8,8 @@ import os
 import sys
 
 from veracity.cli.app import app
-from veracity.cli.visible import visible
 from veracity.errors import VeracityError
+from veracity.visible import visible
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from veracity.cli.visible import visible
+from veracity.visible import visible
 
 console = Console(highlight=False, soft_wrap=False)
 

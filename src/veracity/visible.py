@@ -1,4 +1,4 @@
-"""Text as a terminal may show it: what models, files and servers wrote must not command it."""
+"""Text as a person may be shown it: what models, files and servers wrote must not command a terminal or a page."""
 
 from __future__ import annotations
 
