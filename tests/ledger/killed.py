@@ -92,7 +92,7 @@ def _write_for_ever(workspace: Path, number: int) -> None:
         begin(ledger, run_id)
         record = {"instruction": "何日ですか？", "output": "答" * chance.randrange(2000)}
         ledger.finish(
-            run_id, "answered", answer=None, usage=USED, seconds=1.0, observation=record, attempt=1 + count % 2
+            run_id, "answered", token=1, answer=None, usage=USED, seconds=1.0, observation=record, attempt=1 + count % 2
         )
         os.write(log, f"{run_id} {1 + count % 2}\n".encode())
         ledger.deliver(file)

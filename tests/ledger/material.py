@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from veracity.ledger import Ledger
+from veracity.ledger import Ledger, draft_hash
 from veracity.models import (
     Answer,
+    AnswerForm,
     AnswerSentence,
+    Approval,
     Citation,
     Dimension,
     Evidence,
@@ -74,14 +76,53 @@ def make_step(name: str = "retrieve", **texts: Any) -> Step:
     return Step(name=name, started=datetime.now(UTC), seconds=0.25, facts={"count": 3}, texts=texts)
 
 
-def begin(ledger: Ledger, run_id: str, question: str = "How many days?", user: str = "ann") -> None:
-    ledger.begin(run_id, question, user, "en", {"writer": "openai:gpt-5"})
+def begin(ledger: Ledger, run_id: str, question: str = "How many days?", user: str = "ann", **more: Any) -> int:
+    return ledger.begin(run_id, question, user, "en", {"writer": "openai:gpt-5"}, **more)
 
 
 def ran(ledger: Ledger, run_id: str, question: str = "How many days?", user: str = "ann", **end: Any) -> None:
     """A whole run."""
-    begin(ledger, run_id, question, user)
-    ledger.finish(run_id, "answered", answer=None, usage=USED, seconds=1.0, **end)
+    token = begin(ledger, run_id, question, user)
+    ledger.finish(run_id, "answered", token=token, answer=None, usage=USED, seconds=1.0, **end)
+
+
+def make_draft(run_id: str, text: str = "24 days [1].", form: AnswerForm = "written", attempt: int = 1) -> Answer:
+    answer = make_answer(run_id, [make_evidence()], text)
+    return answer.model_copy(update={"form": form, "attempt": attempt})
+
+
+def make_approval(draft: Answer, user: str = "ann") -> Approval:
+    return Approval(
+        approval_id=f"{draft.run_id}.{draft.attempt}",
+        run_id=draft.run_id,
+        attempt=draft.attempt,
+        user=user,
+        question=draft.question,
+        why="low_score",
+        on_reject="search",
+        draft=draft,
+        draft_hash=draft_hash(draft),
+        created=datetime.now(UTC),
+    )
+
+
+def waits(ledger: Ledger, run_id: str, text: str = "24 days [1].", **more: Any) -> Approval:
+    """A run whose draft waits for a person."""
+    token = begin(ledger, run_id, **more)
+    ledger.keep_evidence(run_id, [make_evidence()], given=True)
+    return ledger.suspend(run_id, token, make_approval(make_draft(run_id, text)), USED, 1.0)
+
+
+def answered(
+    ledger: Ledger, run_id: str, question: str, text: str, conversation: str = "", user: str = "ann", **end: Any
+) -> None:
+    """A run with an answer that may be found again."""
+    evidence = end.pop("evidence", [])
+    token = begin(ledger, run_id, question, user, conversation=conversation)
+    ledger.keep_evidence(run_id, evidence, given=True)
+    answer = make_answer(run_id, evidence, text).model_copy(update={"form": end.pop("form", "written")})
+    status, end = end.pop("status", "answered"), {"recallable": True, **end}
+    ledger.finish(run_id, status, token=token, answer=answer, usage=USED, seconds=1.0, **end)
 
 
 def bytes_of(*places: Path) -> bytes:

@@ -24,17 +24,24 @@ def passage(name: str = "secret", document: str = "d1") -> Evidence:
 
 def run_with(ledger: Ledger, run_id: str, *, given: bool, language: str = "en") -> None:
     begin(ledger, run_id, "How many days?")
-    ledger.record(run_id, make_step("retrieve", found="nothing special"))
-    ledger.record(run_id, make_step("rewrite_query", query=f"days {RARE}"))
+    ledger.record(run_id, make_step("retrieve", found="nothing special"), token=1)
+    ledger.record(run_id, make_step("rewrite_query", query=f"days {RARE}"), token=1)
     other = make_evidence("plain", "d2", "Another document.")
     ledger.keep_evidence(run_id, [passage(), other], given=False)
     ledger.keep_evidence(run_id, [passage()] if given else [other], given=True)
     text = f"It says {RARE} [1]." if given else "It says another thing [1]."
-    ledger.record(run_id, make_step("generate_answer", draft=text))
+    ledger.record(run_id, make_step("generate_answer", draft=text), token=1)
     answer = make_answer(run_id, [passage()] if given else [other], text, language)
     observation = {"output": text, "input": [passage().text]}
     ledger.finish(
-        run_id, "answered", answer=answer, usage=USED, seconds=1.0, weak_point="low_score", observation=observation
+        run_id,
+        "answered",
+        token=1,
+        answer=answer,
+        usage=USED,
+        seconds=1.0,
+        weak_point="low_score",
+        observation=observation,
     )
 
 
@@ -77,7 +84,7 @@ def test_a_run_that_only_found_it_keeps_its_answer(ledger: Ledger, observations:
 def test_an_answer_that_shows_a_passage_had_it(ledger: Ledger) -> None:
     begin(ledger, "r1")
     ledger.keep_evidence("r1", [passage()], given=False)
-    ledger.finish("r1", "answered", answer=make_answer("r1", [passage()], RARE), usage=USED, seconds=1.0)
+    ledger.finish("r1", "answered", token=1, answer=make_answer("r1", [passage()], RARE), usage=USED, seconds=1.0)
     ledger.forget_documents(["d1"])
     answer = ledger.answer("r1")
     assert answer is not None
@@ -112,7 +119,7 @@ def test_other_runs_are_left_alone(ledger: Ledger, observations: Observations, t
     begin(ledger, "r3")
     ledger.keep_evidence("r3", [make_evidence("p1", "d3")], given=True)
     answer = make_answer("r3", [make_evidence("p1", "d3")])
-    ledger.finish("r3", "answered", answer=answer, usage=USED, seconds=1.0, observation={"output": "kept"})
+    ledger.finish("r3", "answered", token=1, answer=answer, usage=USED, seconds=1.0, observation={"output": "kept"})
     ledger.deliver(observations)
     ledger.forget_documents(["d1", "d1", "unknown"], observations)
     assert ledger.answer("r3") == answer
@@ -138,9 +145,10 @@ def test_rows_that_moved_within_the_file_leave_no_copy(ledger: Ledger, tmp_path:
     """Rows that grow are moved to other pages, and `secure_delete` alone leaves copies where they were."""
     chance, running = random.Random(0), ["r1"]
     begin(ledger, "r1")
+    asked = ledger.parameters("r1")
     with ledger._database.writing() as connection:
         for number in range(2, 1000):
-            runs.add(connection, f"r{number}", "How many days?", "ann", "en", {}, 0)
+            runs.add(connection, asked.model_copy(update={"run_id": f"r{number}"}), 0, "en", {})
             running.append(f"r{number}")
             if chance.random() < 0.8:
                 run_id = running.pop(chance.randrange(max(0, len(running) - 40), len(running)))
@@ -181,15 +189,15 @@ def test_a_run_under_way_cannot_bring_it_back(
 ) -> None:
     """It read the document before, and hands in afterwards what it found, wrote and observed."""
     begin(ledger, "r1")
-    ledger.record("r1", make_step("rewrite_query", query=RARE))
+    ledger.record("r1", make_step("rewrite_query", query=RARE), token=1)
     ledger.forget_documents(["d1"])
     ledger.keep_evidence("r1", [passage()], given=given)
-    ledger.record("r1", make_step("rewrite_query", query=RARE))
+    ledger.record("r1", make_step("rewrite_query", query=RARE), token=1)
     if given:
-        ledger.record("r1", make_step("generate_answer", draft=RARE))
+        ledger.record("r1", make_step("generate_answer", draft=RARE), token=1)
     text = RARE if given else "another"
     answer = make_answer("r1", [passage()] if given else [], text)
-    ledger.finish("r1", "answered", answer=answer, usage=USED, seconds=1.0, observation={"input": RARE})
+    ledger.finish("r1", "answered", token=1, answer=answer, usage=USED, seconds=1.0, observation={"input": RARE})
     ledger.deliver(observations)
     kept = ledger.answer("r1")
     assert kept is not None

@@ -23,11 +23,11 @@ def test_what_is_recorded_comes_back(ledger: Ledger) -> None:
     answer = make_answer("r1", evidence)
     begin(ledger, "r1", "有給休暇は何日？")
     for step in steps:
-        ledger.record("r1", step)
+        ledger.record("r1", step, token=1)
     ledger.keep_evidence("r1", evidence, given=True)
     assert ledger.summary("r1").status == "running"
     assert ledger.usage("r1") == NOTHING_USED
-    ledger.finish("r1", "answered", answer=answer, usage=USED, seconds=2.5)
+    ledger.finish("r1", "answered", token=1, answer=answer, usage=USED, seconds=2.5)
     assert ledger.steps("r1") == steps
     assert list(ledger.evidence("r1").values()) == evidence
     assert ledger.answer("r1") == answer
@@ -63,8 +63,10 @@ def test_nothing_is_made_before_the_first_write(tmp_path: Path) -> None:
 
 def test_finishing_twice_changes_nothing(ledger: Ledger) -> None:
     begin(ledger, "r1")
-    ledger.finish("r1", "abstained", answer=None, usage=USED, seconds=1.0, weak_point="low_score")
-    ledger.finish("r1", "failed", answer=None, usage=NOTHING_USED, seconds=9.0, problem="late", weak_point="rejected")
+    ledger.finish("r1", "abstained", token=1, answer=None, usage=USED, seconds=1.0, weak_point="low_score")
+    ledger.finish(
+        "r1", "failed", token=1, answer=None, usage=NOTHING_USED, seconds=9.0, problem="late", weak_point="rejected"
+    )
     assert (ledger.summary("r1").status, ledger.summary("r1").problem, ledger.usage("r1")) == ("abstained", "", USED)
     assert [point.reason for point in ledger.weak_points("ann", "How many days?")] == ["low_score"]
 
@@ -101,9 +103,9 @@ def test_a_run_is_found_by_its_id_its_beginning_or_as_the_last(ledger: Ledger) -
 def test_names_are_values_and_nothing_else(ledger: Ledger, name: str) -> None:
     begin(ledger, "other", user="other")
     begin(ledger, name, user=name)
-    ledger.record(name, make_step(name))
+    ledger.record(name, make_step(name), token=1)
     ledger.keep_evidence(name, [make_evidence(name, document=name)], given=True)
-    ledger.finish(name, "answered", answer=None, usage=USED, seconds=1.0, weak_point="rejected", problem=name)
+    ledger.finish(name, "answered", token=1, answer=None, usage=USED, seconds=1.0, weak_point="rejected", problem=name)
     assert [run.run_id for run in ledger.runs(user=name)] == [name]
     assert ledger.find(name) == name
     assert [point.passage_ids for point in ledger.weak_points(name, "How many days?")] == [(name,)]
@@ -124,7 +126,7 @@ def test_a_name_that_cannot_be_stored_as_it_is_is_refused(ledger: Ledger, name: 
 
 def test_texts_that_no_database_takes_are_stored_with_a_mark(ledger: Ledger) -> None:
     begin(ledger, "r1", question="half \ud83d and \0")
-    ledger.record("r1", make_step("generate_answer", draft="half \ud83d", score=float("nan")))
+    ledger.record("r1", make_step("generate_answer", draft="half \ud83d", score=float("nan")), token=1)
     assert ledger.summary("r1").question == "half \ufffd and \ufffd"
     assert ledger.steps("r1")[0].texts == {"draft": "half \ufffd", "score": None}
 
@@ -135,7 +137,7 @@ def test_evidence_is_kept_once_and_stays_given(ledger: Ledger) -> None:
     ledger.keep_evidence("r1", [first, second, second], given=False)
     ledger.keep_evidence("r1", [make_evidence("p1", text="new")], given=True)
     ledger.keep_evidence("r1", [make_evidence("p1", text="newest"), make_evidence("p3")], given=False)
-    ledger.finish("r1", "answered", answer=None, usage=USED, seconds=1.0, weak_point="failed_review")
+    ledger.finish("r1", "answered", token=1, answer=None, usage=USED, seconds=1.0, weak_point="failed_review")
     assert {name: item.text for name, item in ledger.evidence("r1").items()} == {
         "p1": "newest",
         "p2": second.text,
@@ -149,9 +151,9 @@ def test_a_run_that_nobody_began_or_that_is_begun_twice_is_told(ledger: Ledger) 
     with pytest.raises(LedgerError, match='The run "r1" was begun already'):
         begin(ledger, "r1")
     for call in (
-        lambda: ledger.record("r2", make_step()),
+        lambda: ledger.record("r2", make_step(), token=1),
         lambda: ledger.keep_evidence("r2", [make_evidence()], given=True),
-        lambda: ledger.finish("r2", "failed", answer=None, usage=USED, seconds=1.0),
+        lambda: ledger.finish("r2", "failed", token=1, answer=None, usage=USED, seconds=1.0),
         lambda: ledger.summary("r2"),
     ):
         with pytest.raises(InputError, match='There is no run "r2"'):
@@ -166,9 +168,9 @@ def test_threads_share_a_ledger(ledger: Ledger) -> None:
         for number in range(15):
             name = f"{thread}-{number}"
             begin(ledger, name, user=f"u{thread}")
-            ledger.record(name, make_step())
-            ledger.record("shared", make_step(name))
-            ledger.finish(name, "answered", answer=None, usage=USED, seconds=1.0, weak_point="low_score")
+            ledger.record(name, make_step(), token=1)
+            ledger.record("shared", make_step(name), token=1)
+            ledger.finish(name, "answered", token=1, answer=None, usage=USED, seconds=1.0, weak_point="low_score")
             assert ledger.summary(name).status == "answered"
 
     with ThreadPoolExecutor(8) as pool:

@@ -57,11 +57,11 @@ def test_a_locked_ledger_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     holder = sqlite3.connect(tmp_path / "ledger" / "ledger.sqlite", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(LedgerError, match='ledger" is being written by another process: try again'):
-        ledger.record("r1", make_step())
+        ledger.record("r1", make_step(), token=1)
     assert ledger.find("last") == "r1"
     holder.execute("ROLLBACK")
     holder.close()
-    ledger.record("r1", make_step())
+    ledger.record("r1", make_step(), token=1)
     ledger.close()
 
 

@@ -28,7 +28,7 @@ def test_a_weak_point_is_found_when_the_question_comes_again(
     ledger.keep_evidence("r1", [make_evidence("p2")], given=False)
     ledger.keep_evidence("r1", [make_evidence("p3"), make_evidence("p1")], given=True)
     answer = make_answer("r1", [], "what failed")
-    ledger.finish("r1", "answered", answer=answer, usage=USED, seconds=1.0, weak_point="failed_review")
+    ledger.finish("r1", "answered", token=1, answer=answer, usage=USED, seconds=1.0, weak_point="failed_review")
     (found,) = ledger.weak_points("ann", asked)
     assert (found.question, found.reason, found.run_id, found.passage_ids) == (
         failed,

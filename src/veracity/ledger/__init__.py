@@ -1,10 +1,12 @@
-"""The durable truth of a workspace: runs, what they found, what went wrong, and what was observed.
+"""The durable truth of a workspace: runs and conversations, what they found, what waits for a person, what went wrong,
+and what was observed.
 
 Knows nothing about how a question is answered. Importing it imports SQLAlchemy: the engine does so when it needs it.
 """
 
+from veracity.ledger.approvals import draft_hash
 from veracity.ledger.ledger import Ledger
 from veracity.ledger.observations import Observations
 from veracity.ledger.weakpoints import WeakPoint
 
-__all__ = ["Ledger", "Observations", "WeakPoint"]
+__all__ = ["Ledger", "Observations", "WeakPoint", "draft_hash"]

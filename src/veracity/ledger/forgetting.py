@@ -1,38 +1,71 @@
-"""What the ledger loses when documents are forgotten (SPEC X3): everything they say, and what may come from them.
+"""What the ledger forgets (SPEC X3): documents, conversations, and what was made of them, wherever it was used again.
 
-A run whose writer had a passage of them loses its texts, its answer and its observation. One that only found a passage
-loses the passage, its rewritten queries, which may hold words of it, and its observation. That also holds for a run
-that was under way meanwhile and hands in later what it had read before. Knows nothing about files.
+An earlier answer that was evidence for a later one counts as a document ("run:" and its id), and a writer had the
+turns of its conversation before it. That also holds for a run that was under way meanwhile and hands in later what it
+had read before. Knows nothing about files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import Connection, false, func, insert, null, select, update
+from sqlalchemy import Connection, false, func, insert, select, update
 
-from veracity.ledger import outbox, passages, runs
-from veracity.ledger.schema import forgotten_documents, steps
+from veracity.ledger import approvals, conversations, leases, passages, runs, weakpoints
+from veracity.ledger.schema import forgotten_documents
 from veracity.ledger.schema import runs as run_rows
-from veracity.models import Answer, Dimension, Notice, Review, Step
+from veracity.ledger.stripping import ALL, FOUND, GIVEN, strip
 
-NOTHING, FOUND, GIVEN = 0, 1, 2  # how far a run is touched
-# Steps that tell of queries: a rewritten one may hold words of a document that was found, and not given.
-QUERYING = ("rewrite_query", "grade_documents", "prepare_messages")
 AT_ONCE = 500
-NOTICES = {
-    "en": "A document this answer rests on was forgotten, and its text with it.",
-    "zh": "本回答所依据的文档已被遗忘，其内容已随之删除。",
-    "ja": "この回答の根拠となった文書は削除され、本文も消去されました。",
-}
+ENDED = "Its conversation was forgotten."
+
+
+class _Reach:
+    """How far forgetting has come, so that nothing is done twice."""
+
+    def __init__(self) -> None:
+        self.since: dict[tuple[str, str], int] = {}  # by user and conversation, the turn after which all were told
+        self.emptied: set[tuple[str, str]] = set()  # conversations that have no summary any more
+        self.told: set[str] = set()  # runs that lost what they may have from their conversation, in this batch
 
 
 def forget(connection: Connection, document_ids: Sequence[str]) -> None:
     last_run = connection.execute(select(func.max(run_rows.c.number))).scalar() or 0
-    for some in _batches(list(dict.fromkeys(document_ids))):
+    known, reach = dict.fromkeys(document_ids), _Reach()
+    left = list(known)
+    while left:
+        some, left = left[:AT_ONCE], left[AT_ONCE:]
         _remember(connection, some, last_run)
-        for run_id, was_given in passages.empty(connection, some).items():
-            strip(connection, run_id, GIVEN if was_given else FOUND)
+        touched = passages.empty(connection, some)
+        reach.told.clear()
+        for run, run_id in sorted((runs.held(connection, run_id), run_id) for run_id in touched):
+            lost = _strip_with_later(connection, run_id, run, GIVEN if touched[run_id] else FOUND, reach)
+            fresh = [document for one in lost if (document := as_document(one)) not in known]
+            known.update(dict.fromkeys(fresh))
+            left += fresh
+
+
+def forget_conversation(connection: Connection, user: str, conversation: str) -> list[str]:
+    """Its runs, which keep nothing but when they ran and what they used."""
+    theirs = conversations.run_ids(connection, user, conversation)
+    forget(connection, [as_document(run_id) for run_id in theirs])
+    for run_id in theirs:
+        passages.empty_run(connection, run_id)
+        unfinished = runs.held(connection, run_id).status in ("running", "awaiting_approval")
+        strip(connection, run_id, ALL)
+        approvals.remove_question(connection, run_id)
+        weakpoints.remove(connection, run_id)
+        if unfinished:
+            approvals.supersede(connection, run_id)
+            runs.set_status(connection, run_id, "failed", ENDED)
+            leases.revoke(connection, run_id)
+    conversations.remove(connection, user, conversation, theirs)
+    return theirs
+
+
+def as_document(run_id: str) -> str:
+    """An earlier answer as evidence has this id of a document."""
+    return f"run:{run_id}"
 
 
 def among(connection: Connection, document_ids: set[str], number: int) -> set[str]:
@@ -47,54 +80,6 @@ def strip_late(connection: Connection, run_id: str, document_ids: set[str], was_
     mark_scrubbed(connection, sorted(document_ids), scrubbed=False)
 
 
-def strip(connection: Connection, run_id: str, touched: int) -> None:
-    """Take from a run what may come from a document that its passages were emptied of."""
-    this_run = run_rows.c.run_id == run_id
-    answer = runs.answer_of(connection, run_id)
-    touched = extent(connection, run_id, answer, touched)
-    if answer is not None:
-        gone = passages.emptied_ids(connection, run_id)
-        kept = answer_without_texts(answer) if touched == GIVEN else _answer_without_passages(answer, gone)
-        connection.execute(update(run_rows).where(this_run), {"answer": kept.model_dump(mode="json")})
-    theirs = steps.c.run_id == run_id
-    if touched == FOUND:
-        theirs &= steps.c.name.in_(QUERYING)
-    connection.execute(update(steps).where(theirs).values(texts=null()))
-    connection.execute(update(run_rows).where(this_run & (run_rows.c.forgotten < touched)).values(forgotten=touched))
-    outbox.withdraw(connection, run_id)
-
-
-def extent(connection: Connection, run_id: str, answer: Answer | None, touched: int) -> int:
-    """How far a run is touched: an answer that shows a passage had it, whatever was said when the passage was kept. An
-    extract has only what it cites."""
-    if answer is None or touched == NOTHING:
-        return touched
-    emptied = passages.emptied_ids(connection, run_id)
-    if answer.form == "extractive":
-        cited = {citation.evidence_id for sentence in answer.sentences for citation in sentence.citations}
-        return GIVEN if cited & emptied else FOUND
-    return GIVEN if touched == GIVEN or any(item.id in emptied for item in answer.evidence) else FOUND
-
-
-def step_without_texts(step: Step, touched: int) -> Step:
-    """As the step of a run that is touched may be kept."""
-    keeps = touched == NOTHING or (touched == FOUND and step.name not in QUERYING)
-    return step if keeps else step.model_copy(update={"texts": None})
-
-
-def _answer_without_passages(answer: Answer, gone: set[str]) -> Answer:
-    """The places of the others stay, since [n] names them."""
-    evidence = [passages.blank(item) if item.id in gone else item for item in answer.evidence]
-    return answer.model_copy(update={"evidence": evidence})
-
-
-def answer_without_texts(answer: Answer) -> Answer:
-    notices = [notice for notice in answer.notices if notice.code != "forgotten"]
-    told = Notice(code="forgotten", text=NOTICES.get(answer.language, NOTICES["en"]))
-    emptied = {"text": "", "sentences": [], "evidence": [], "missing": [], "notices": [*notices, told]}
-    return answer.model_copy(update={**emptied, "review": _verdict(answer.review)})
-
-
 def not_scrubbed(connection: Connection) -> list[str]:
     """The documents whose rows were emptied, while their bytes may still be in the files."""
     left = select(forgotten_documents.c.document_id).where(forgotten_documents.c.is_scrubbed == false())
@@ -105,6 +90,23 @@ def mark_scrubbed(connection: Connection, document_ids: Sequence[str], *, scrubb
     for some in _batches(document_ids):
         theirs = forgotten_documents.c.document_id.in_(some)
         connection.execute(update(forgotten_documents).where(theirs).values(is_scrubbed=scrubbed))
+
+
+def _strip_with_later(connection: Connection, run_id: str, run: runs.HeldRun, touched: int, reach: _Reach) -> list[str]:
+    """The run, and the later turns of its conversation, whose writers had it. Those that lost their texts."""
+    here = (run.user, run.conversation)
+    if run.conversation and here not in reach.emptied:
+        conversations.empty_summary(connection, *here)
+        reach.emptied.add(here)
+    if run_id in reach.told or strip(connection, run_id, touched) < GIVEN:
+        return []
+    lost = [run_id]
+    if run.conversation and run.turn < reach.since.get(here, run.turn + 1):
+        later = conversations.run_ids(connection, *here, run.turn, reach.since.get(here))
+        lost += [one for one in later if strip(connection, one, GIVEN, told=True) >= GIVEN]
+        reach.told.update(later)
+        reach.since[here] = run.turn
+    return lost
 
 
 def _remember(connection: Connection, document_ids: Sequence[str], last_run: int) -> None:
@@ -123,15 +125,3 @@ def _remember(connection: Connection, document_ids: Sequence[str], last_run: int
 
 def _batches(document_ids: Sequence[str]) -> Iterator[Sequence[str]]:
     return (document_ids[start : start + AT_ONCE] for start in range(0, len(document_ids), AT_ONCE))
-
-
-def _verdict(review: Review | None) -> Review | None:
-    """What was found, without the words of it: they quote."""
-    if review is None:
-        return None
-    parts = {"reasonableness": _mute(review.reasonableness), "evidence": _mute(review.evidence)}
-    return review.model_copy(update={**parts, "suggestions": [], "problem": ""})
-
-
-def _mute(dimension: Dimension | None) -> Dimension | None:
-    return None if dimension is None else Dimension(passed=dimension.passed)

@@ -12,40 +12,113 @@ from pathlib import Path
 from typing import Any, Literal
 
 from veracity.errors import InputError
-from veracity.ledger import forgetting, outbox, passages, runs, weakpoints
+from veracity.ledger import (
+    approvals,
+    conversations,
+    forgetting,
+    leases,
+    outbox,
+    passages,
+    recalling,
+    runs,
+    stripping,
+    weakpoints,
+)
+from veracity.ledger.approving import Approving
+from veracity.ledger.complaints import explained
+from veracity.ledger.conversing import Conversing
 from veracity.ledger.database import Database
+from veracity.ledger.names import conversation_name, storable, user_name
 from veracity.ledger.observations import Observations
+from veracity.ledger.owners import Owners
+from veracity.ledger.showing import Showing
 from veracity.ledger.weakpoints import WeakPoint
-from veracity.models import Answer, Evidence, RunStatus, RunSummary, Step, Usage
-from veracity.providers.texts import encodable
+from veracity.models import Answer, Evidence, RunParameters, RunStatus, Step, Usage
+from veracity.secrets import presentable
 
 WeakReason = Literal["failed_review", "low_score", "rejected"]
-LONGEST_NAME = 500
 
 
-class Ledger:
-    """`folder` is made with the first write."""
+class Ledger(Showing, Approving, Conversing):
+    """`folder` is made with the first write. A `token` is what begin() or take_over() gave: who has lost the run
+    meanwhile is refused (LostLeaseError), and changes nothing."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._database = Database(folder)
+        self._owners = Owners(folder)
 
-    def begin(self, run_id: str, question: str, user: str, language: str, models: dict[str, str]) -> None:
-        named, asking = _storable(run_id, "A run", 1), _storable(user, "A user", 0)
+    def begin(
+        self,
+        run_id: str,
+        question: str,
+        user: str,
+        language: str,
+        models: dict[str, str],
+        *,
+        conversation: str = "",
+        max_rewrites: int = 0,
+        deadline: float = 120.0,
+        lease: float = 180.0,
+    ) -> int:
+        """The run is ours: by the token that is returned, until it ends, waits for a person, or we die."""
+        asked = RunParameters(
+            run_id=storable(run_id, "A run", 1),
+            question=question,
+            user=user_name(user),
+            conversation=conversation_name(conversation) if conversation else "",
+            max_rewrites=max_rewrites,
+            deadline=deadline,
+        )
+        me = self._me()
         with self._database.writing() as connection:
-            runs.add(connection, named, question, asking, language, models, forgetting.NOTHING)
+            turn = conversations.next_turn(connection, asked.user, asked.conversation) if conversation else 0
+            runs.add(connection, asked, turn, language, models)
+            return leases.grant(connection, run_id, me, self._owners.host, lease)
 
-    def record(self, run_id: str, *steps: Step) -> None:
+    def take_over(self, run_id: str, lease: float) -> int | None:
+        """Of a run whose owner died, or whose draft was decided on. None if it is neither, or someone was faster."""
+        if not self._database.is_there:
+            return None
+        me = self._me()
+        with self._database.writing() as connection:
+            return leases.take_over(connection, run_id, self._owners, me, lease)
+
+    def release(self, run_id: str, token: int) -> None:
+        """Leave the run to whoever takes it over."""
+        with self._database.writing() as connection:
+            runs.held(connection, run_id)
+            leases.require(connection, run_id, token)
+            leases.release(connection, run_id)
+
+    def interrupted(self) -> list[str]:
+        """The runs that take_over() would grant now, the oldest first."""
+        with self._database.reading() as connection:
+            return leases.interrupted(connection, self._owners)
+
+    def record(
+        self, run_id: str, *steps: Step, token: int, usage: Usage | None = None, seconds: float | None = None
+    ) -> None:
+        """What was done, and what was used so far."""
         with self._database.writing() as connection:
             run = runs.held(connection, run_id)
-            runs.add_steps(connection, run_id, [forgetting.step_without_texts(step, run.forgotten) for step in steps])
+            leases.require(connection, run_id, token)
+            runs.add_steps(connection, run_id, [stripping.step_as_kept(step, run.forgotten) for step in steps])
+            runs.set_used(connection, run_id, usage, seconds)
 
-    def keep_evidence(self, run_id: str, evidence: Sequence[Evidence], *, given: bool) -> None:
+    def keep_evidence(
+        self, run_id: str, evidence: Sequence[Evidence], *, given: bool, token: int | None = None
+    ) -> None:
         """`given`: it was handed to the writer. What is kept already is replaced, and stays given if it was."""
         with self._database.writing() as connection:
             run = runs.held(connection, run_id)
-            forgotten = forgetting.among(connection, {item.document_id for item in evidence}, run.number)
+            if token is not None:
+                leases.require(connection, run_id, token)
+            documents = {item.document_id for item in evidence}
+            whole = run.forgotten == stripping.ALL
+            forgotten = documents if whole else forgetting.among(connection, documents, run.number)
             passages.keep(connection, run_id, evidence, given, forgotten)
-            if forgotten:
+            if forgotten and not whole:
                 forgetting.strip_late(connection, run_id, forgotten, given)
 
     def finish(
@@ -53,6 +126,7 @@ class Ledger:
         run_id: str,
         status: RunStatus,
         *,
+        token: int,
         answer: Answer | None,
         usage: Usage,
         seconds: float,
@@ -60,60 +134,37 @@ class Ledger:
         weak_point: WeakReason | None = None,
         observation: dict[str, Any] | None = None,
         attempt: int = 1,
+        recallable: bool = False,
+        vector: bytes | None = None,
     ) -> None:
-        """The end of a run with all that follows from it. Finishing it again changes nothing."""
+        """The end of a run with all that follows from it. Finishing it again changes nothing. `recallable`: the answer
+        may be found again as an earlier one; `vector` is its embedding, float32."""
+        if vector is not None:
+            recalling.require_vector(vector)
         with self._database.writing() as connection:
             run = runs.held(connection, run_id)
+            leases.require(connection, run_id, token)
             if run.status != "running":
                 return
-            touched = forgetting.extent(connection, run_id, answer, run.forgotten)
+            emptied = passages.emptied_ids(connection, run_id)
+            touched = stripping.extent(answer, run.forgotten, emptied)
             if touched > run.forgotten:
-                forgetting.strip(connection, run_id, touched)
-            if answer is not None and touched == forgetting.GIVEN:
-                answer = forgetting.answer_without_texts(answer)
+                stripping.strip(connection, run_id, touched)
+            if answer is not None and touched:
+                answer = stripping.as_kept(answer, touched, emptied, told=True)
             runs.end(connection, run_id, status, answer, usage, seconds, problem)
+            leases.release(connection, run_id)
+            approvals.supersede(connection, run_id)
             if weak_point is not None:
                 weakpoints.add(connection, run_id, run.user, run.question, weak_point)
             if observation is not None and not touched:
                 outbox.put(connection, run_id, attempt, observation)
-
-    def runs(self, limit: int = 20, user: str | None = None) -> list[RunSummary]:
-        """The newest first."""
-        with self._database.reading() as connection:
-            return runs.latest(connection, limit, user)
-
-    def find(self, name: str) -> str:
-        """The full id of the run that is named by its id, by the beginning of it, or as "last"."""
-        with self._database.reading() as connection:
-            return runs.full_id(connection, name)
-
-    def summary(self, run_id: str) -> RunSummary:
-        with self._database.reading() as connection:
-            return runs.summary(connection, run_id)
-
-    def steps(self, run_id: str) -> list[Step]:
-        with self._database.reading() as connection:
-            return runs.steps_of(connection, run_id)
-
-    def evidence(self, run_id: str) -> dict[str, Evidence]:
-        with self._database.reading() as connection:
-            return passages.of_run(connection, run_id)
-
-    def answer(self, run_id: str) -> Answer | None:
-        with self._database.reading() as connection:
-            return runs.answer_of(connection, run_id)
-
-    def models(self, run_id: str) -> dict[str, str]:
-        with self._database.reading() as connection:
-            return runs.models_of(connection, run_id)
-
-    def usage(self, run_id: str) -> Usage:
-        with self._database.reading() as connection:
-            return runs.usage_of(connection, run_id)
+            if recallable and answer is not None and not touched and status in conversations.USABLE:
+                recalling.add(connection, run, answer.text, vector)
 
     def weak_points(self, user: str, question: str, limit: int = 5) -> list[WeakPoint]:
         """Earlier questions of this user that failed and ask the same as this one; the most similar first."""
-        asking = _storable(user, "A user", 0)
+        asking = user_name(user)
         with self._database.reading() as connection:
             return weakpoints.matching(connection, asking, question, limit)
 
@@ -135,23 +186,36 @@ class Ledger:
             return
         with self._database.writing() as connection:
             forgetting.forget(connection, document_ids)
+        self._clean_up(document_ids, observations)
+
+    def forget_conversation(self, user: str, conversation: str, observations: Observations | None = None) -> int:
+        """How many turns it had. Nothing of them is left in the files afterwards, but when they ran and what they used;
+        who still works on one of them loses it."""
+        asking, named = user_name(user), conversation_name(conversation)
+        theirs: list[str] = []
+        if self._database.is_there:
+            with self._database.writing() as connection:
+                theirs = forgetting.forget_conversation(connection, asking, named)
+        if not theirs:
+            raise InputError(f'There is no conversation "{presentable(conversation)}".')
+        self._clean_up([forgetting.as_document(run_id) for run_id in theirs], observations)
+        return len(theirs)
+
+    def close(self) -> None:
+        """What is still under way can be taken over by others."""
+        self._database.close()
+        self._owners.close()
+
+    def _me(self) -> str:
+        with explained(self._folder):
+            return self._owners.me()
+
+    def _clean_up(self, document_ids: Sequence[str], observations: Observations | None) -> None:
         if observations is not None:
             outbox.deliver(self._database, observations)
         self._scrub(document_ids)
-
-    def close(self) -> None:
-        self._database.close()
 
     def _scrub(self, document_ids: Sequence[str]) -> None:
         self._database.scrub()
         with self._database.writing() as connection:
             forgetting.mark_scrubbed(connection, document_ids)
-
-
-def _storable(name: str, whose: str, shortest: int) -> str:
-    """Names are compared: one that could only be stored as another one is refused."""
-    if not shortest <= len(name) <= LONGEST_NAME or "\0" in name or encodable(name) != name:
-        raise InputError(
-            f"{whose} has a name of {shortest} to {LONGEST_NAME} characters, none of them NUL or half one."
-        )
-    return name

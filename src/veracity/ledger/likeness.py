@@ -33,7 +33,7 @@ class Likeness:
 
     def __init__(self, question: str) -> None:
         self.terms = terms(question)
-        self._names = _names(question)
+        self._names = names(question)
         self._kinds = _kinds(question)
 
     def to(self, other: str) -> float:
@@ -43,13 +43,14 @@ class Likeness:
         return 0.0 if share < ALIKE or self._contradicts(other) else share
 
     def _contradicts(self, other: str) -> bool:
-        names, kinds = _names(other), _kinds(other)
-        if self._names - names and names - self._names:
+        theirs, kinds = names(other), _kinds(other)
+        if self._names - theirs and theirs - self._names:
             return True
         return bool(self._kinds and kinds and not self._kinds & kinds)
 
 
-def _names(question: str) -> set[str]:
+def names(question: str) -> set[str]:
+    """What it names, and its numbers."""
     language = guess_language(question)
     numbers = {token for token in content_tokens(question, language) if token[0].isdigit()}
     return numbers | set(entities(question, language))

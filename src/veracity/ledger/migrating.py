@@ -4,13 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import Connection, Engine, func, insert, inspect, select
+from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select, text, update
+from sqlalchemy.schema import CreateColumn
 
 from veracity.errors import LedgerError
-from veracity.ledger.schema import ledger_version, tables
+from veracity.ledger.schema import (
+    approvals,
+    conversations,
+    leases,
+    ledger_version,
+    recall_terms,
+    recall_vectors,
+    runs,
+    tables,
+)
+
+ENDED = "The process that worked on it ended."
+
+
+def _to_conversations(connection: Connection) -> None:
+    """Version 2: conversations, approvals and leases. No run of version 1 can be taken up again. (Who changes one of
+    these tables later writes down here what it was.)"""
+    _add_columns(connection, runs, "conversation", "turn", "max_rewrites", "deadline")
+    for index in runs.indexes:
+        index.create(connection, checkfirst=True)
+    tables.create_all(connection, tables=[leases, approvals, conversations, recall_terms, recall_vectors])
+    connection.execute(update(runs).where(runs.c.status == "running").values(status="failed", problem=ENDED))
+
+
+def _add_columns(connection: Connection, table: Table, *names: str) -> None:
+    for name in names:
+        column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
+        connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {column}"))
+
 
 # Each leads from one version to the next. A ledger that is new gets the tables as schema.py has them.
-CHANGES: Sequence[Callable[[Connection], None]] = ()
+CHANGES: Sequence[Callable[[Connection], None]] = (_to_conversations,)
 CURRENT = 1 + len(CHANGES)
 
 

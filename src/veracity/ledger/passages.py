@@ -64,14 +64,15 @@ def empty(connection: Connection, document_ids: Sequence[str]) -> dict[str, bool
     touched: dict[str, bool] = {}
     for run_id, _, given, _ in rows:
         touched[run_id] = touched.get(run_id, False) or given
-    if rows:
-        same = (evidence.c.run_id == bindparam("whose")) & (evidence.c.evidence_id == bindparam("which"))
-        emptied = [
-            {"whose": run_id, "which": evidence_id, "forgotten": True, "body": _blank_body(body)}
-            for run_id, evidence_id, _, body in rows
-        ]
-        connection.execute(update(evidence).where(same), emptied)
+    _blank_rows(connection, [(run_id, evidence_id, body) for run_id, evidence_id, _, body in rows])
     return touched
+
+
+def empty_run(connection: Connection, run_id: str) -> None:
+    """Take from all rows of a run what they say."""
+    theirs = (evidence.c.run_id == run_id) & ~evidence.c.forgotten
+    rows = connection.execute(select(evidence.c.evidence_id, evidence.c.body).where(theirs)).all()
+    _blank_rows(connection, [(run_id, evidence_id, body) for evidence_id, body in rows])
 
 
 def emptied_ids(connection: Connection, run_id: str) -> set[str]:
@@ -83,6 +84,16 @@ def blank(item: Evidence) -> Evidence:
     """Without anything the document says."""
     known = EvidenceMetadata(relevance_score=item.metadata.relevance_score, found_by=item.metadata.found_by)
     return item.model_copy(update={"text": "", "title": "", "location": "", "headings": [], "metadata": known})
+
+
+def _blank_rows(connection: Connection, rows: Sequence[tuple[str, str, dict[str, Any]]]) -> None:
+    if rows:
+        same = (evidence.c.run_id == bindparam("whose")) & (evidence.c.evidence_id == bindparam("which"))
+        emptied = [
+            {"whose": run_id, "which": evidence_id, "forgotten": True, "body": _blank_body(body)}
+            for run_id, evidence_id, body in rows
+        ]
+        connection.execute(update(evidence).where(same), emptied)
 
 
 def _blank_body(body: dict[str, Any]) -> dict[str, Any]:

@@ -11,13 +11,20 @@ from sqlalchemy.exc import IntegrityError
 
 from veracity.errors import InputError, LedgerError
 from veracity.ledger.schema import runs, steps
-from veracity.models import NOTHING_USED, Answer, RunStatus, RunSummary, Step, Usage
+from veracity.models import Answer, RunParameters, RunStatus, RunSummary, Step, Usage
 from veracity.secrets import presentable
 
 LAST = "last"
 MOST_NAMED = 5  # runs in one message
 _SUMMARY: Select[Any] = select(
-    runs.c.run_id, runs.c.question, runs.c.user_name, runs.c.status, runs.c.started, runs.c.seconds, runs.c.problem
+    runs.c.run_id,
+    runs.c.question,
+    runs.c.user_name,
+    runs.c.status,
+    runs.c.started,
+    runs.c.seconds,
+    runs.c.problem,
+    runs.c.conversation,
 )
 
 
@@ -29,33 +36,45 @@ class HeldRun(NamedTuple):
     question: str
     status: RunStatus
     forgotten: int
+    conversation: str
+    turn: int
 
 
-def add(
-    connection: Connection, run_id: str, question: str, user: str, language: str, models: dict[str, str], nothing: int
-) -> None:
+def add(connection: Connection, asked: RunParameters, turn: int, language: str, models: dict[str, str]) -> None:
     try:
         connection.execute(
             insert(runs),
             {
-                "run_id": run_id,
-                "user_name": user,
-                "question": question,
+                "run_id": asked.run_id,
+                "user_name": asked.user,
+                "question": asked.question,
+                "conversation": asked.conversation,
+                "turn": turn,
+                "max_rewrites": asked.max_rewrites,
+                "deadline": asked.deadline,
                 "language": language,
                 "models": models,
-                "status": "running",
+                "status": asked.status,
                 "started": datetime.now(UTC),
                 "problem": "",
-                "usage": NOTHING_USED.model_dump(mode="json"),
-                "forgotten": nothing,
+                "usage": asked.usage.model_dump(mode="json"),
+                "forgotten": 0,
             },
         )
     except IntegrityError:
-        raise LedgerError(f'The run "{presentable(run_id)}" was begun already: begin another one.') from None
+        raise LedgerError(f'The run "{presentable(asked.run_id)}" was begun already: begin another one.') from None
 
 
 def held(connection: Connection, run_id: str) -> HeldRun:
-    wanted = select(runs.c.number, runs.c.user_name, runs.c.question, runs.c.status, runs.c.forgotten)
+    wanted = select(
+        runs.c.number,
+        runs.c.user_name,
+        runs.c.question,
+        runs.c.status,
+        runs.c.forgotten,
+        runs.c.conversation,
+        runs.c.turn,
+    )
     found = connection.execute(wanted.where(runs.c.run_id == run_id).with_for_update()).one_or_none()
     if found is None:
         raise _unknown(run_id)
@@ -70,6 +89,18 @@ def add_steps(connection: Connection, run_id: str, done: Sequence[Step]) -> None
     ]
     if rows:
         connection.execute(insert(steps), rows)
+
+
+def set_used(connection: Connection, run_id: str, usage: Usage | None, seconds: float | None) -> None:
+    """What was used so far."""
+    used = {"usage": None if usage is None else usage.model_dump(mode="json"), "seconds": seconds}
+    known = {name: value for name, value in used.items() if value is not None}
+    if known:
+        connection.execute(update(runs).where(runs.c.run_id == run_id), known)
+
+
+def set_status(connection: Connection, run_id: str, status: RunStatus, problem: str = "") -> None:
+    connection.execute(update(runs).where(runs.c.run_id == run_id), {"status": status, "problem": problem})
 
 
 def end(
@@ -98,6 +129,12 @@ def latest(connection: Connection, limit: int, user: str | None) -> list[RunSumm
     if user is not None:
         wanted = wanted.where(runs.c.user_name == user)
     return [_summary(row) for row in connection.execute(wanted)]
+
+
+def waiting(connection: Connection) -> list[str]:
+    """Those that wait for a person and have read nothing that was forgotten, the oldest first."""
+    theirs = (runs.c.status == "awaiting_approval") & (runs.c.forgotten == 0)
+    return list(connection.execute(select(runs.c.run_id).where(theirs).order_by(runs.c.number)).scalars())
 
 
 def full_id(connection: Connection, name: str) -> str:
@@ -139,6 +176,21 @@ def models_of(connection: Connection, run_id: str) -> dict[str, str]:
     return dict(models)
 
 
+def parameters(connection: Connection, run_id: str) -> RunParameters:
+    row = _one(connection, run_id, select(runs))
+    return RunParameters(
+        run_id=row.run_id,
+        question=row.question,
+        user=row.user_name,
+        conversation=row.conversation,
+        max_rewrites=row.max_rewrites,
+        deadline=row.deadline,
+        status=row.status,
+        seconds=row.seconds or 0.0,
+        usage=Usage.model_validate(row.usage),
+    )
+
+
 def usage_of(connection: Connection, run_id: str) -> Usage:
     (usage,) = _one(connection, run_id, select(runs.c.usage))
     return Usage.model_validate(usage)
@@ -170,4 +222,5 @@ def _summary(row: Row[Any]) -> RunSummary:
         started=row.started,
         seconds=row.seconds,
         problem=row.problem,
+        conversation=row.conversation,
     )

@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
-
 from sqlalchemy import (
-    JSON,
     Boolean,
     Column,
-    DateTime,
-    Dialect,
     Float,
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
-    Text,
-    TypeDecorator,
     UniqueConstraint,
+    text,
 )
 
-from veracity.providers.texts import encodable
+from veracity.ledger.columns import Json, Moment, Words
 
-
-class Words(TypeDecorator[str]):
-    """Text from anywhere. Half a character cannot be stored, and Postgres stores no NUL: a mark takes their place."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else encodable(value).replace("\0", "\ufffd")
-
-
-class Moment(TypeDecorator[datetime]):
-    """A time that knows its zone. Stored as UTC without saying so, since SQLite cannot say it."""
-
-    impl = DateTime
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
-        return None if value is None else value.replace(tzinfo=UTC)
-
-
-Json = JSON(none_as_null=True)
 tables = MetaData()
 
 ledger_version = Table("ledger_version", tables, Column("version", Integer, primary_key=True, autoincrement=False))
@@ -68,8 +37,14 @@ runs = Table(
     Column("problem", Words, nullable=False),
     Column("usage", Json, nullable=False),
     Column("answer", Json),
-    Column("forgotten", Integer, nullable=False),  # one of forgetting.NOTHING, FOUND, GIVEN
+    Column("forgotten", Integer, nullable=False),  # one of stripping.NOTHING, FOUND, GIVEN, ALL
+    Column("conversation", Words, nullable=False, server_default=""),
+    Column("turn", Integer, nullable=False, server_default=text("0")),  # counts within the conversation, from 1
+    Column("max_rewrites", Integer, nullable=False, server_default=text("0")),
+    Column("deadline", Float, nullable=False, server_default=text("120")),
     Index("runs_of_user", "user_name", "number"),
+    Index("runs_of_conversation", "user_name", "conversation", "turn"),
+    Index("runs_by_status", "status", "number"),
     sqlite_autoincrement=True,
 )
 
@@ -138,4 +113,76 @@ forgotten_documents = Table(
     Column("document_id", Words, primary_key=True),
     Column("last_run", Integer, nullable=False),
     Column("is_scrubbed", Boolean, nullable=False, index=True),
+)
+
+# Who works on a run. The token grows with every taking over and stays when nobody owns the run any more.
+leases = Table(
+    "leases",
+    tables,
+    Column("run_id", Words, ForeignKey("runs.run_id"), primary_key=True),
+    Column("token", Integer, nullable=False),
+    Column("owner", Words),
+    Column("host", Words),
+    Column("expires", Moment),
+)
+
+approvals = Table(
+    "approvals",
+    tables,
+    Column("number", Integer, primary_key=True),  # grows: the newest has the highest
+    Column("approval_id", Words, nullable=False, unique=True),
+    Column("run_id", Words, ForeignKey("runs.run_id"), nullable=False, index=True),
+    Column("attempt", Integer, nullable=False),
+    Column("user_name", Words, nullable=False),
+    Column("conversation", Words, nullable=False),
+    Column("question", Words, nullable=False),
+    Column("why", Words, nullable=False),
+    Column("on_reject", Words, nullable=False),
+    Column("draft", Json, nullable=False),
+    Column("draft_hash", Words, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("state", Words, nullable=False),
+    Column("verdict", Words),
+    Column("decided_by", Words),
+    Column("decided_at", Moment),
+    Column("reason", Words, nullable=False),
+    Column("edit", Words),
+    Column("decision_key", Words, nullable=False),
+    Index("approvals_by_state", "state", "number"),
+    sqlite_autoincrement=True,
+)
+
+# `emptied_at` is the newest run when the summary was last emptied: runs up to it may have read what was forgotten.
+conversations = Table(
+    "conversations",
+    tables,
+    Column("user_name", Words, primary_key=True),
+    Column("conversation", Words, primary_key=True),
+    Column("last_turn", Integer, nullable=False),
+    Column("summary", Words, nullable=False),
+    Column("folded", Integer, nullable=False),
+    Column("emptied_at", Integer, nullable=False),
+)
+
+# Answers that may be found again: by their words and by their vectors, of one conversation or of all.
+recall_terms = Table(
+    "recall_terms",
+    tables,
+    Column("user_name", Words, primary_key=True),
+    Column("term", Words, primary_key=True),
+    Column("run", Integer, ForeignKey("runs.number"), primary_key=True, autoincrement=False),
+    Column("conversation", Words, nullable=False),
+    Index("recall_terms_of_conversation", "user_name", "conversation", "term", "run"),
+    Index("recall_terms_of_run", "run"),
+)
+
+recall_vectors = Table(
+    "recall_vectors",
+    tables,
+    Column("run", Integer, ForeignKey("runs.number"), primary_key=True, autoincrement=False),
+    Column("user_name", Words, nullable=False),
+    Column("conversation", Words, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    Index("recall_vectors_of_user", "user_name", "run"),
+    Index("recall_vectors_of_conversation", "user_name", "conversation", "run"),
 )

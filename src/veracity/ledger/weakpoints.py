@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from veracity.ledger import passages
 from veracity.ledger.likeness import Likeness, terms
@@ -45,6 +45,12 @@ def add(connection: Connection, run_id: str, user: str, question: str, reason: s
     rows = [{"user_name": user, "term": term, "weak_point": number} for term in terms(question)]
     if rows:
         connection.execute(insert(weak_terms), rows)
+
+
+def remove(connection: Connection, run_id: str) -> None:
+    theirs = select(weak_points.c.number).where(weak_points.c.run_id == run_id)
+    connection.execute(delete(weak_terms).where(weak_terms.c.weak_point.in_(theirs)))
+    connection.execute(delete(weak_points).where(weak_points.c.run_id == run_id))
 
 
 def matching(connection: Connection, user: str, question: str, limit: int) -> list[WeakPoint]:

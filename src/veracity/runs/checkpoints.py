@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Collection
 from pathlib import Path
 
 from filelock import FileLock
@@ -31,9 +32,9 @@ def open_checkpoints(folder: Path) -> SqliteSaver:
     return saver
 
 
-def scrub_checkpoints(folder: Path) -> None:
-    """Remove all progress, of killed runs too, and its bytes from the disk. Runs under way go on: they only need it to
-    be taken up again."""
+def scrub_checkpoints(folder: Path, spare: Collection[str] = ()) -> None:
+    """Remove all progress, of killed runs too, and its bytes from the disk; but not that of the runs in `spare`, which
+    wait for a person. Runs under way go on: they only need it to be taken up again."""
     path = folder / FILE
     if not path.exists():
         return
@@ -41,6 +42,10 @@ def scrub_checkpoints(folder: Path) -> None:
         explained(path),
         contextlib.closing(sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)) as connection,
     ):
-        for statement in ("DELETE FROM checkpoints", "DELETE FROM writes", "VACUUM"):
+        connection.execute("CREATE TEMP TABLE spared (thread_id TEXT PRIMARY KEY)")
+        connection.executemany("INSERT OR IGNORE INTO spared VALUES (?)", [(run_id,) for run_id in spare])
+        connection.execute("BEGIN IMMEDIATE")
+        for table in ("checkpoints", "writes"):
+            connection.execute(f"DELETE FROM {table} WHERE thread_id NOT IN (SELECT thread_id FROM spared)")
+        for statement in ("COMMIT", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
             connection.execute(statement)
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

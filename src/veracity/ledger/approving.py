@@ -1,0 +1,85 @@
+"""The ledger's methods for drafts that wait for a person (SPEC D6). Knows nothing about what a decision leads to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from veracity.errors import InputError
+from veracity.ledger import approvals, leases, runs, stripping
+from veracity.ledger.database import Database
+from veracity.ledger.names import storable, user_name
+from veracity.models import Approval, ApprovalState, Decision, Usage, Verdict
+
+
+class Approving:
+    """A part of Ledger. Each call is one transaction."""
+
+    _database: Database
+
+    def suspend(self, run_id: str, token: int, approval: Approval, usage: Usage, seconds: float) -> Approval:
+        """The run waits for a person, and nobody owns it meanwhile. What is there already is left as it is."""
+        named = storable(approval.approval_id, "An approval", 1)
+        with self._database.writing() as connection:
+            run = runs.held(connection, run_id)
+            leases.require(connection, run_id, token)
+            if approval.run_id != run_id:
+                raise InputError("An approval is suspended with the run it belongs to.")
+            if run.status != "running":
+                return approvals.one(connection, named)
+            kept = approvals.add(connection, approval, run.user, run.conversation)
+            if kept.run_id != run_id:
+                raise InputError("An approval of another run has this id already.")
+            runs.set_used(connection, run_id, usage, seconds)
+            runs.set_status(connection, run_id, "awaiting_approval")
+            leases.release(connection, run_id)
+            if run.forgotten:  # a document was forgotten while it was under way
+                stripping.strip(connection, run_id, run.forgotten)
+                kept = approvals.one(connection, named)
+            return kept
+
+    def decide(
+        self,
+        approval_id: str,
+        verdict: Verdict,
+        *,
+        by: str,
+        reason: str = "",
+        edit: str | None = None,
+        draft_hash: str | None = None,
+        key: str | None = None,
+    ) -> Approval:
+        """The first decision on the draft counts, and the same `key` names the same decision again."""
+        if verdict not in approvals.STATES:
+            raise InputError('A draft is decided on with "approve" or "reject".')
+        if edit is not None and (verdict != "approve" or not edit.strip()):
+            raise InputError("A text can be put in the draft's place only when approving, and it must say something.")
+        decision = Decision(verdict=verdict, by=user_name(by), at=datetime.now(UTC), reason=reason, edit=edit)
+        with self._database.writing() as connection:
+            return approvals.decide(connection, approval_id, decision, draft_hash, key or "")
+
+    def decision(self, run_id: str, attempt: int) -> Decision | None:
+        """What counts for this attempt of the run."""
+        decided = [one.decision for one in self.approvals_of(run_id) if one.attempt == attempt and one.decision]
+        return decided[-1] if decided else None
+
+    def approvals(
+        self, limit: int = 100, user: str | None = None, state: ApprovalState | None = "pending"
+    ) -> list[Approval]:
+        """Those that wait: the longest waiting first. Of another state, or of any (None): the newest first."""
+        with self._database.reading() as connection:
+            return approvals.listed(connection, limit, user, state)
+
+    def approval(self, name: str) -> Approval:
+        """Named by its id, by that of its run (then the newest), by the beginning of them, or as "last" that waits."""
+        with self._database.reading() as connection:
+            return approvals.named(connection, name)
+
+    def approvals_of(self, run_id: str) -> list[Approval]:
+        with self._database.reading() as connection:
+            return approvals.of_run(connection, run_id)
+
+    def waiting(self) -> list[str]:
+        """The runs that wait for a person and whose progress may be kept, since they have read nothing that was
+        forgotten; the oldest first."""
+        with self._database.reading() as connection:
+            return runs.waiting(connection)

@@ -1,0 +1,340 @@
+"""What was made of something forgotten goes too: drafts that wait, later turns, answers used again (SPEC X3)."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ledger.material import (
+    USED,
+    answered,
+    begin,
+    bytes_of,
+    make_answer,
+    make_approval,
+    make_draft,
+    make_evidence,
+    make_step,
+    waits,
+)
+from tests.ledger.test_observations import keys
+from veracity.errors import InputError, LostLeaseError, SupersededError
+from veracity.ledger import Ledger, Observations
+from veracity.models import Answer, Decision, EvaluationResult, Evidence, MetricScore
+from veracity.runs.checkpoints import open_checkpoints, scrub_checkpoints
+
+RARE = "zanzibarquartz"
+
+
+def passage(document: str = "d1", name: str = "secret") -> Evidence:
+    return make_evidence(name, document, f"{RARE} 天数 有給", title=RARE, location=RARE, headings=[RARE])
+
+
+def recalled(run_id: str) -> Evidence:
+    """An earlier answer as evidence."""
+    return passage(f"run:{run_id}", f"of {run_id}").model_copy(update={"source": "history"})
+
+
+def text_of(ledger: Ledger, run_id: str) -> str:
+    answer = ledger.answer(run_id)
+    assert answer is not None
+    return answer.text
+
+
+def turn(ledger: Ledger, run_id: str, text: str, conversation: str = "c", **more: Any) -> None:
+    """With a text in every step there is."""
+    token = begin(ledger, run_id, f"What about {run_id}?", conversation=conversation)
+    names = ("decide_route", "summarize_if_needed", "search_context", "rewrite_query", "generate_answer", "evaluate")
+    ledger.record(run_id, *(make_step(name, said=text) for name in names), token=token)
+    evidence = more.pop("evidence", [])
+    ledger.keep_evidence(run_id, evidence, given=True)
+    answer = make_answer(run_id, evidence, text)
+    answer = answer.model_copy(update={"form": more.pop("form", "written"), "standalone": text})
+    end = {"usage": USED, "seconds": 1.0, "recallable": True, "observation": {"output": text}}
+    ledger.finish(run_id, "answered", token=token, answer=answer, **{**end, **more})
+
+
+def test_a_draft_that_rests_on_it_cannot_be_decided_any_more(ledger: Ledger, tmp_path: Path) -> None:
+    token = begin(ledger, "r1")
+    ledger.keep_evidence("r1", [passage()], given=True)
+    ledger.record("r1", make_step("human_approval", said=RARE), make_step("web_search", said=RARE), token=token)
+    draft = make_answer("r1", [passage()], RARE)
+    ledger.suspend("r1", token, make_approval(draft), USED, 1.0)
+    waits(ledger, "other")  # its evidence is of d1 too
+    begin(ledger, "third")
+    ledger.suspend("third", 1, make_approval(make_answer("third", [make_evidence("p", "d3")])), USED, 1.0)
+    ledger.forget_documents(["d1"])
+    assert ledger.waiting() == ["third"]
+    summary, approval = ledger.summary("r1"), ledger.approval("r1")
+    assert (summary.status, summary.problem) == ("failed", "A document the draft rests on was forgotten.")
+    assert (approval.state, approval.draft.text, approval.draft_hash) == (
+        "superseded",
+        "",
+        make_approval(draft).draft_hash,
+    )
+    with pytest.raises(SupersededError, match="cannot be decided on any more: what it rests on was forgotten"):
+        ledger.decide("r1.1", "approve", by="bob")
+    assert ledger.interrupted() == []
+    assert bytes_of(tmp_path / "ledger").count(RARE.encode()) == 0
+
+
+def test_what_was_decided_and_not_yet_taken_up_ends_too(ledger: Ledger) -> None:
+    waits(ledger, "r1", RARE)
+    ledger.decide("r1.1", "approve", by="bob", edit=f"{RARE}!", reason=RARE)
+    ledger.forget_documents(["d1"])
+    approval = ledger.approval("r1")
+    assert (approval.state, ledger.summary("r1").status, ledger.interrupted()) == ("approved", "failed", [])
+    assert RARE not in approval.model_dump_json()
+    assert approval.decision is not None
+    assert (approval.decision.by, approval.decision.edit) == ("bob", None)
+
+
+def test_a_run_that_only_found_it_still_waits_but_its_progress_is_not_kept(ledger: Ledger, tmp_path: Path) -> None:
+    token = begin(ledger, "r1")
+    ledger.keep_evidence("r1", [passage()], given=False)
+    cited = make_evidence("p", "d2")
+    draft = make_answer("r1", [cited]).model_copy(update={"form": "extractive", "evidence": [cited, passage()]})
+    ledger.suspend("r1", token, make_approval(draft), USED, 1.0)
+    assert ledger.waiting() == ["r1"]
+    ledger.forget_documents(["d1"])
+    approval = ledger.approval("r1")
+    assert (approval.state, approval.draft.text) == ("pending", "24 days [1].")
+    assert [one.text for one in approval.draft.evidence] == [cited.text, ""]
+    assert (ledger.waiting(), ledger.summary("r1").status) == ([], "awaiting_approval")
+    assert bytes_of(tmp_path).count(RARE.encode()) == 0
+    ledger.decide("r1.1", "approve", by="bob", draft_hash=approval.draft_hash)
+    assert ledger.interrupted() == ["r1"]
+
+
+def test_a_run_under_way_cannot_wait_with_it(ledger: Ledger, tmp_path: Path) -> None:
+    token = begin(ledger, "r1")
+    ledger.forget_documents(["d1"])
+    ledger.keep_evidence("r1", [passage()], given=True)
+    kept = ledger.suspend("r1", token, make_approval(make_answer("r1", [passage()], RARE)), USED, 1.0)
+    assert (kept.state, kept.draft.text, ledger.summary("r1").status) == ("superseded", "", "failed")
+    ledger.deliver(Observations(tmp_path / "observational_data.json"))
+    assert bytes_of(tmp_path).count(RARE.encode()) == 0
+
+
+def test_comments_of_judges_and_words_of_people_go(ledger: Ledger, tmp_path: Path) -> None:
+    token = begin(ledger, "r1")
+    ledger.keep_evidence("r1", [passage()], given=True)
+    score = MetricScore(metric_name="Coverage", score=50, evaluator_comment=RARE)
+    decision = Decision(verdict="approve", by="bob", at=ledger.summary("r1").started, reason=RARE, edit=RARE)
+    said = {
+        "evaluation": EvaluationResult(metrics=[score], overall_score=50, warnings=[RARE]),
+        "score": 0.5,
+        "decisions": [decision],
+        "standalone": RARE,
+        "quality": None,
+    }
+    answer = make_answer("r1", [passage()], RARE).model_copy(update=said)
+    ledger.finish("r1", "answered", token=token, answer=answer, usage=USED, seconds=1.0)
+    ledger.forget_documents(["d1"])
+    kept = ledger.answer("r1")
+    assert kept is not None
+    assert kept.evaluation is not None
+    assert (kept.score, kept.evaluation.overall_score, kept.decisions[0].by) == (0.5, 50, "bob")
+    assert bytes_of(tmp_path / "ledger").count(RARE.encode()) == 0
+
+
+def test_answers_that_used_it_again_go_too_however_far(
+    ledger: Ledger, observations: Observations, tmp_path: Path
+) -> None:
+    answered(ledger, "r1", "How?", RARE, "a", evidence=[passage()])
+    answered(ledger, "r2", "How?", RARE, "b", evidence=[recalled("r1")], form="recalled", observation={"output": RARE})
+    answered(ledger, "r3", "How?", RARE, evidence=[recalled("r2")], form="recalled")
+    answered(ledger, "r4", "How?", "Another thing.", evidence=[make_evidence("p", "run:r9")], form="recalled")
+    ledger.deliver(observations)
+    ledger.forget_documents(["d1"], observations)
+    assert [text_of(ledger, run_id) for run_id in ("r1", "r2", "r3", "r4")] == ["", "", "", "Another thing."]
+    assert bytes_of(tmp_path).count(RARE.encode()) == 0
+    assert [one.run_id for one in ledger.past_turns("ann", None, "another thing", None, 9)] == ["r4"]
+
+
+def test_a_run_under_way_cannot_bring_an_earlier_answer_back(ledger: Ledger, tmp_path: Path) -> None:
+    answered(ledger, "r1", "How?", RARE, "a", evidence=[passage()])
+    token = begin(ledger, "r2")
+    ledger.forget_documents(["d1"])
+    ledger.keep_evidence("r2", [recalled("r1")], given=True)
+    answer = make_answer("r2", [recalled("r1")], RARE).model_copy(update={"form": "recalled"})
+    ledger.finish("r2", "answered", token=token, answer=answer, usage=USED, seconds=1.0, recallable=True)
+    ledger.deliver(Observations(tmp_path / "observational_data.json"))
+    assert text_of(ledger, "r2") == ""
+    assert bytes_of(tmp_path).count(RARE.encode()) == 0
+
+
+def test_later_turns_whose_writer_had_the_conversation_go_too(
+    ledger: Ledger, observations: Observations, tmp_path: Path
+) -> None:
+    turn(ledger, "r1", "Before.")
+    turn(ledger, "r2", RARE, evidence=[passage()])
+    turn(ledger, "r3", f"As I said, {RARE}.")
+    turn(ledger, "r4", "Another document.", evidence=[make_evidence("p", "d2")], form="extractive")
+    turn(ledger, "elsewhere", "Not touched.", "other")
+    ledger.keep_summary("ann", "c", f"They spoke of {RARE}.", 2)
+    ledger.keep_summary("ann", "other", "kept", 1)
+    ledger.deliver(observations)
+    ledger.forget_documents(["d1"], observations)
+    texts = {run_id: text_of(ledger, run_id) for run_id in ("r1", "r2", "r3", "r4", "elsewhere")}
+    assert texts == {"r1": "Before.", "r2": "", "r3": "", "r4": "Another document.", "elsewhere": "Not touched."}
+    left = {step.name for step in ledger.steps("r4") if step.texts is not None}
+    assert left == {"generate_answer", "evaluate"}
+    fourth = ledger.answer("r4")
+    assert fourth is not None
+    assert fourth.standalone == ""
+    kept = ledger.remembered("ann", "c")
+    assert (kept.summary, kept.folded, [one.answer for one in kept.turns]) == (
+        "",
+        0,
+        ["Before.", "", "", "Another document."],
+    )
+    assert ledger.remembered("ann", "other").summary == "kept"
+    assert keys(tmp_path / "observational_data.json") == [("r1", 1), ("elsewhere", 1)]
+    assert bytes_of(tmp_path).count(RARE.encode()) == 0
+    ledger.keep_summary("ann", "c", "made anew", 2)
+    assert ledger.remembered("ann", "c").summary == "made anew"
+
+
+@pytest.mark.parametrize("form", ["written", "extractive"])
+def test_a_later_turn_under_way_cannot_bring_it_back(ledger: Ledger, tmp_path: Path, form: str) -> None:
+    """It has read the conversation before: its summary and what it writes may hold it."""
+    turn(ledger, "r1", RARE, evidence=[passage()])
+    token = begin(ledger, "r2", conversation="c")
+    ledger.forget_documents(["d1"])
+    ledger.keep_summary("ann", "c", RARE, 1)
+    ledger.record("r2", make_step("decide_route", said=RARE), make_step("generate_answer", said=RARE), token=token)
+    text = RARE if form == "written" else "Another document."
+    answer = make_answer("r2", [make_evidence("p", "d2")], text)
+    answer = answer.model_copy(update={"form": form, "standalone": RARE})
+    ledger.finish("r2", "answered", token=token, answer=answer, usage=USED, seconds=1.0, recallable=True)
+    assert text_of(ledger, "r2") == ("" if form == "written" else text)
+    assert bytes_of(tmp_path).count(RARE.encode()) == 0
+    assert ledger.past_turns("ann", "c", "another document", None, 5) == []
+    begin(ledger, "r3", conversation="c")
+    ledger.keep_summary("ann", "c", "made anew", 1)
+    assert ledger.remembered("ann", "c").summary == "made anew"
+
+
+def test_an_attempt_that_was_given_up_loses_its_draft(ledger: Ledger, tmp_path: Path) -> None:
+    """The first draft cited it and was rejected; the answer that stands is from the web."""
+    token = begin(ledger, "r1")
+    ledger.keep_evidence("r1", [passage()], given=True)
+    ledger.record("r1", make_step("generate_answer", draft=RARE), token=token)
+    first = make_answer("r1", [passage()], RARE).model_copy(update={"form": "extractive"})
+    ledger.suspend("r1", token, make_approval(first), USED, 1.0)
+    ledger.decide("r1.1", "reject", by="bob")
+    token = ledger.take_over("r1", 60.0) or 0
+    web = make_evidence("w", "https://example.org/")
+    ledger.keep_evidence("r1", [web], given=True)
+    last = make_answer("r1", [web], "From the web [1].").model_copy(update={"form": "extractive", "attempt": 2})
+    ledger.finish("r1", "answered", token=token, answer=last, usage=USED, seconds=1.0, attempt=2)
+    ledger.forget_documents(["d1"])
+    assert text_of(ledger, "r1") == "From the web [1]."
+    assert ledger.approval("r1").draft.text == ""
+    assert ledger.approval("r1").state == "rejected"
+    assert bytes_of(tmp_path).count(RARE.encode()) == 0
+
+
+def test_an_extract_loses_the_passages_it_did_not_cite(ledger: Ledger, tmp_path: Path) -> None:
+    """Also when it is handed in after they were forgotten."""
+    token = begin(ledger, "r1")
+    ledger.forget_documents(["d1"])
+    cited = make_evidence("p", "d2")
+    ledger.keep_evidence("r1", [cited, passage()], given=True)
+    answer = make_answer("r1", [cited])
+    answer = answer.model_copy(update={"form": "extractive", "evidence": [cited, passage()]})
+    ledger.finish("r1", "answered", token=token, answer=answer, usage=USED, seconds=1.0)
+    kept = ledger.answer("r1")
+    assert kept is not None
+    assert (kept.text, [one.text for one in kept.evidence]) == ("24 days [1].", [cited.text, ""])
+    assert bytes_of(tmp_path).count(RARE.encode()) == 0
+
+
+def test_a_conversation_is_forgotten_to_the_last_byte(
+    ledger: Ledger, observations: Observations, tmp_path: Path
+) -> None:
+    name = f"{RARE} chat"
+    for number in range(3):
+        turn(ledger, f"r{number}", RARE, name, evidence=[passage()], weak_point="low_score", vector=b"\0\0\0\0")
+    token = begin(ledger, "waiting", f"And {RARE}?", conversation=name)
+    draft = make_answer("waiting", [passage()], RARE).model_copy(update={"question": RARE})
+    ledger.suspend("waiting", token, make_approval(draft), USED, 1.0)
+    running = begin(ledger, "running", RARE, conversation=name)
+    ledger.keep_summary("ann", name, RARE, 2)
+    answered(ledger, "used it", "How?", RARE, "another", evidence=[recalled("r1")], form="recalled")
+    turn(ledger, "other", "Not touched.", "third")
+    ledger.deliver(observations)
+    assert ledger.forget_conversation("ann", name, observations) == 5
+    assert bytes_of(tmp_path).count(RARE.encode()) == 0
+    assert [run.status for run in ledger.runs()] == ["answered", "answered", "failed", "failed", *["answered"] * 3]
+    assert (ledger.summary("r0").question, ledger.summary("r0").conversation, ledger.usage("r0")) == ("", "", USED)
+    assert ledger.summary("running").problem == ledger.summary("waiting").problem == "Its conversation was forgotten."
+    assert (text_of(ledger, "used it"), text_of(ledger, "other")) == ("", "Not touched.")
+    assert [one.conversation for one in ledger.conversations("ann")] == ["third", "another"]
+    assert ledger.turns("ann", name) == []
+    assert ledger.weak_points("ann", "What about r1?") == []
+    with pytest.raises(LostLeaseError):
+        ledger.finish("running", "answered", token=running, answer=draft, usage=USED, seconds=1.0)
+    ledger.keep_evidence("running", [passage()], given=True)
+    assert ledger.evidence("running")["secret"].text == ""
+    with pytest.raises(SupersededError):
+        ledger.decide("waiting.1", "approve", by="bob")
+    with pytest.raises(InputError, match="There is no conversation"):
+        ledger.forget_conversation("ann", name)
+    begin(ledger, "anew", conversation=name)
+    assert [one.number for one in ledger.turns("ann", name)] == [1]
+
+
+def test_forgetting_a_conversation_leaves_that_of_another_user(ledger: Ledger) -> None:
+    for user in ("ann", "bob"):
+        answered(ledger, f"of {user}", "How long do refunds take?", "14 days.", "same", user=user)
+    with pytest.raises(InputError, match='There is no conversation "same"'):
+        ledger.forget_conversation("carl", "same")
+    assert ledger.forget_conversation("ann", "same") == 1
+    assert [one.answer for one in ledger.turns("bob", "same")] == ["14 days."]
+    assert [one.run_id for one in ledger.past_turns("bob", "same", "refunds", None, 5)] == ["of bob"]
+
+
+def test_many_turns_are_forgotten_in_time(ledger: Ledger) -> None:
+    """Each touches all that come after it, and each is stripped a bounded number of times."""
+    for number in range(120):
+        answered(ledger, f"r{number}", "How?", RARE, "c", evidence=[passage()])
+    ledger.forget_documents(["d1"])
+    assert {text_of(ledger, f"r{number}") for number in range(120)} == {""}
+
+
+def test_progress_is_removed_but_for_those_who_wait(ledger: Ledger, tmp_path: Path) -> None:
+    checkpoints = open_checkpoints(tmp_path / "ledger")
+    for run_id in ("waits", "touched", "killed", "%"):
+        state = {"v": 1, "id": "1", "ts": "", "channel_values": {"text": RARE + run_id}, "channel_versions": {}}
+        config: Any = {"configurable": {"thread_id": run_id, "checkpoint_ns": ""}}
+        saved = checkpoints.put(config, {**state, "versions_seen": {}, "pending_sends": []}, {}, {})  # type: ignore[typeddict-item]
+        checkpoints.put_writes(saved, [("text", RARE + run_id)], "task")
+    checkpoints.conn.close()
+    waits(ledger, "touched")
+    begin(ledger, "waits")
+    ledger.suspend("waits", 1, make_approval(make_draft("waits").model_copy(update={"evidence": []})), USED, 1.0)
+    ledger.forget_documents(["d1"])
+    scrub_checkpoints(tmp_path / "ledger", ledger.waiting())
+    with closing(sqlite3.connect(tmp_path / "ledger" / "checkpoints.sqlite")) as connection:
+        for table in ("checkpoints", "writes"):
+            assert connection.execute(f"SELECT DISTINCT thread_id FROM {table}").fetchall() == [("waits",)]
+    content = bytes_of(tmp_path / "ledger")
+    assert f"{RARE}waits".encode() in content
+    assert f"{RARE}touched".encode() not in content
+    assert f"{RARE}killed".encode() not in content
+    scrub_checkpoints(tmp_path / "ledger", [])
+    assert RARE.encode() not in bytes_of(tmp_path / "ledger")
+    scrub_checkpoints(tmp_path / "nowhere", [])
+
+
+def test_an_answer_of_today_is_read_back(ledger: Ledger) -> None:
+    token = begin(ledger, "r1")
+    answer = Answer(
+        run_id="r1", status="answered", question="Hi", text="Hello.", form="direct", language="en", quality=None
+    )
+    ledger.finish("r1", "answered", token=token, answer=answer, usage=USED, seconds=1.0)
+    assert ledger.answer("r1") == answer
