@@ -33,10 +33,17 @@ def kinds_answered(submission: str) -> set[str]:
     return {kind for kind, sign in ANSWERS.items() if sign.search(submission)}
 
 
-def parts_addressed(parts: list[str], given: set[str], kinds: set[str]) -> dict[str, float]:
+def parts_addressed(
+    parts: list[str], given: set[str], kinds: set[str], enough: float = ENOUGH, kind_share: float = KIND_SHARE
+) -> dict[str, float]:
     """How far each part's own words, and the kind of thing it asks for, are among the tokens `given` and the `kinds`
     of an answer: 0 to 1."""
-    return {part: _addressed(part, terms, given, kinds) for part, terms in _own_terms(parts).items()}
+    shares = {part: _share(terms, given, enough) for part, terms in _own_terms(parts).items()}
+    asked = {part: kind_asked_for(part) for part in shares}
+    return {
+        part: share if asked[part] is None else kind_share * (asked[part] in kinds) + (1 - kind_share) * share
+        for part, share in shares.items()
+    }
 
 
 def _own_terms(parts: list[str]) -> dict[str, set[str]]:
@@ -46,10 +53,8 @@ def _own_terms(parts: list[str]) -> dict[str, set[str]]:
     return {part: {term for term in of_part if count[term] == 1} or of_part for part, of_part in terms.items()}
 
 
-def _addressed(part: str, terms: set[str], given: set[str], kinds: set[str]) -> float:
-    share = min(1.0, len(terms & given) / len(terms) / ENOUGH) if terms else 0.0
-    kind = kind_asked_for(part)
-    return share if kind is None else KIND_SHARE * (kind in kinds) + (1 - KIND_SHARE) * share
+def _share(terms: set[str], given: set[str], enough: float) -> float:
+    return min(1.0, len(terms & given) / len(terms) / enough) if terms else 0.0
 
 
 # Where one question ends and the next begins.

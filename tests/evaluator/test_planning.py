@@ -59,8 +59,12 @@ class TestDefaultSet:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
         assert (names(plan()), plan().metric_set, plan().models) == (LLM, "default-llm", [DEFAULT_JUDGE])
 
-    def test_b4_they_count_the_same(self) -> None:
-        assert [one.weight for one in plan().metrics] == pytest.approx([1 / 3] * 3)
+    def test_b4_those_that_judge_count_the_same(self) -> None:
+        assert [one.weight for one in plan("", WITH_JUDGE).metrics] == pytest.approx([1 / 3] * 3)
+
+    def test_d5_of_the_local_ones_the_question_counts_most(self) -> None:
+        """Else an answer that repeats the evidence, beside the point, would score 67 of 100 for that alone."""
+        assert [one.weight for one in plan().metrics] == pytest.approx([0.3, 0.4, 0.3])
 
     def test_b1_what_is_listed_is_configured(self) -> None:
         chosen = plan("[[metrics]]\nname = 'Groundedness'", WITH_JUDGE)

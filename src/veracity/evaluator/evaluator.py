@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, overload
 
+from veracity.deadlines import Deadline
 from veracity.errors import ConfigurationError, EvaluationError, InputError, LackingContextError, VeracityError
 from veracity.evaluator.batches import in_order
 from veracity.evaluator.judging import ROLE, Judge
-from veracity.evaluator.loading import Loaded, Sources, load, read_settled_sources, read_sources
+from veracity.evaluator.loading import Loaded, Sources, Terms, load, read_settled_sources, read_sources
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.evaluator.planning import Plan, PlannedMetric
@@ -34,6 +35,8 @@ class Evaluator:
     `metrics` are classes the configuration may name besides those it finds; `llm` replaces the door to the models
     (see `veracity.testing`). A changed file takes effect with the next evaluation. A file that became invalid raises;
     with `keep_last_good`, for servers, it is logged, told in `EvaluationResult.warnings`, and the last good one stays.
+    `settings` stand in for those of the workspace. With `only_named_judges`, no model is asked that is not named
+    somewhere, even if there is a key for the default one.
     """
 
     def __init__(
@@ -43,12 +46,15 @@ class Evaluator:
         metrics: Sequence[type[BaseMetric]] = (),
         llm: LLM | None = None,
         keep_last_good: bool = False,
+        settings: Settings | None = None,
+        only_named_judges: bool = False,
     ) -> None:
+        self._terms = Terms(settings, only_named_judges)
         self._workspace = None if workspace is None else open_workspace(workspace)
         self._handed_in = [registered(metric) for metric in metrics]
         self._keep_last_good = keep_last_good
         self._lock = threading.Lock()
-        self._loaded = load(self._workspace, read_sources(self._workspace), self._handed_in)
+        self._loaded = load(self._workspace, read_sources(self._workspace), self._handed_in, self._terms)
         self._refused: tuple[Sources, str] | None = None
         self._given_llm = llm
         self._llm = llm or LLM(self._loaded.settings.llm)
@@ -58,20 +64,22 @@ class Evaluator:
         entry = registered(metric)
         with self._lock:
             known = [*(other for other in self._handed_in if other.name != entry.name), entry]
-            self._use(load(self._workspace, self._loaded.sources, known))
+            self._use(load(self._workspace, self._loaded.sources, known, self._terms))
             self._handed_in, self._refused = known, None
         return metric
 
-    def evaluate(self, request: EvaluationRequest) -> EvaluationResult:
-        """Every metric's score, or an error: never a part of the result."""
+    def evaluate(
+        self, request: EvaluationRequest, *, budget: Budget | None = None, deadline: Deadline | None = None
+    ) -> EvaluationResult:
+        """Every metric's score, or an error: never a part of the result. Without a `budget`, that of the settings."""
         if not isinstance(request, EvaluationRequest):
             raise InputError(f"evaluate() takes an EvaluationRequest, not {type(request).__name__}.")
         started = time.perf_counter()
         loaded, llm, warnings = self._fresh()
         plan = loaded.plan(request.config)
         _check(request, plan, llm)
-        budget = Budget(loaded.settings.budget.tokens, loaded.settings.budget.cost_usd)
-        scores = [_score(planned, request, llm, budget) for planned in plan.metrics]
+        ceiling = budget or Budget(loaded.settings.budget.tokens, loaded.settings.budget.cost_usd)
+        scores = [_score(planned, request, llm, ceiling, deadline) for planned in plan.metrics]
         overall = math.fsum(score.score * planned.weight for score, planned in zip(scores, plan.metrics, strict=True))
         return EvaluationResult(
             metrics=scores,
@@ -152,7 +160,7 @@ class Evaluator:
             raise ConfigurationError(self._refused[1])  # once is enough to find out why, and to log it
         try:
             settled = read_settled_sources(self._workspace, self._loaded.sources)
-            self._use(load(self._workspace, settled, self._handed_in))
+            self._use(load(self._workspace, settled, self._handed_in, self._terms))
         except ConfigurationError as problem:
             self._refused = (sources, str(problem))
             log.warning("A change of the configuration was refused: %s", problem)
@@ -175,12 +183,14 @@ def _check(request: EvaluationRequest, plan: Plan, llm: LLM) -> None:
         llm.require(model, ROLE)
 
 
-def _score(planned: PlannedMetric, request: EvaluationRequest, llm: LLM, budget: Budget) -> MetricScore:
+def _score(
+    planned: PlannedMetric, request: EvaluationRequest, llm: LLM, budget: Budget, deadline: Deadline | None
+) -> MetricScore:
     started = time.perf_counter()
     metric = planned.metric
     if planned.judge and isinstance(metric, LLMMetric):
         metric = copy.copy(metric)
-        metric.judge = Judge(llm, planned.judge, budget)
+        metric.judge = Judge(llm, planned.judge, budget, deadline)
     with _naming(planned.name):
         found = metric.evaluate(request)
         if not isinstance(found, MetricScore):

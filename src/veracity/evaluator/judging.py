@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from veracity.deadlines import Deadline
 from veracity.llm import LLM, Answer, Budget, Question
 from veracity.models import Usage, WritableText
 
@@ -59,6 +60,7 @@ class Judge:
     llm: LLM
     options: JudgeOptions
     budget: Budget
+    deadline: Deadline | None = None
 
     def ask(self, system_instruction: str, prompt: str) -> Judgement:
         """The configured instruction replaces the metric's own completely (SPEC B1)."""
@@ -72,7 +74,7 @@ class Judge:
             max_tokens=self.options.max_tokens,
             max_retries=self.options.max_retries,
         )
-        return _settle([self.llm.ask(question, self.budget) for _ in range(self.options.samples)])
+        return _settle([self.llm.ask(question, self.budget, self.deadline) for _ in range(self.options.samples)])
 
 
 def _settle(answers: list[Answer[Verdict]]) -> Judgement:

@@ -29,9 +29,19 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What whoever made the evaluator laid down: settings in place of the workspace's, and whether a model may judge
+    that nobody named."""
+
+    settings: Settings | None = None
+    only_named_judges: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """An evaluation uses one of these from beginning to end."""
 
+    terms: Terms
     sources: Sources
     settings: Settings
     config: EvaluationConfig
@@ -40,10 +50,11 @@ class Loaded:
 
     def plan(self, config: EvaluationConfig | None = None) -> Plan:
         """The metrics that run: those of the workspace, or those a request brings."""
+        only_named = self.terms.only_named_judges
         if config is None:
-            return make_plan(self.config, self.registry, self.settings, self.where)
+            return make_plan(self.config, self.registry, self.settings, self.where, only_named)
         registry = self.registry.with_entries(registered(metric) for metric in (config.custom_metrics or {}).values())
-        return make_plan(config, registry, self.settings, "request.config")
+        return make_plan(config, registry, self.settings, "request.config", only_named)
 
 
 def read_sources(workspace: Workspace | None) -> Sources:
@@ -71,14 +82,18 @@ def read_settled_sources(workspace: Workspace | None, before: Sources) -> Source
     return sources
 
 
-def load(workspace: Workspace | None, sources: Sources, handed_in: Iterable[Entry]) -> Loaded:
+def load(
+    workspace: Workspace | None, sources: Sources, handed_in: Iterable[Entry], terms: Terms | None = None
+) -> Loaded:
     """What the files say, with the metrics that were handed in from Python. Raises where they do not fit together."""
     contents = sources.contents
     files = workspace or NOWHERE
     metric_files = [path for path in contents if path.suffix == ".py"]
+    given = terms or Terms()
     loaded = Loaded(
+        terms=given,
         sources=sources,
-        settings=load_settings(contents.get(files.settings_file), files.settings_file),
+        settings=given.settings or load_settings(contents.get(files.settings_file), files.settings_file),
         config=load_configuration(contents.get(files.evaluator_file), files.evaluator_file),
         registry=Registry([*built_in(), *from_files(metric_files, contents)]).with_entries(handed_in),
         where=str(files.evaluator_file),

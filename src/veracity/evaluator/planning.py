@@ -16,9 +16,11 @@ from veracity.providers.keys import has_key, refuse_typing_errors
 from veracity.settings import Settings, origin
 
 DEFAULT_JUDGE = "anthropic:claude-sonnet-4-5-20250929"
-DEFAULTS: dict[MetricSet, tuple[str, ...]] = {
-    "default-llm": ("ClarityCoherence", "Coverage", "Relevance"),
-    "default-local": ("Groundedness", "QuestionCoverage", "CitationAccuracy"),
+# The metrics of each set, with their weights. An answer that only repeats the evidence has all of the local ones but
+# QuestionCoverage for free: that one counts more, or nothing that is beside the point would stay below 75.
+DEFAULTS: dict[MetricSet, dict[str, float | None]] = {
+    "default-llm": {"ClarityCoherence": None, "Coverage": None, "Relevance": None},
+    "default-local": {"Groundedness": 0.3, "QuestionCoverage": 0.4, "CitationAccuracy": 0.3},
 }
 
 T = TypeVar("T")
@@ -44,10 +46,12 @@ class Plan:
         return list(dict.fromkeys(planned.judge.model for planned in self.metrics if planned.judge))
 
 
-def make_plan(config: EvaluationConfig, registry: Registry, settings: Settings, where: str) -> Plan:
+def make_plan(
+    config: EvaluationConfig, registry: Registry, settings: Settings, where: str, only_named_judges: bool = False
+) -> Plan:
     listed = listed_metrics(config, where)
-    metric_set = "configured" if listed else _default_set(config, settings)
-    metrics = listed or [MetricConfig(name=name) for name in DEFAULTS[metric_set]]
+    metric_set = "configured" if listed else _default_set(config, settings, only_named_judges)
+    metrics = listed or [MetricConfig(name=name, weight=weight) for name, weight in DEFAULTS[metric_set].items()]
     found = {metric.name: registry.find(metric.name, where) for metric in metrics}
     judged = {metric.name: metric for metric in metrics if isinstance(found[metric.name], LLMMetric)}
     refuse_typing_errors(_named_models(judged.values(), config, settings, where))
@@ -58,9 +62,9 @@ def make_plan(config: EvaluationConfig, registry: Registry, settings: Settings, 
     )
 
 
-def _default_set(config: EvaluationConfig, settings: Settings) -> MetricSet:
+def _default_set(config: EvaluationConfig, settings: Settings, only_named: bool) -> MetricSet:
     judge_named = config.llm_default.model or settings.models.judge
-    return "default-llm" if judge_named or has_key(DEFAULT_JUDGE) else "default-local"
+    return "default-llm" if judge_named or (not only_named and has_key(DEFAULT_JUDGE)) else "default-local"
 
 
 def _named_models(
