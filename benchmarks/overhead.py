@@ -78,10 +78,10 @@ def _fill_ledger(engine: Veracity, count: int) -> None:
     ledger = engine._ledger
     for number in range(count):
         run_id = f"20200101-000000-{number:06}"
-        ledger.begin(run_id, " ".join(_words(6)), "local", "en", {"writer": "test:writer"})
-        ledger.record(run_id, Step(name="grade_documents", started=datetime.now(UTC), seconds=0.01))
+        token = ledger.begin(run_id, " ".join(_words(6)), "local", "en", {"writer": "test:writer"})
+        ledger.record(run_id, Step(name="grade_documents", started=datetime.now(UTC), seconds=0.01), token=token)
         reason: Any = None if number % 5 else "failed_review"
-        ledger.finish(run_id, "answered", answer=None, usage=Usage(), seconds=0.1, weak_point=reason)
+        ledger.finish(run_id, "answered", token=token, answer=None, usage=Usage(), seconds=0.1, weak_point=reason)
     print(f"{count:,} earlier runs written in {time.perf_counter() - started:.0f} seconds")
 
 

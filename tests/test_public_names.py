@@ -17,9 +17,14 @@ HEAVY = (*PROVIDERS, *STORAGE, "rjieba", "rich")
 def test_the_public_names() -> None:
     assert sorted(veracity.__all__) == [
         "Answer",
+        "Approval",
         "BaseMetric",
         "BusyError",
         "ConfigurationError",
+        "ConversationSummary",
+        "DecidedError",
+        "Decision",
+        "DecisionError",
         "Document",
         "EvaluationConfig",
         "EvaluationError",
@@ -37,11 +42,14 @@ def test_the_public_names() -> None:
         "MetricScore",
         "ModelError",
         "OutdatedIndexError",
+        "PastTurn",
         "Receipt",
         "RunEvent",
         "RunSummary",
+        "SupersededError",
         "Veracity",
         "VeracityError",
+        "WebSearchError",
         "__version__",
     ]
     for name in veracity.__all__:

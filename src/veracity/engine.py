@@ -18,14 +18,18 @@ from veracity.knowledge.store import Store
 from veracity.llm import LLM
 from veracity.models import (
     Answer,
+    Approval,
+    ConversationSummary,
     Document,
     Evidence,
     IngestReport,
     KnownDocument,
     Outcome,
+    PastTurn,
     Receipt,
     RunEvent,
     RunSummary,
+    Verdict,
 )
 from veracity.providers.texts import encodable
 from veracity.reranking import Reranker, make_reranker
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 MOST_RESULTS = 1000
 MOST_RUNS = 100_000
 LONGEST_QUERY = 10_000  # characters; what comes after them is not read
+LONGEST_EDIT = 20_000
 
 
 def _ignore(outcome: Outcome, to_come: int | None) -> None:
@@ -60,9 +65,11 @@ class Veracity:
     ) -> None:
         self._workspace = Workspace(Path(workspace).expanduser())
         self._settings = settings or _settings_of(self._workspace)
+        self._given_settings = settings
         self._llm = llm or LLM(self._settings.llm)
         self._making = threading.RLock()
         self._is_closed = False
+        self._has_recovered = False
 
     def ingest(
         self, paths: Path | str | Sequence[Path | str], *, prune: bool = False, progress: Progress = _ignore
@@ -91,20 +98,31 @@ class Veracity:
         return self._searcher.search(query[:LONGEST_QUERY], top_k, named)
 
     def ask(
-        self, question: str, *, user: str = "local", max_rewrites: int | None = None, deadline: float | None = None
+        self,
+        question: str,
+        *,
+        conversation: str = "",
+        user: str = "local",
+        max_rewrites: int | None = None,
+        deadline: float | None = None,
     ) -> Answer:
         """An answer from the documents, every sentence cited and checked, or an abstention that says what is missing.
 
-        `deadline` is in seconds. Without it and `max_rewrites`, those of the settings.
+        Questions of one `conversation` follow on one another. An answer that scores low has the status
+        "awaiting_approval": see `approvals` and `decide`. `deadline` is in seconds. Without it and `max_rewrites`,
+        those of the settings.
         """
-        events = self.stream(question, user=user, max_rewrites=max_rewrites, deadline=deadline)
-        *_, last = events
-        if last.answer is None:
-            raise AssertionError("a run ends with an answer or an error")
-        return last.answer
+        options = {"conversation": conversation, "user": user, "max_rewrites": max_rewrites, "deadline": deadline}
+        return _answer_of(self.stream(question, **options))  # type: ignore[arg-type]
 
     def stream(
-        self, question: str, *, user: str = "local", max_rewrites: int | None = None, deadline: float | None = None
+        self,
+        question: str,
+        *,
+        conversation: str = "",
+        user: str = "local",
+        max_rewrites: int | None = None,
+        deadline: float | None = None,
     ) -> Iterator[RunEvent]:
         """The same, telling of each step when it begins and when it ends. The last event holds the answer."""
         settings = self._settings
@@ -116,10 +134,96 @@ class Veracity:
         if not isinstance(seconds, int | float) or not 0 < seconds <= 86400:
             raise InputError(f"A run may take more than 0 and at most 86400 seconds, not {seconds}.")
         _require_text(user, "A user")
+        _require_text(conversation, "A conversation")
         self._require_workspace()
         if not self._library.store.languages():
             raise InputError("The workspace holds no documents yet: bring some in with veracity ingest PATH.")
-        return self._runs.stream(asked, encodable(user), rewrites, seconds)
+        self._recover_once()
+        return self._runs.stream(asked, encodable(user), rewrites, seconds, encodable(conversation))
+
+    def approvals(self, *, user: str | None = None, limit: int = 100) -> list[Approval]:
+        """The drafts that wait for a person, the longest waiting first. `user` is who asked."""
+        self._recover_once()
+        return self._ledger.approvals(limit, user)
+
+    def approval(self, name: str) -> Approval:
+        """By its id, the beginning of it, its run's id, or "last": the newest that waits."""
+        _require_text(name, "An approval")
+        return self._ledger.approval(encodable(name))
+
+    def decide(
+        self,
+        approval_id: str,
+        verdict: Verdict,
+        *,
+        reason: str = "",
+        edit: str | None = None,
+        by: str = "local",
+        draft_hash: str | None = None,
+        key: str | None = None,
+    ) -> Answer:
+        """Approve a draft, as it is or with `edit` in its place, or reject it: then the web is searched, once.
+
+        The first decision counts, any other raises `DecidedError`; the same one again under the same `key` gives the
+        same answer. With `draft_hash`, only the draft that was seen is decided on.
+        """
+        options = {"reason": reason, "edit": edit, "by": by, "draft_hash": draft_hash, "key": key}
+        return _answer_of(self.stream_decision(approval_id, verdict, **options))  # type: ignore[arg-type]
+
+    def stream_decision(
+        self,
+        approval_id: str,
+        verdict: Verdict,
+        *,
+        reason: str = "",
+        edit: str | None = None,
+        by: str = "local",
+        draft_hash: str | None = None,
+        key: str | None = None,
+    ) -> Iterator[RunEvent]:
+        """The same, telling of the steps that follow. The decision counts when this returns."""
+        if verdict not in ("approve", "reject"):
+            raise InputError(
+                f'A draft is decided on with "approve" or "reject", not with "{presentable(str(verdict))}".'
+            )
+        for text, what in ((approval_id, "An approval"), (reason, "A reason"), (by, "Whoever decides")):
+            _require_text(text, what)
+        if edit is not None:
+            edit = _checked_edit(edit, verdict)
+        runs = self._runs  # what is needed to go on must be there before anything is decided
+        decided = self._ledger.decide(
+            encodable(approval_id),
+            verdict,
+            by=encodable(by),
+            reason=encodable(reason),
+            edit=edit,
+            draft_hash=draft_hash,
+            key=key,
+        )
+        return runs.carry_out(decided)
+
+    def recover(self) -> list[Answer]:
+        """Take up what a process left that died, and what was decided and not carried out. Happens by itself before the
+        first question, and before approvals are listed."""
+        self._has_recovered = True
+        return self._runs.recover() if self._ledger.interrupted() else []
+
+    def conversations(self, *, user: str = "local", limit: int = 20) -> list[ConversationSummary]:
+        """Those of this user, the latest first."""
+        return self._ledger.conversations(user, limit)
+
+    def turns(self, conversation: str, *, user: str = "local", limit: int = 50) -> list[PastTurn]:
+        """What was asked and answered in a conversation, the latest last."""
+        return self._ledger.turns(user, conversation, limit)
+
+    def forget_conversation(self, conversation: str, *, user: str = "local") -> int:
+        """Remove its questions and answers from ledger, receipts and observations. How many turns it had."""
+        from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
+        from veracity.runs.checkpoints import scrub_checkpoints  # noqa: PLC0415 - loads LangGraph
+
+        turns = self._ledger.forget_conversation(user, conversation, Observations(self._workspace.observations_file))
+        scrub_checkpoints(self._workspace.ledger_folder, self._ledger.waiting())
+        return turns
 
     def runs(self, limit: int = 20, *, user: str | None = None) -> list[RunSummary]:
         """What was asked, the latest first."""
@@ -173,9 +277,13 @@ class Veracity:
             from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
             from veracity.runs.checkpoints import scrub_checkpoints  # noqa: PLC0415 - loads LangGraph
 
-            scrub_checkpoints(self._workspace.ledger_folder)
             observations = Observations(self._workspace.observations_file)
             self._ledger.forget_documents(document_ids, observations)
+            scrub_checkpoints(self._workspace.ledger_folder, self._ledger.waiting())
+
+    def _recover_once(self) -> None:
+        if not self._has_recovered:
+            self.recover()
 
     def _records(self) -> Store:
         """The documents for who neither embeds nor searches: no model is needed for that, and no key."""
@@ -225,10 +333,19 @@ class Veracity:
 
     @cached_property
     def _made_runs(self) -> Runs:
+        from veracity.evaluator import Evaluator  # noqa: PLC0415 - not needed for searching
         from veracity.runs.assembling import make_runs  # noqa: PLC0415 - loads LangGraph
 
         store, searcher = self._library.store, self._searcher
-        return make_runs(self._workspace, self._settings, self._llm, store, self._embedder, searcher, self._made_ledger)
+        gate = Evaluator(
+            self._workspace.root,
+            llm=self._llm,
+            settings=self._given_settings,
+            keep_last_good=True,
+            only_named_judges=True,
+        )
+        parts = (self._workspace, self._settings, self._llm, store, self._embedder, searcher, self._made_ledger, gate)
+        return make_runs(*parts)
 
     @cached_property
     def _embedder(self) -> Embedder:
@@ -259,6 +376,23 @@ def _listed(given: Iterable[Path | str], what: str) -> list[Path | str]:
 def _require_text(name: str, what: str) -> None:
     if not isinstance(name, str):
         raise InputError(f"{what} is named by text, not by {type(name).__name__}.")
+
+
+def _answer_of(events: Iterable[RunEvent]) -> Answer:
+    *_, last = events
+    if last.answer is None:
+        raise AssertionError("a run ends with an answer or an error")
+    return last.answer
+
+
+def _checked_edit(edit: str, verdict: str) -> str:
+    if verdict != "approve":
+        raise InputError("Only a draft that is approved can be edited: reject it without an edit.")
+    if not isinstance(edit, str) or not edit.strip():
+        raise InputError("The edited answer is empty: write what is to go out.")
+    if len(edit) > LONGEST_EDIT:
+        raise InputError(f"The edited answer has {len(edit):,} characters: at most {LONGEST_EDIT:,} are taken.")
+    return encodable(edit.strip())
 
 
 def _checked_question(question: str) -> str:

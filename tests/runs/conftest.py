@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from tests.runs.scripts import DOCUMENTS
+from tests.runs.websites import SearchServer
 from veracity.engine import Veracity
 from veracity.settings import Settings
 from veracity.testing import ScriptedLLM
 
 MakeEngine = Callable[..., Veracity]
+ROLES = ("writer", "reviewer", "rewriter", "router", "summarizer", "judge")
 
 
 @pytest.fixture(scope="session")
@@ -31,15 +33,29 @@ def root(filled: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine_with(root: Path) -> Iterator[MakeEngine]:
-    """`engine_with(llm, answering={...})`: each role that the script has is set to a model."""
+    """`engine_with(llm, answering={...})`: each role that the script has is set to a model. No person is asked, unless
+    `approval` says so."""
     made: list[Veracity] = []
 
     def make(llm: ScriptedLLM | None = None, **sections: Any) -> Veracity:
-        roles = [role for role in ("writer", "reviewer", "rewriter") if llm and llm._script.of(role)]
+        roles = [role for role in ROLES if llm and llm._script.of(role)]
         models = {"embedder": "none", **{role: f"test:{role}" for role in roles}, **sections.pop("models", {})}
+        sections.setdefault("approval", {"policy": "never"})
         made.append(Veracity(root, settings=Settings.model_validate({"models": models, **sections}), llm=llm))
         return made[-1]
 
     yield make
     for engine in made:
         engine.close()
+
+
+@pytest.fixture
+def gated(engine_with: MakeEngine) -> MakeEngine:
+    """The same, with the gate as it is without settings."""
+    return lambda llm=None, **sections: engine_with(llm, **{"approval": {}, **sections})
+
+
+@pytest.fixture
+def website() -> Iterator[SearchServer]:
+    with SearchServer() as server:
+        yield server

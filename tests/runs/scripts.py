@@ -49,3 +49,8 @@ PASS = {
 
 def fail(*suggestions: str, confidence: float = 0.9) -> dict[str, Any]:
     return {**PASS, "evidence_passed": False, "suggestions": list(suggestions), "confidence": confidence}
+
+
+def judged(*scores: float) -> list[dict[str, Any]]:
+    """What a judge says to attempts that score so: each is judged by three metrics."""
+    return [{"reason": "Because.", "score": score} for score in scores for _ in range(3)]

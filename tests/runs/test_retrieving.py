@@ -107,7 +107,7 @@ def test_nothing_is_found_in_any_round(engine_with: MakeEngine) -> None:
     engine = engine_with()
     answer = engine.ask("zzzz qqqq?")
     assert (answer.status, answer.evidence) == ("abstained", [])
-    assert (answer.quality.grade, answer.quality.score) == ("low", 0.0)
+    assert answer.quality and (answer.quality.grade, answer.quality.score) == ("low", 0.0)
     assert [issue.text for issue in answer.quality.issues] == ["No documents retrieved"]
     assert "evidence_weak" in codes(answer)
 

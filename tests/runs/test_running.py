@@ -19,6 +19,8 @@ from veracity.runs.running import new_run_id
 from veracity.settings import Settings
 from veracity.testing import ScriptedLLM
 
+LOCAL = {"rewriter": "local", "router": "local", "summarizer": "local"}
+
 
 def observations(engine: Veracity) -> list[dict[str, object]]:
     path = engine._workspace.observations_file
@@ -32,7 +34,7 @@ def test_x3_the_receipt_tells_all(engine_with: MakeEngine) -> None:
     assert receipt.answer == answer
     assert receipt.run.status == "answered"
     assert receipt.route == "knowledge"
-    assert receipt.models == {"writer": "test:writer", "reviewer": "test:reviewer", "rewriter": "local"}
+    assert receipt.models == {"writer": "test:writer", "reviewer": "test:reviewer", **LOCAL}
     assert receipt.rounds[0].query == QUESTION
     assert receipt.rounds[0].evidence[0].text.startswith("Full-time staff")
     assert answer.quality == max((one.quality for one in receipt.rounds), key=lambda quality: quality.score)
@@ -41,7 +43,7 @@ def test_x3_the_receipt_tells_all(engine_with: MakeEngine) -> None:
     assert receipt.usage == answer.usage
     names = [step.name for step in receipt.steps]
     assert names[0] == "process_input"
-    assert names[-1] == "settle_answer"
+    assert names[-1] == "evaluate"
     assert all(step.seconds >= 0 for step in receipt.steps)
     again = type(receipt).model_validate_json(receipt.model_dump_json())
     assert again == receipt
@@ -100,7 +102,7 @@ def test_a12_an_answer_that_passed_is_observed(engine_with: MakeEngine) -> None:
     (record,) = observations(engine)
     assert (record["instruction"], record["output"]) == (QUESTION, GOOD)
     assert (record["run_id"], record["attempt"]) == (answer.run_id, 1)
-    assert record["models"] == {"writer": "test:writer", "reviewer": "test:reviewer", "rewriter": "local"}
+    assert record["models"] == {"writer": "test:writer", "reviewer": "test:reviewer", **LOCAL}
     given = record["input"]
     assert isinstance(given, list)
     assert given[0] == {
@@ -120,10 +122,10 @@ def test_c3_a_question_that_failed_is_a_weak_point_of_its_asker(engine_with: Mak
     again = engine.ask("How many days of annual leave have full-time staff?", user="anna")
     assert "temporal" in engine.receipt("last").rounds[0].sources
     assert {one.source for one in again.evidence} == {"temporal"}
-    assert again.quality.coverage is not None
+    assert again.quality and again.quality.coverage is not None
     for question, user in ((QUESTION, "bert"), ("What may a hotel cost?", "anna")):
         other = engine.ask(question, user=user)
-        assert other.quality.coverage is None
+        assert other.quality and other.quality.coverage is None
         assert "temporal" not in engine.receipt("last").rounds[0].sources
 
 
@@ -141,7 +143,7 @@ def test_x3_forgetting_a_document_removes_its_text(engine_with: MakeEngine, root
     assert receipt.run.question == "With which word does the vault open?"
     assert observations(engine) == []
     engine.close()
-    for path in [*(root / "ledger").iterdir(), root / "observational_data.json"]:
+    for path in [*(root / "ledger").glob("*.sqlite*"), root / "observational_data.json"]:
         assert b"Zarquon" not in path.read_bytes()
 
 

@@ -12,7 +12,7 @@ from veracity.errors import ConfigurationError
 from veracity.secrets import looks_like_key, presentable
 from veracity.tomlfile import alternatives, read_bytes
 
-NAMES = ("writer", "reviewer", "rewriter")
+NAMES = ("writer", "reviewer", "rewriter", "router", "summarizer")
 SUFFIX = ".md"
 LONGEST = 20_000
 

@@ -6,23 +6,29 @@ A draft that failed goes back with what was wrong with it, a few times; then the
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Literal
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
 from veracity.agents import messages
+from veracity.agents.links import inert
 from veracity.agents.reviewer import ReviewTask
 from veracity.agents.writer import Writer, WritingTask, Written
+from veracity.citations import without_marks
 from veracity.errors import BudgetError, ModelError, ModelTimeoutError
 from veracity.graph.parts import Parts
 from veracity.graph.spoken import as_langchain, as_ours
-from veracity.graph.state import Plain, RunState, fresh_attempt
+from veracity.graph.state import Plain, RunState, asked, fresh_attempt
 from veracity.graph.tracing import trace
 from veracity.models import Evidence, Review
 
 log = logging.getLogger("veracity")
 
+OPENING = 2  # messages: the instructions and the question
+LONGEST_SAID = 1500  # characters of an earlier answer
 MARGIN = 1.0  # seconds; a call is not repeated when so little time is left
 
 
@@ -32,20 +38,27 @@ def prepare_messages(state: RunState, runtime: Runtime[Parts]) -> Plain:
     if state["last_evaluation"] is not None:
         suggestions = state["last_evaluation"]["suggestions"]
         given = _given(state)
-        feedback = messages.feedback_message(state["question"], given, state["last_answer"], suggestions)
+        feedback = messages.feedback_message(asked(state), given, state["last_answer"], suggestions)
         return {"messages": [as_langchain(feedback)], **trace({"suggestions": len(suggestions)})}
-    best = state["best_round"]
+    best, quality = state["best_round"], state["best_round"]["quality"]
     chosen = _chosen(best["evidence"], state["first_round"], parts.settings.answering.evidence)
     given = [Evidence.model_validate(one) for one in chosen]
     parts.memory.keep_evidence(state["run_id"], given, given=True)
+    graded = {
+        "quality_grade": quality["grade"] if quality else "",
+        "quality_score": quality["score"] if quality else 0.0,
+        "quality_issues": [issue["text"] for issue in quality["issues"]] if quality else [],
+    }
+    evidence = messages.evidence_message(asked(state), given, _before(state))
     return {
         **fresh_attempt(),
+        **graded,
         "retrieved_nodes_score": chosen,
-        "quality_grade": best["quality"]["grade"],
-        "quality_score": best["quality"]["score"],
-        "quality_issues": [issue["text"] for issue in best["quality"]["issues"]],
-        "messages": [as_langchain(messages.evidence_message(state["question"], given))],
-        **trace({"evidence": [one.id for one in given]}, {"query": best["query"]}),
+        "messages": [*_anew(state), as_langchain(evidence)],
+        **trace(
+            {"attempt": state["attempt"], "from": state["evidence_from"], "evidence": [one.id for one in given]},
+            {"query": best["query"]},
+        ),
     }
 
 
@@ -54,7 +67,9 @@ def generate_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
     parts = runtime.context
     is_redraft = state["last_evaluation"] is not None
     notices = state["notices"]
-    writer = parts.writer if state["retrieved_nodes_score"] else parts.extractor  # of nothing there is nothing to write
+    local = parts.recaller if state["evidence_from"] == "history" else parts.extractor
+    is_local = parts.writer.form == "extractive" or not state["retrieved_nodes_score"]  # of nothing there is nothing
+    writer = local if is_local else parts.writer
     try:
         written = writer.write(_writing_task(state, parts))
     except ModelError as problem:
@@ -62,11 +77,15 @@ def generate_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
         if is_redraft:
             notice = {"code": code or "redraft_failed", "problem": str(problem)}
             return {"halted": True, "notices": [*notices, notice], **trace({"problem": str(problem)})}
+        if state["rejected"] and not code:  # there is an answer to go back to
+            notice = {"code": "web_failed", "problem": str(problem)}
+            return {"abstains": True, "notices": [*notices, notice], **trace({"problem": str(problem)})}
         if not code:
             raise
         notices = [*notices, {"code": code, "problem": str(problem)}]
-        writer = parts.extractor
+        writer = local
         written = writer.write(_writing_task(state, parts))
+    written = replace(written, text=inert(written.text, [asked(state), *(one.text for one in _given(state))]))
     if is_redraft and written.abstains:  # the draft that is there says more
         notice = {"code": "redraft_failed", "problem": "the writer found no answer any more."}
         return {"halted": True, "notices": [*notices, notice], **trace({"outcome": "the redraft abstains"})}
@@ -78,12 +97,14 @@ def generate_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
         "missing": list(written.missing),
         "form": writer.form,
         "notices": notices,
-        **_told(writer, written, state["epoch"] + is_redraft),
+        **_told(writer, written, state["epoch"] + is_redraft, state["attempt"]),
     }
 
 
-def after_generate_answer(state: RunState) -> Literal["eval_answer", "settle_answer"]:
-    """An abstention is not reviewed (SPEC X2)."""
+def after_generate_answer(state: RunState) -> Literal["eval_answer", "settle_answer", "select_sources"]:
+    """An abstention is not reviewed (SPEC X2). Where earlier answers do not say, the documents may."""
+    if state["abstains"] and state["evidence_from"] == "history":
+        return "select_sources"
     return "settle_answer" if state["abstains"] or state["halted"] else "eval_answer"
 
 
@@ -93,7 +114,7 @@ def eval_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
     draft = str(state["messages"][-1].content)
     known = next((one["review"] for one in state["drafts"] if one["text"] == draft), None)
     if known is None:
-        question = state["question"] if parts.reviewer.model else _understood(state)  # a model reads over slips
+        question = asked(state) if parts.reviewer.model else _understood(state)  # a model reads over slips
         task = ReviewTask(question, draft, _given(state), parts.limits.run, parts.limits.budget)
         known = _weighed(parts.reviewer.review(task), parts).model_dump()
     drafts = [*state["drafts"], {"text": draft, "form": state["form"], "review": known}]
@@ -101,7 +122,11 @@ def eval_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
         "last_evaluation": known,
         "drafts": drafts,
         **trace(
-            {"epoch": state["epoch"], **{name: known[name] for name in ("outcome", "confidence", "reviewer", "usage")}},
+            {
+                "attempt": state["attempt"],
+                "epoch": state["epoch"],
+                **{name: known[name] for name in ("outcome", "confidence", "reviewer", "usage")},
+            },
             {"review": known},
         ),
     }
@@ -120,7 +145,7 @@ def settle_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
     """The last draft if it stood, else the best one: fewest open issues, then the latest (SPEC A5)."""
     notices = list(state["notices"])
     if state["abstains"]:
-        return {"final_answer": "", "final_review": None, **trace({"status": "abstained"})}
+        return _abstained(state)
     drafts, last = state["drafts"], state["drafts"][-1]
     chosen = last
     if last["review"]["outcome"] == "failed":
@@ -140,6 +165,36 @@ def settle_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
     }
 
 
+def _abstained(state: RunState) -> Plain:
+    """After a rejection there is an answer to go back to: the web knew none either (SPEC D7)."""
+    told = trace({"status": "abstained", "attempt": state["attempt"]})
+    if not state["rejected"]:
+        return {"final_answer": "", "final_review": None, **told}
+    return {**state["rejected"], "notices": [*state["notices"], {"code": "web_empty"}], **told}
+
+
+def _before(state: RunState) -> Plain:
+    """What led to this attempt, for the writer: what was said before, and what a person rejected."""
+    before: Plain = {}
+    if state["recent"] or state["summary"]:
+        turns = [{"question": one["question"], "answer": _said(one["answer"])} for one in state["recent"]]
+        before["conversation"] = {"summary": state["summary"], "turns": turns}
+    if state["rejected"] and state["rejected"]["final_answer"]:
+        reason = state["decisions"][-1]["reason"]
+        before["rejected"] = {"answer": _said(state["rejected"]["final_answer"]), "reason": reason}
+    return before
+
+
+def _said(answer: str) -> str:
+    return without_marks(answer)[:LONGEST_SAID]
+
+
+def _anew(state: RunState) -> list[AnyMessage | RemoveMessage]:
+    """The marks of an earlier attempt name other evidence: this one begins with the opening alone."""
+    opening = state["messages"][:OPENING]
+    return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *opening] if len(state["messages"]) > OPENING else []
+
+
 def _chosen(best: list[Plain], first: list[Plain], most: int) -> list[Plain]:
     """The best of the best round, with the best that the question itself found."""
     kept = first[: most // 2]
@@ -155,7 +210,7 @@ def _writing_task(state: RunState, parts: Parts) -> WritingTask:
 
 def _understood(state: RunState) -> str:
     """The question as code can match it with texts."""
-    return state["mended"] or state["question"]
+    return state["mended"] or asked(state)
 
 
 def _stopped_by(problem: ModelError, parts: Parts) -> Literal["budget", "deadline", ""]:
@@ -179,8 +234,9 @@ def _given(state: RunState) -> list[Evidence]:
     return [Evidence.model_validate(one) for one in state["retrieved_nodes_score"]]
 
 
-def _told(writer: Writer, written: Written, epoch: int) -> Plain:
+def _told(writer: Writer, written: Written, epoch: int, attempt: int) -> Plain:
     facts = {
+        "attempt": attempt,
         "epoch": epoch,
         "form": writer.form,
         "model": writer.model,

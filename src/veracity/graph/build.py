@@ -1,11 +1,24 @@
 """Every edge of a run.
 
-START → process_input → select_sources → retrieve (one task per source) → fuse → rerank → grade_documents
+START → process_input → summarize_if_needed → decide_route
+    decide_route ─ direct ─→ answer_directly → END
+                 ─ history ─→ search_context ─ found ─→ prepare_messages
+                                             ─ not found ─→ select_sources
+                 ─ knowledge ─→ select_sources
+                 ─ web ─→ web_search
+    select_sources → retrieve (one task per source) → fuse → rerank → grade_documents
     grade_documents ─ low ─→ rewrite_query → select_sources
                     ─ good enough, or out of rounds or time ─→ prepare_messages
-    prepare_messages → generate_answer ─ abstains ─→ settle_answer → END
+    prepare_messages → generate_answer ─ abstains ─→ settle_answer (or select_sources, after earlier answers)
                                        ─ answers ─→ eval_answer ─ failed ─→ prepare_messages
-                                                                ─ else ─→ settle_answer → END
+                                                                ─ else ─→ settle_answer
+    settle_answer ─ stands ─→ evaluate ─ scores high ─→ END
+                                       ─ low, or not scored ─→ human_approval
+                  ─ could not be reviewed, or abstains and the web may know ─→ human_approval
+                  ─ abstains ─→ END
+    human_approval ─ approved ─→ END
+                   ─ rejected ─→ web_search, once ─ found ─→ prepare_messages
+                                                  ─ not found, or not configured ─→ END
 """
 
 from __future__ import annotations
@@ -26,7 +39,22 @@ from veracity.graph.answering import (
     prepare_messages,
     settle_answer,
 )
-from veracity.graph.conversing import process_input
+from veracity.graph.approving import (
+    after_evaluate,
+    after_human_approval,
+    after_settle_answer,
+    evaluate,
+    human_approval,
+)
+from veracity.graph.conversing import (
+    after_decide_route,
+    after_search_context,
+    answer_directly,
+    decide_route,
+    process_input,
+    search_context,
+    summarize_if_needed,
+)
 from veracity.graph.parts import Parts
 from veracity.graph.retrieving import (
     after_grade_documents,
@@ -39,6 +67,7 @@ from veracity.graph.retrieving import (
     rewrite_query,
     select_sources,
 )
+from veracity.graph.searching import after_web_search, web_search
 from veracity.graph.state import Plain, RunState
 from veracity.graph.tracing import traced
 
@@ -46,6 +75,10 @@ Graph = CompiledStateGraph[RunState, Parts, RunState, RunState]
 
 NODES: tuple[Callable[[Any, Runtime[Parts]], Plain], ...] = (
     process_input,
+    summarize_if_needed,
+    decide_route,
+    answer_directly,
+    search_context,
     select_sources,
     retrieve,
     fuse,
@@ -56,6 +89,9 @@ NODES: tuple[Callable[[Any, Runtime[Parts]], Plain], ...] = (
     generate_answer,
     eval_answer,
     settle_answer,
+    evaluate,
+    human_approval,
+    web_search,
 )
 
 
@@ -64,7 +100,13 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
     for node in NODES:
         graph.add_node(node.__name__, traced(node))
     graph.add_edge(START, "process_input")
-    graph.add_edge("process_input", "select_sources")
+    graph.add_edge("process_input", "summarize_if_needed")
+    graph.add_edge("summarize_if_needed", "decide_route")
+    graph.add_conditional_edges(
+        "decide_route", after_decide_route, ["answer_directly", "search_context", "select_sources", "web_search"]
+    )
+    graph.add_edge("answer_directly", END)
+    graph.add_conditional_edges("search_context", after_search_context, ["prepare_messages", "select_sources"])
     graph.add_conditional_edges("select_sources", after_select_sources, ["retrieve"])
     graph.add_edge("retrieve", "fuse")
     graph.add_edge("fuse", "rerank")
@@ -72,7 +114,12 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
     graph.add_conditional_edges("grade_documents", after_grade_documents, ["rewrite_query", "prepare_messages"])
     graph.add_conditional_edges("rewrite_query", after_rewrite_query, ["select_sources", "prepare_messages"])
     graph.add_edge("prepare_messages", "generate_answer")
-    graph.add_conditional_edges("generate_answer", after_generate_answer, ["eval_answer", "settle_answer"])
+    graph.add_conditional_edges(
+        "generate_answer", after_generate_answer, ["eval_answer", "settle_answer", "select_sources"]
+    )
     graph.add_conditional_edges("eval_answer", after_eval_answer, ["prepare_messages", "settle_answer"])
-    graph.add_edge("settle_answer", END)
+    graph.add_conditional_edges("settle_answer", after_settle_answer, ["evaluate", "human_approval", END])
+    graph.add_conditional_edges("evaluate", after_evaluate, ["human_approval", END])
+    graph.add_conditional_edges("human_approval", after_human_approval, ["web_search", END])
+    graph.add_conditional_edges("web_search", after_web_search, ["prepare_messages", "select_sources", END])
     return graph.compile(checkpointer=checkpointer)

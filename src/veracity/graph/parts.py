@@ -11,11 +11,21 @@ from typing import Protocol, TypeVar
 
 from veracity.agents.reviewer import Reviewer
 from veracity.agents.rewriter import Rewriter
+from veracity.agents.router import Router
+from veracity.agents.summarizer import Summarizer
 from veracity.agents.writer import Writer
 from veracity.deadlines import Deadline
 from veracity.errors import VeracityError
 from veracity.llm import Budget
-from veracity.models import Evidence
+from veracity.models import (
+    Decision,
+    EvaluationRequest,
+    EvaluationResult,
+    Evidence,
+    PastTurn,
+    Remembered,
+    WebPage,
+)
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
 from veracity.settings import Settings
@@ -40,6 +50,46 @@ class Memory(Protocol):
     def weak_points(self, user: str, question: str) -> Sequence[WeakPoint]: ...
 
     def keep_evidence(self, run_id: str, evidence: Sequence[Evidence], *, given: bool) -> None: ...
+
+    def remembered(self, user: str, conversation: str, before_run: str | None = None) -> Remembered: ...
+
+    def keep_summary(self, user: str, conversation: str, summary: str, folded: int) -> None: ...
+
+    def past_turns(
+        self, user: str, conversation: str | None, query: str, vector: bytes | None, limit: int, leave_out: str = ""
+    ) -> Sequence[PastTurn]: ...
+
+    def decision(self, run_id: str, attempt: int) -> Decision | None: ...
+
+
+class Gate(Protocol):
+    """Scores what would go out."""
+
+    def evaluate(
+        self, request: EvaluationRequest, *, budget: Budget | None = None, deadline: Deadline | None = None
+    ) -> EvaluationResult: ...
+
+
+class FoundOnWeb(Protocol):
+    """`problem` says why nothing, or not all, was found."""
+
+    @property
+    def evidence(self) -> Sequence[Evidence]: ...
+
+    @property
+    def pages(self) -> Sequence[WebPage]: ...
+
+    @property
+    def problem(self) -> str: ...
+
+
+class Web(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def look_up(self, query: str, question: str, deadline: Deadline) -> FoundOnWeb: ...
+
+    def close(self) -> None: ...
 
 
 class OutOfTimeError(VeracityError):
@@ -67,12 +117,23 @@ class Limits:
 
 @dataclass(frozen=True)
 class Parts:
+    """`embed` gives a text's vector as it is kept, None where its language has none. `web` is None where no provider is
+    configured. The `local_` ones stand in for models that fail."""
+
+    router: Router
+    local_router: Router
+    summarizer: Summarizer
+    local_summarizer: Summarizer
     searcher: Searcher
     checker: QualityChecker
     rewriter: Rewriter
     writer: Writer
     extractor: Writer  # for when there is no more time or money for the writer
+    recaller: Writer  # quotes earlier answers
     reviewer: Reviewer
+    gate: Gate
+    web: Web | None
+    embed: Callable[[str], bytes | None]
     prompts: Mapping[str, str]
     memory: Memory
     settings: Settings

@@ -17,7 +17,7 @@ from langgraph.types import Send
 from veracity.agents.rewriter import RewriteTask, whole_query
 from veracity.errors import VeracityError
 from veracity.graph.parts import OutOfTimeError, Parts
-from veracity.graph.state import Plain, RunState
+from veracity.graph.state import Plain, RunState, asked
 from veracity.graph.tracing import trace
 from veracity.language import entities, guess_language
 from veracity.models import Evidence, Passage, Quality
@@ -39,10 +39,13 @@ def select_sources(state: RunState, runtime: Runtime[Parts]) -> Plain:
     parts = runtime.context
     if state["retry_count"]:
         return {"found": None, **trace({"sources": state["sources"]})}
-    weak = parts.memory.weak_points(state["user"], state["question"])
-    sources = [*_first_sources(state["question"], parts.settings.retrieval.sources), *([TEMPORAL] if weak else [])]
+    weak = parts.memory.weak_points(state["user"], asked(state))
+    sources = [*_first_sources(asked(state), parts.settings.retrieval.sources), *([TEMPORAL] if weak else [])]
     return {
         "found": None,
+        "evidence_from": "knowledge",
+        "best_round": {},
+        "abstains": False,
         "sources": sources,
         "width": parts.settings.answering.graded,
         "weak_points": [{"question": one.question, "passage_ids": list(one.passage_ids)} for one in weak],
@@ -159,7 +162,7 @@ def rewrite_query(state: RunState, runtime: Runtime[Parts]) -> Plain:
     parts, best = runtime.context, state["best_round"]
     tried = [*state["original_queries"], _whole(state)]
     task = RewriteTask(
-        question=state["question"],
+        question=asked(state),
         tried=tried,
         evidence=_evidence(best["evidence"]),
         quality=Quality.model_validate(best["quality"]),

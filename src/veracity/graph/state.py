@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypedDict
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 
+from veracity.language import Language, guess_language
+
 Plain = dict[str, Any]
 
 
@@ -22,9 +24,18 @@ class RunState(TypedDict, total=False):
     run_id: str
     user: str
     question: str
-    language: str
+    language: Language
     messages: Annotated[list[AnyMessage], add_messages]
     notices: list[Plain]  # code, and what its text needs to know
+
+    # The conversation (SPEC D2, D3).
+    conversation: str
+    summary: str  # of the turns before `recent`
+    folded: int  # the number of the last turn that the summary holds
+    recent: list[Plain]  # the turns before this one, word for word
+    standalone: str  # the question as it is understood without the conversation
+    route: str
+    topic: str  # what is looked for among earlier answers
 
     # The retrieval loop (SPEC C6).
     query: str
@@ -45,6 +56,13 @@ class RunState(TypedDict, total=False):
     max_rewrites: int
     rewrote: bool
 
+    # Attempts: the documents or earlier answers first; after a rejection the web, once (SPEC D7).
+    attempt: int
+    evidence_from: str  # history, knowledge or web
+    web_tried: bool
+    rejected: Plain  # the attempt that a person rejected, as it was
+    decisions: list[Plain]
+
     # The answer review loop (SPEC A11).
     retrieved_nodes_score: list[Plain]  # the evidence that writer and reviewer are given
     epoch: int
@@ -58,16 +76,32 @@ class RunState(TypedDict, total=False):
     final_review: Plain | None
     form: str
 
+    # The gate (SPEC D5).
+    evaluation: Plain | None
+    score: float | None
 
-def fresh_turn(run_id: str, question: str, user: str, max_rewrites: int) -> RunState:
+
+def asked(state: RunState) -> str:
+    """What was asked, as it is understood."""
+    return state["standalone"] or state["question"]
+
+
+def fresh_turn(run_id: str, question: str, user: str, max_rewrites: int, conversation: str = "") -> RunState:
     """Every default of a turn: what is not here is not there when it begins (SPEC D1)."""
     return RunState(
         run_id=run_id,
         user=user,
         question=question,
-        language="",
+        language=guess_language(question),
         messages=[],
         notices=[],
+        conversation=conversation,
+        summary="",
+        folded=0,
+        recent=[],
+        standalone="",
+        route="",
+        topic="",
         query=question,
         added=[],
         original_queries=[],
@@ -85,6 +119,11 @@ def fresh_turn(run_id: str, question: str, user: str, max_rewrites: int) -> RunS
         retry_count=0,
         max_rewrites=max_rewrites,
         rewrote=False,
+        attempt=1,
+        evidence_from="",
+        web_tried=False,
+        rejected={},
+        decisions=[],
         **fresh_attempt(),
     )
 
@@ -101,6 +140,8 @@ class Attempt(TypedDict):
     final_answer: str
     final_review: Plain | None
     form: str
+    evaluation: Plain | None
+    score: float | None
 
 
 def fresh_attempt() -> Attempt:
@@ -117,4 +158,6 @@ def fresh_attempt() -> Attempt:
         final_answer="",
         final_review=None,
         form="",
+        evaluation=None,
+        score=None,
     )

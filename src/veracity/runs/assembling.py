@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from veracity.agents.prompts import load_prompts
 from veracity.embedding import Embedder
-from veracity.graph.parts import Limits, Parts
+from veracity.evaluator import Evaluator
+from veracity.graph.parts import Limits, Parts, Web
 from veracity.knowledge.store import Store
 from veracity.knowledge.vocabulary import StoreVocabulary
 from veracity.ledger import Ledger, Observations
@@ -29,19 +30,32 @@ def make_runs(
     embedder: Embedder,
     searcher: Searcher,
     ledger: Ledger,
+    gate: Evaluator,
 ) -> Runs:
     prompts = load_prompts(workspace.prompts_folder)
     crew = make_crew(settings.models, llm, prompts, embedder, StoreVocabulary(store, embedder))
     checker, workers = QualityChecker(settings.quality), Workers(SEARCHES, "veracity-run")
+    web = _web(settings, embedder)
+
+    def embed(text: str) -> bytes | None:
+        return embedder.embed_query(text).tobytes() if embedder.dimensions and embedder.covers(text) else None
 
     def parts(limits: Limits) -> Parts:
         return Parts(
+            router=crew.router,
+            local_router=crew.local_router,
+            summarizer=crew.summarizer,
+            local_summarizer=crew.local_summarizer,
             searcher=searcher,
             checker=checker,
             rewriter=crew.rewriter,
             writer=crew.writer,
             extractor=crew.extractor,
+            recaller=crew.recaller,
             reviewer=crew.reviewer,
+            gate=gate,
+            web=web,
+            embed=embed,
             prompts=prompts,
             memory=ledger,
             settings=settings,
@@ -51,4 +65,12 @@ def make_runs(
 
     checkpoints = open_checkpoints(workspace.ledger_folder)
     observations = Observations(workspace.observations_file)
-    return Runs(ledger, observations, checkpoints, parts, settings, crew.models, workers)
+    return Runs(ledger, observations, checkpoints, parts, settings, crew.models, workers, embed, web)
+
+
+def _web(settings: Settings, embedder: Embedder) -> Web | None:
+    if settings.web.provider == "none":
+        return None
+    from veracity.runs.surfing import make_web_lookups  # noqa: PLC0415 - loads what only the web needs
+
+    return make_web_lookups(settings, embedder)

@@ -8,20 +8,38 @@ from typing import Any, Literal
 
 from veracity.agents.sentences import read_answer_sentences
 from veracity.graph.state import RunState
-from veracity.models import Answer, AnswerSentence, Evidence, Notice, Quality, Review, Usage
-from veracity.runs.notices import abstention, notice, shortfalls
+from veracity.models import (
+    Answer,
+    AnswerSentence,
+    AnswerStatus,
+    Approval,
+    Decision,
+    Evidence,
+    Notice,
+    Quality,
+    Review,
+    Usage,
+)
+from veracity.runs.notices import abstention, notice, shortfalls, waiting
 
 
-def conclude(state: RunState, usage: Usage, seconds: float) -> Answer:
+def conclude(state: RunState, usage: Usage, seconds: float, threshold: float) -> Answer:
+    """As it would go out now. Where a person is still to be asked, that is the draft."""
     evidence = [Evidence.model_validate(one) for one in state["retrieved_nodes_score"]]
-    quality = Quality.model_validate(state["best_round"]["quality"])
+    graded = state["best_round"].get("quality")
+    quality = Quality.model_validate(graded) if graded else None
     review = Review.model_validate(state["final_review"]) if state["final_review"] else None
-    sentences = read_answer_sentences(state["final_answer"], evidence)
-    return Answer.model_validate(
+    sentences = [] if state["form"] == "direct" else read_answer_sentences(state["final_answer"], evidence)
+    decisions = [Decision.model_validate(one) for one in state["decisions"]]
+    answer = Answer.model_validate(
         {
             "run_id": state["run_id"],
             "status": "abstained" if state["abstains"] else "answered",
             "question": state["question"],
+            "standalone": state["standalone"] or state["question"],
+            "conversation": state["conversation"],
+            "route": state["route"],
+            "attempt": state["attempt"],
             "text": _abstention(state) if state["abstains"] else state["final_answer"],
             "form": state["form"],
             "language": state["language"],
@@ -30,19 +48,41 @@ def conclude(state: RunState, usage: Usage, seconds: float) -> Answer:
             "missing": state["missing"],
             "review": review,
             "quality": quality,
+            "evaluation": state["evaluation"],
+            "score": state["score"],
             "notices": list(_notices(state, quality, review, sentences)),
             "usage": usage,
             "seconds": seconds,
         }
     )
+    return _released(answer, decisions, threshold)
 
 
-def observation(answer: Answer, models: dict[str, str], attempt: int) -> dict[str, Any] | None:
-    """Only of an answer whose review passed (SPEC A12)."""
-    if answer.review is None or answer.review.outcome != "passed":
+def waiting_answer(approval: Approval) -> Answer:
+    """What the asker gets meanwhile: the draft is not in it."""
+    told = waiting(approval.draft.language, approval.approval_id, approval.why)
+    hidden: dict[str, Any] = {"sentences": [], "evidence": [], "missing": [], "review": None, "evaluation": None}
+    status: AnswerStatus = "awaiting_approval"
+    known = {"status": status, "text": told.text, "approval_id": approval.approval_id, "notices": [told]}
+    return approval.draft.model_copy(update={**hidden, **known})
+
+
+def decided_answer(approval: Approval, decision: Decision) -> Answer:
+    """The draft as the decision leaves it, for when the progress of the run is lost: nothing more can be tried."""
+    draft = approval.draft
+    if decision.verdict == "approve" and decision.edit is not None:
+        sentences = read_answer_sentences(decision.edit, draft.evidence)
+        edited = {"text": decision.edit, "form": "edited", "status": "answered", "sentences": sentences, "missing": []}
+        draft = draft.model_copy(update=edited)
+    return _released(draft, [*draft.decisions, decision], threshold=0.0)
+
+
+def observation(answer: Answer, models: dict[str, str]) -> dict[str, Any] | None:
+    """Only of an answer whose review passed and that nobody rejected (SPEC A12)."""
+    if answer.status != "answered" or answer.review is None or answer.review.outcome != "passed":
         return None
     return {
-        "instruction": answer.question,
+        "instruction": answer.standalone,
         "input": [
             {
                 "text": one.text,
@@ -55,18 +95,53 @@ def observation(answer: Answer, models: dict[str, str], attempt: int) -> dict[st
         ],
         "output": answer.text,
         "run_id": answer.run_id,
-        "attempt": attempt,
+        "attempt": answer.attempt,
         "time": datetime.now(UTC).isoformat(),
         "form": answer.form,
         "models": models,
         "review": answer.review.model_dump(mode="json"),
-        "scores": {"evidence_quality": answer.quality.score},
+        "scores": _scores(answer),
     }
 
 
-def weak_point(answer: Answer) -> Literal["failed_review"] | None:
-    """Why the question is one to be remembered as going wrong (SPEC C3)."""
-    return "failed_review" if answer.review and answer.review.outcome == "failed" else None
+def weak_point(answer: Answer, threshold: float) -> Literal["failed_review", "low_score", "rejected"] | None:
+    """Why the question is one to be remembered as going wrong (SPEC C3). What a person approved did not."""
+    if any(decision.verdict == "reject" for decision in answer.decisions):
+        return "rejected"
+    if answer.decisions or answer.status != "answered":
+        return None
+    if answer.review and answer.review.outcome == "failed":
+        return "failed_review"
+    return "low_score" if answer.score is not None and answer.score < threshold else None
+
+
+def recallable(answer: Answer) -> bool:
+    """Whether it may be found again as an earlier answer (SPEC D4): it stood, or a person approved it."""
+    if answer.status != "answered" or answer.form in ("direct", "recalled"):
+        return False
+    return bool(answer.decisions) or (answer.review is not None and answer.review.outcome in ("passed", "doubtful"))
+
+
+def _released(answer: Answer, decisions: list[Decision], threshold: float) -> Answer:
+    """With what a person said to this attempt, or with the notice that nobody was asked."""
+    last = next((one for one in reversed(decisions) if one.attempt == answer.attempt), None)
+    notices = list(answer.notices)
+    status = answer.status
+    if last is None:
+        if answer.score is not None and answer.score < threshold:
+            notices.append(notice(answer.language, "low_score", score=answer.score, threshold=threshold))
+    elif last.verdict == "approve":
+        notices.append(notice(answer.language, "approved" if last.edit is None else "edited", by=last.by))
+    elif status == "answered":
+        status = "rejected"
+        notices.append(notice(answer.language, "rejected", by=last.by))
+    return answer.model_copy(update={"status": status, "decisions": decisions, "notices": notices})
+
+
+def _scores(answer: Answer) -> dict[str, float | None]:
+    metrics = {one.metric_name: one.score for one in answer.evaluation.metrics} if answer.evaluation else {}
+    quality = answer.quality.score if answer.quality else None
+    return {"evidence_quality": quality, "overall": answer.score, **metrics}
 
 
 def _abstention(state: RunState) -> str:
@@ -79,12 +154,14 @@ def _was_searched(state: RunState) -> bool:
 
 
 def _notices(
-    state: RunState, quality: Quality, review: Review | None, sentences: list[AnswerSentence]
+    state: RunState, quality: Quality | None, review: Review | None, sentences: list[AnswerSentence]
 ) -> Iterator[Notice]:
     language = state["language"]
     if state["form"] == "extractive" and not state["abstains"]:
         yield notice(language, "extractive")
-    if quality.grade == "low" and _was_searched(state):
+    if state["evidence_from"] == "history" and not state["abstains"]:
+        yield notice(language, "recalled")
+    if quality and quality.grade == "low" and _was_searched(state):
         issues = shortfalls(language, [issue.code for issue in quality.issues])
         yield notice(language, "evidence_weak", score=quality.score, issues=issues)
     for told in state["notices"]:

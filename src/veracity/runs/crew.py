@@ -9,10 +9,17 @@ from dataclasses import dataclass
 from veracity.agents.checking import LocalReviewer
 from veracity.agents.expanding import LocalRewriter, Vocabulary
 from veracity.agents.extracting import ExtractiveWriter
+from veracity.agents.recalling import RecallingWriter
 from veracity.agents.reviewer import INSTRUCTIONS as REVIEWING
 from veracity.agents.reviewer import LLMReviewer, Reviewer
 from veracity.agents.rewriter import INSTRUCTIONS as REWRITING
 from veracity.agents.rewriter import LLMRewriter, Rewriter
+from veracity.agents.router import INSTRUCTIONS as ROUTING
+from veracity.agents.router import LLMRouter, Router
+from veracity.agents.routing import LocalRouter
+from veracity.agents.summarizer import INSTRUCTIONS as SUMMARIZING
+from veracity.agents.summarizer import LLMSummarizer, Summarizer
+from veracity.agents.summing import LocalSummarizer
 from veracity.agents.writer import LLMWriter, Writer
 from veracity.embedding import Embedder
 from veracity.llm import LLM
@@ -20,21 +27,32 @@ from veracity.settings import ModelSettings, model_warnings
 
 log = logging.getLogger("veracity")
 
-LOCAL = {"writer": "extractive", "reviewer": "local checks", "rewriter": "local"}
+LOCAL = {
+    "writer": "extractive",
+    "reviewer": "local checks",
+    "rewriter": "local",
+    "router": "local",
+    "summarizer": "local",
+}
+INSTRUCTIONS = {"reviewer": REVIEWING, "rewriter": REWRITING, "router": ROUTING, "summarizer": SUMMARIZING}
 
 
 @dataclass(frozen=True)
 class Crew:
     writer: Writer
     extractor: Writer
+    recaller: Writer
     reviewer: Reviewer
     rewriter: Rewriter
+    router: Router
+    local_router: Router
+    summarizer: Summarizer
+    local_summarizer: Summarizer
 
     @property
     def models(self) -> dict[str, str]:
         """Which model does what, or what does it instead."""
-        named = {"writer": self.writer.model, "reviewer": self.reviewer.model, "rewriter": self.rewriter.model}
-        return {role: model or LOCAL[role] for role, model in named.items()}
+        return {role: getattr(self, role).model or local for role, local in LOCAL.items()}
 
 
 def make_crew(
@@ -46,11 +64,17 @@ def make_crew(
             llm.require(name, role)
     for warning in model_warnings(models):
         log.warning("%s", warning)
-    extractor = ExtractiveWriter(embedder)
-    reviewer, rewriter = LocalReviewer(), LocalRewriter(vocabulary)
+    extractor, reviewer, rewriter = ExtractiveWriter(embedder), LocalReviewer(), LocalRewriter(vocabulary)
+    router, summarizer = LocalRouter(), LocalSummarizer()
+    told = {**INSTRUCTIONS, **prompts}
     return Crew(
-        LLMWriter(llm, models.writer) if models.writer else extractor,
-        extractor,
-        LLMReviewer(llm, models.reviewer, prompts.get("reviewer", REVIEWING)) if models.reviewer else reviewer,
-        LLMRewriter(llm, models.rewriter, prompts.get("rewriter", REWRITING)) if models.rewriter else rewriter,
+        writer=LLMWriter(llm, models.writer) if models.writer else extractor,
+        extractor=extractor,
+        recaller=RecallingWriter(),
+        reviewer=LLMReviewer(llm, models.reviewer, told["reviewer"]) if models.reviewer else reviewer,
+        rewriter=LLMRewriter(llm, models.rewriter, told["rewriter"]) if models.rewriter else rewriter,
+        router=LLMRouter(llm, models.router, told["router"]) if models.router else router,
+        local_router=router,
+        summarizer=LLMSummarizer(llm, models.summarizer, told["summarizer"]) if models.summarizer else summarizer,
+        local_summarizer=summarizer,
     )

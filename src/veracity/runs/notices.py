@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from veracity.models import Notice, NoticeCode, Shortfall
+from veracity.models import ApprovalReason, Notice, NoticeCode, Shortfall
 
 Texts = dict[NoticeCode, str]
 
 
 def notice(language: str, code: NoticeCode, **known: Any) -> Notice:
     return Notice(code=code, text=TEXTS[language][code].format(**known))
+
+
+def waiting(language: str, approval_id: str, why: ApprovalReason) -> Notice:
+    return notice(language, "waiting", approval_id=approval_id, why=WAITING[language][why])
 
 
 def shortfalls(language: str, codes: list[Shortfall]) -> str:
@@ -32,6 +36,7 @@ def abstention(language: str, missing: list[str], *, was_searched: bool) -> str:
 
 ENGLISH: Texts = {
     "extractive": "Extractive: the sentences are quoted from the documents; no language model wrote them.",
+    "recalled": "From earlier answers of yours, not from the documents.",
     "revised": "The answer was revised {times} time(s) on the reviewer's suggestions.",
     "review_failed": "The answer was revised {times} time(s) and did not pass its review: it may be imperfect.",
     "evidence_weak": "The evidence is weak ({score:.2f} of 1): {issues}.",
@@ -44,10 +49,23 @@ ENGLISH: Texts = {
     "rewrite_failed": "The query could not be rewritten: {problem}",
     "search_incomplete": "The search was not done in time: there may be better evidence.",
     "not_reranked": "The passages were not reranked: {problem}",
+    "waiting": "This answer waits for a person: {why}. Its approval is {approval_id}.",
+    "approved": "A person approved this answer ({by}).",
+    "edited": "A person edited and approved this answer ({by}).",
+    "rejected": "A person rejected this answer ({by}), and no better one was found.",
+    "low_score": "The answer scored {score:.2f}, below {threshold:.2f}, and nobody was asked.",
+    "not_scored": "The answer was not scored: {problem}",
+    "evaluator_warning": "{problem}",
+    "web_not_configured": "The web was not searched: web search is not configured.",
+    "web_failed": "The web was searched in vain: {problem}",
+    "web_empty": "The web was searched and did not hold an answer either.",
+    "not_routed": "The question was understood without the model: {problem}",
+    "not_summarized": "The conversation was summed up without the model: {problem}",
 }
 
 CHINESE: Texts = {
     "extractive": "摘录式回答：句子引自文档原文，并非由语言模型撰写。",
+    "recalled": "引自之前给您的回答，并非直接引自文档。",
     "revised": "回答已根据审查建议修改 {times} 次。",
     "review_failed": "回答修改了 {times} 次仍未通过审查，可能不完善。",
     "evidence_weak": "证据较弱（{score:.2f}）：{issues}。",
@@ -60,10 +78,23 @@ CHINESE: Texts = {
     "rewrite_failed": "查询未能改写：{problem}",
     "search_incomplete": "检索未能按时完成，可能还有更好的证据。",
     "not_reranked": "段落未能重新排序：{problem}",
+    "waiting": "本回答正在等待人工审批：{why}。审批编号：{approval_id}。",
+    "approved": "本回答已由人工批准（{by}）。",
+    "edited": "本回答已由人工修改并批准（{by}）。",
+    "rejected": "本回答已被人工拒绝（{by}），且未找到更好的回答。",
+    "low_score": "回答得分 {score:.2f}，低于 {threshold:.2f}，且未询问任何人。",
+    "not_scored": "回答未能评分：{problem}",
+    "evaluator_warning": "{problem}",
+    "web_not_configured": "未搜索网络：尚未配置网络搜索。",
+    "web_failed": "网络搜索没有结果：{problem}",
+    "web_empty": "已搜索网络，其中也没有答案。",
+    "not_routed": "问题未经模型理解：{problem}",
+    "not_summarized": "对话未经模型摘要：{problem}",
 }
 
 JAPANESE: Texts = {
     "extractive": "抜粋による回答：文は文書からの引用で、言語モデルが書いたものではありません。",
+    "recalled": "文書からではなく、以前の回答からの引用です。",
     "revised": "回答は査読の提案に基づき {times} 回修正されました。",
     "review_failed": "回答は {times} 回修正されましたが査読を通過しておらず、不完全な可能性があります。",
     "evidence_weak": "根拠が弱い（{score:.2f}）：{issues}。",
@@ -76,6 +107,18 @@ JAPANESE: Texts = {
     "rewrite_failed": "検索語を書き換えられませんでした：{problem}",
     "search_incomplete": "検索が時間内に終わらなかったため、より良い根拠があるかもしれません。",
     "not_reranked": "段落を並べ替えられませんでした：{problem}",
+    "waiting": "この回答は人の承認を待っています：{why}。承認番号：{approval_id}。",
+    "approved": "この回答は人によって承認されました（{by}）。",
+    "edited": "この回答は人によって修正のうえ承認されました（{by}）。",
+    "rejected": "この回答は人によって却下され（{by}）、より良い回答は見つかりませんでした。",
+    "low_score": "回答の評価は {score:.2f} で {threshold:.2f} を下回りましたが、誰にも確認していません。",
+    "not_scored": "回答を評価できませんでした：{problem}",
+    "evaluator_warning": "{problem}",
+    "web_not_configured": "ウェブは検索していません：ウェブ検索が設定されていません。",
+    "web_failed": "ウェブ検索は成果がありませんでした：{problem}",
+    "web_empty": "ウェブも検索しましたが、答えはありませんでした。",
+    "not_routed": "質問はモデルなしで解釈されました：{problem}",
+    "not_summarized": "会話はモデルなしで要約されました：{problem}",
 }
 
 TEXTS: dict[str, Texts] = {"en": ENGLISH, "zh": CHINESE, "ja": JAPANESE}
@@ -98,6 +141,30 @@ ABSTENTIONS = {
         "missing": "不足している情報：{missing}。",
         "and": "；",
         "not_searched": "時間内に文書を検索できませんでした。",
+    },
+}
+
+WAITING: dict[str, dict[ApprovalReason, str]] = {
+    "en": {
+        "low_score": "it scored below the threshold",
+        "not_scored": "it could not be scored",
+        "not_reviewed": "it could not be reviewed",
+        "abstained": "the documents do not say, and the web could be searched",
+        "policy": "every answer is approved here",
+    },
+    "zh": {
+        "low_score": "得分低于阈值",
+        "not_scored": "未能评分",
+        "not_reviewed": "未能审查",
+        "abstained": "文档中没有说明，可以搜索网络",
+        "policy": "此处的每个回答都须审批",
+    },
+    "ja": {
+        "low_score": "評価が基準を下回りました",
+        "not_scored": "評価できませんでした",
+        "not_reviewed": "査読できませんでした",
+        "abstained": "文書に記載がなく、ウェブを検索できます",
+        "policy": "ここではすべての回答に承認が必要です",
     },
 }
 

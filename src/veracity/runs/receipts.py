@@ -6,19 +6,37 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from veracity.ledger import Ledger
-from veracity.models import Draft, Evidence, Quality, Receipt, Review, Round, Step
+from veracity.models import (
+    Draft,
+    EvaluationResult,
+    Evidence,
+    Quality,
+    Receipt,
+    Review,
+    Round,
+    Scoring,
+    Step,
+    WebLookup,
+    WebPage,
+)
 
 REMOVED = "(removed: it came from a document that was forgotten)"
 
 
 def receipt(ledger: Ledger, run_id: str) -> Receipt:
-    steps = ledger.steps(run_id)
+    steps, evidence = ledger.steps(run_id), ledger.evidence(run_id)
+    routed = next((step for step in steps if step.name == "decide_route" and "route" in step.facts), None)
     return Receipt(
         run=ledger.summary(run_id),
-        route=next((step.facts["route"] for step in steps if "route" in step.facts), ""),
+        route=routed.facts["route"] if routed else "",
+        route_reason=str(_text(routed, "reason")) if routed else "",
+        standalone=(routed.texts or {}).get("standalone", "") if routed else "",
         models=ledger.models(run_id),
-        rounds=list(_rounds(steps, ledger.evidence(run_id))),
+        rounds=list(_rounds(steps, evidence)),
         drafts=list(_drafts(steps)),
+        scorings=[_scoring(step) for step in steps if step.name == "evaluate" and "threshold" in step.facts],
+        approvals=ledger.approvals_of(run_id),
+        web=[_web(step, evidence) for step in steps if step.name == "web_search" and "provider" in step.facts],
         answer=ledger.answer(run_id),
         usage=ledger.usage(run_id),
         steps=steps,
@@ -55,14 +73,42 @@ def _drafts(steps: Iterable[Step]) -> Iterable[Draft]:
     waiting: Draft | None = None
     for step in steps:
         if step.name == "generate_answer" and "epoch" in step.facts and not step.facts["abstains"]:
-            if waiting:
+            draft = Draft(attempt=step.facts["attempt"], epoch=step.facts["epoch"], text=str(_text(step, "draft")))
+            if waiting and _place(waiting) != _place(draft):  # else it was written again after a kill
                 yield waiting
-            waiting = Draft(epoch=step.facts["epoch"], text=str(_text(step, "draft")))
+            waiting = draft
         elif step.name == "eval_answer" and waiting and "outcome" in step.facts:
             yield waiting.model_copy(update={"review": _review(step)})
             waiting = None
     if waiting:
         yield waiting
+
+
+def _place(draft: Draft) -> tuple[int, int]:
+    return draft.attempt, draft.epoch
+
+
+def _scoring(step: Step) -> Scoring:
+    facts, result = step.facts, (step.texts or {}).get("evaluation")
+    return Scoring(
+        attempt=facts["attempt"],
+        threshold=facts["threshold"],
+        score=facts["score"],
+        result=EvaluationResult.model_validate(result) if result else None,
+        problem=facts.get("failed", ""),
+    )
+
+
+def _web(step: Step, known: Mapping[str, Evidence]) -> WebLookup:
+    facts = step.facts
+    return WebLookup(
+        attempt=facts["attempt"],
+        provider=facts["provider"],
+        query=str(_text(step, "query")),
+        pages=[WebPage.model_validate(page) for page in (step.texts or {}).get("pages", [])],
+        evidence=[known[one] for one in facts["evidence"] if one in known],
+        problem=facts.get("outcome", ""),
+    )
 
 
 def _review(step: Step) -> Review:

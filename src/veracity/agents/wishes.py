@@ -1,0 +1,158 @@
+"""What a question asks for beside an answer: that it be one given earlier, or one from the web (SPEC D3, D4).
+
+Only plain requests count, by their form: who asks how to search the web asks the documents. Knows nothing about what
+was answered earlier, nor whether the web can be searched.
+"""
+
+from __future__ import annotations
+
+import re
+
+from veracity.language import normalized, sentences
+
+LONGEST = 400  # characters; nobody needs more to ask for what was said
+
+
+def earlier_answers(question: str) -> str | None:
+    """What is to be looked for among earlier answers; empty where the request names nothing. None: it is no such
+    request."""
+    plain = _plain(question)
+    if not plain or (len(sentences(plain)) > 1 and not SENTENCES_AS_ONE.match(plain)):
+        return None
+    found = next((match for pattern in EARLIER if (match := pattern.search(plain))), None)
+    return None if found is None else _rest(plain, found)
+
+
+def speaks_of_what_was_said(question: str) -> bool:
+    """Any sign of it: what has none cannot ask for earlier answers, whoever says so."""
+    return SPOKEN_OF.search(_plain(question)) is not None
+
+
+def from_the_web(question: str) -> str | None:
+    """What is to be looked for there, as `earlier_answers` gives it."""
+    plain = _plain(question)
+    found = next((match for pattern in WEB if plain and (match := pattern.search(plain))), None)
+    return None if found is None else _rest(plain, found)
+
+
+def _plain(question: str) -> str:
+    plain = " ".join(normalized(question).split())
+    return plain if len(plain) <= LONGEST else ""
+
+
+def _rest(plain: str, found: re.Match[str]) -> str:
+    """What the request is about: all but its own words."""
+    rest = f"{plain[: found.start()]} {found.groupdict().get('kept') or ''} {plain[found.end() :]}"
+    for pattern in AROUND:
+        rest = pattern.sub(" ", rest)
+    rest = " ".join(rest.split()).strip(" ,.;:!?、。，；：「」“”\"'")
+    return "" if NOTHING_NAMED.fullmatch(rest) else rest
+
+
+_SOON = r"(?:just |already |also |earlier |before |previously )?"
+_SAID = r"(?:say|said|tell|told|answer(?:ed)?|mention(?:ed)?|explain(?:ed)?|ask(?:ed)?|discuss(?:ed)?|talk(?:ed)?)"
+_ABOUT = r"(?: (?:about|on|of|regarding|concerning|to|for)\b)?"
+EARLIER = (
+    re.compile(
+        rf"\b(?:what|which|how|when|where)\b(?P<kept>[^?]{{0,40}}?) (?:did|have|had) (?:you|we|i) {_SOON}{_SAID}\b"
+        rf"(?: to)?(?: me| us| you)?(?: {_SOON.strip()[:-1]})?{_ABOUT}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?:remind me|tell me again|repeat|recall|show me again)\b(?: of)?(?: what)? ?(?:you|we|i)?"
+        rf"(?: have| had)? ?{_SOON}{_SAID}\b(?: to)?(?: me| us| you)?{_ABOUT}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:repeat|recall|show|what (?:was|were)|remind me of|summari[sz]e|go back to|look (?:up|through)|search)\b"
+        r"[^?]{0,12} ?\b(?:your|my|our|the) (?:(?:last|previous|first|earlier|past) (?:answers?|questions?|"
+        rf"repl(?:y|ies)|turns?|conversations?)|conversation|chat)\b(?: so far)?{_ABOUT}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"^(?:so |but |and |wait,? |earlier,? |before,? )*(?:(?:did(?:n't)?|have(?:n't)?) you|you)(?: not)? "
+        rf"{_SOON}(?:said|told me|tell me|mentioned|mention|say|explained|answered)\b(?: earlier| before)?"
+        r"(?: that| about)?(?=[^?]{0,200}\?$)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        "(?:你|您|我们?|咱们)(?:刚才|刚刚|之前|前面|上次|先前|方才|早些时候|曾经?)(?:跟我|对我|给我|和我|向我)?"
+        "(?:说|讲|提|回答|告诉|解释|问|聊|谈|介绍)(?:到|过|了|起|我)*(?:的|关于)?(?:是?什么|哪些|怎么)?"
+    ),
+    re.compile(
+        "(?:刚才|刚刚|之前|前面|上次|先前|方才)(?:你|您|我们?|咱们)?[^,，。?？]{0,20}?"
+        "(?:告诉(?:过)?我|(?:你|您|我)(?:说|问|答|提)|回答(?:过|了|我)|问(?:过|了)|说(?:过|了|的)|提到(?:过|了)?|聊(?:过|到))"
+        "(?:的|了|过)*(?:是?什么|哪些)?"
+    ),
+    re.compile("(?:你|您|我)(?:说|讲|提到|回答|告诉我|问)过(?:我)?(?:的|关于)?(?:是?什么|哪些)?"),
+    re.compile(
+        "(?:检索|搜索|查找|查看|回顾|回忆|根据|参考|总结)(?:一下)?(?:我们|之前|前面|历史|的)*"
+        "(?:上下文|对话(?:记录|历史)?|聊天记录|上文|(?:之前|前面|历史)的?(?:回答|问题|内容))(?:中|里|里面)?"
+    ),
+    re.compile(
+        "(?:さっき|先ほど|さきほど|前に|以前|この前|前回|先程)(?P<kept>[^。?？]{0,60}?)"
+        "(?:と|を|は|って|について)*(?:何を?|なんて|何と)?"
+        "(?:言い|言っ|言わ|おっしゃ|教えて(?:くれ|もら|いただ|くださ)|答え|話し|説明し|お?聞きし?|尋ね|質問し|伺い|聞い)"
+        "[ぁ-ん]{0,10}(?:か|こと|内容)?"
+    ),
+    re.compile("(?:前回|これまで|以前|先ほど|さっき)の(?:回答|答え|質問|会話|やり取り|やりとり|話)"),
+    re.compile(
+        "(?:会話|文脈|履歴|やり取り)(?:の(?:履歴|内容))?(?:を|から)(?:検索|振り返|要約|まとめ|探)[ぁ-んし]{0,8}"
+    ),
+    re.compile("(?:あなた|私)は(?:何を?|なんと)(?:言い|答え|聞き|質問し|尋ね)[ぁ-ん]{0,6}"),
+)
+SPOKEN_OF = re.compile(
+    r"\b(?:said|told|asked|answered|mentioned|explained|discussed|talked|spoken?|remind|remember|recall|repeat|earlier|"
+    r"previous(?:ly)?|conversation|chat|(?:did(?:n't)?|have(?:n't)?|had) (?:you|we|i))\b"
+    "|[说讲问聊谈][过了到的]|[你您我](?:说|讲|问)|告诉过|提到|回答|之前|刚才|刚刚|前面|上次|上文|上下文|对话|记得|回顾|总结"
+    "|言[いっわ]|聞[いき]|話し|教えてくれ|答え|質問し|さっき|先ほど|さきほど|前[に回]|以前|会話|履歴|覚えて|要約|振り返",
+    re.IGNORECASE,
+)
+SENTENCES_AS_ONE = re.compile("(?:检索|搜索|查找|回顾|根据)")
+
+_PLEASE = (
+    r"(?:(?:please|kindly|can you|could you|would you|will you|i want you to|let's|just|go|now|then|and|ok|okay),? )*"
+)
+_THERE = (
+    r"(?:(?:on |in |through |over )?(?:the )?(?:web|internet)|online)"
+    r"(?=$|[,.;:?!]| (?:for|about|to|and|please|instead|what|who|how|when|where|why|which|whether|if)\b)"
+    r"(?: (?:for|about)\b)?"
+)
+_LOOK = r"(?:search|look|check|browse|find|google|web[ -]search|do a web search|run a web search|look it up)"
+WEB = (
+    re.compile(rf"^{_PLEASE}{_LOOK}\b(?P<kept>[^.?!]{{0,200}}?) ?\b{_THERE}", re.IGNORECASE),
+    re.compile(
+        rf"^{_PLEASE}(?:google|web[ -]search|(?:do|run) a web search)\b(?: for| about| on)?(?= )", re.IGNORECASE
+    ),
+    re.compile(rf"(?<=[,.;:?!]) ?{_PLEASE}{_LOOK}\b(?: (?:it|that|this))?(?: up)?(?: for it)? {_THERE}", re.IGNORECASE),
+    re.compile(
+        "(?:^|(?<=[,，。?？;；]))(?:请|麻烦|你|您|帮我|帮忙|能不能|可不可以|可以|能|再|去|给我|替我|那|就)*"
+        "(?:上网|在网上|到网上|网上|联网|在互联网上?|从网上|用网络|百度|谷歌)(?:去|帮我|给我)?"
+        "(?:搜索一下|搜一下|搜一搜|搜索|搜搜|搜|查一下|查一查|查查|查找|查|找一下|找找|找|检索|一下)(?!询|的|功能|引擎|服务|系统|记录|索|一)"
+    ),
+    re.compile("(?:请|帮我|麻烦)?(?:搜索|检索|搜一下|查一下)(?:一下)?(?:网络|互联网|网页|网上)(?!的|安全|设置)"),
+    re.compile(
+        "(?:ウェブ|Web|web|ネット|インターネット|グーグル|Google|google)(?:上)?(?:で|を|から)(?P<kept>[^。?]{0,60}?)を?"
+        "(?:検索|調べ|探し|さがし)(?:し)?て(?!も|い|は|から)(?:み)?(?:て)?(?:ください|下さい|くれ(?:ますか|る|ませんか)?|ほしい|もらえますか)?"
+    ),
+    re.compile("ググって(?:ください|くれ(?:る|ますか)?|みて)?"),
+)
+# Words of the request that stand beside what it is about.
+AROUND = (
+    re.compile(
+        r"^\W*(?:please|so|but|and|ok|okay|wait|can you|could you|would you|do you remember|earlier|before)\b,?", re.I
+    ),
+    re.compile(r"\b(?:earlier|before|previously|just now|again|last time|a moment ago|please|so far)\W*$", re.I),
+    re.compile(r"^\W*(?:about|on|of|regarding|concerning|that|for|to)\b", re.I),
+    re.compile(
+        "^[,，、 ]*(?:请问|请|关于|你|您|我|帮我|那么|那|告诉我)"
+        "|(?:的(?:问题|内容|事情?|信息)|什么|哪些|是什么|来着|吗|呢|了)[?？。 ]*$"
+    ),
+    re.compile(
+        "(?:について|に関して|のこと|を|は|って|と)?(?:何(?:を|と|て)?|教えて(?:ください)?|ください)?[。?？ ]*$"
+    ),
+)
+NOTHING_NAMED = re.compile(
+    r"(?:it|that|this|them|these|those|there|what|me|us|you|i|we|is|are|do|did|have|\W)*|[它他她这那个些是什么的了吗]*|[これそあの何かをはで]*",
+    re.IGNORECASE,
+)

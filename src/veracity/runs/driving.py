@@ -1,0 +1,135 @@
+"""Lets the graph take its steps, tells of them, and hands over the state in which it ends or waits for a person."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from veracity.deadlines import Deadline
+from veracity.errors import LedgerError
+from veracity.graph.build import build_graph
+from veracity.graph.parts import Limits, Parts
+from veracity.graph.state import RunState
+from veracity.ledger import Ledger
+from veracity.llm import Budget
+from veracity.models import RunEvent, RunParameters, Step
+from veracity.runs.tracing import untraced
+from veracity.settings import BudgetSettings, Settings
+
+# Before these, what was done is written down, unless that was done just now.
+SLOW = frozenset(("rewrite_query", "generate_answer", "eval_answer", "evaluate", "web_search", "human_approval"))
+JUST_NOW = 0.25  # seconds
+WAITS = "__interrupt__"
+
+
+class Drive:
+    """One stretch of a run in this process: what it may take, and what it took. Time in which a person decides lies
+    between two stretches, and does not count."""
+
+    def __init__(self, run: RunParameters, token: int, ceiling: BudgetSettings) -> None:
+        self.run = run
+        self.token = token
+        self.budget = Budget(ceiling.tokens, ceiling.cost_usd, run.usage)
+        self.deadline = Deadline.within(max(0.0, run.deadline - run.seconds))
+        self._begun = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Of active time, earlier stretches included."""
+        return self.run.seconds + time.monotonic() - self._begun
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`waits` says why a person is asked, and what a rejection leads to; empty where the run is done."""
+
+    state: RunState
+    waits: dict[str, str]
+
+
+class Driver:
+    def __init__(
+        self, checkpoints: SqliteSaver, make_parts: Callable[[Limits], Parts], settings: Settings, ledger: Ledger
+    ) -> None:
+        self._graph = build_graph(checkpoints)
+        self._checkpoints = checkpoints
+        self._make_parts = make_parts
+        self._settings = settings
+        self._ledger = ledger
+
+    def has_progress(self, run_id: str) -> bool:
+        with _told_as_ours():
+            return self._checkpoints.get_tuple(_thread(run_id)) is not None
+
+    def steps(self, drive: Drive, start: RunState | None) -> Generator[RunEvent, None, Ended]:
+        """Yields what the nodes tell. Without a `start`, goes on where the run was left."""
+        run_id, settings = drive.run.run_id, self._settings
+        parts = self._make_parts(Limits(drive.deadline, settings.quality.loop_deadline, drive.budget))
+        # LangGraph counts steps to end what goes in circles; ours end by themselves.
+        most = 40 + 6 * (drive.run.max_rewrites + 1) + 6 * (settings.answering.gener_epoch + 1)
+        config: RunnableConfig = {**_thread(run_id), "recursion_limit": most}
+        told = untraced(
+            lambda: self._graph.stream(
+                start, config, context=parts, durability="sync", stream_mode=["custom", "values"]
+            )
+        )
+        state: Any = start
+        notes = _Notes(self._ledger, drive)
+        try:
+            with _told_as_ours():
+                for mode, what in told:
+                    if mode == "values":
+                        state = what
+                    elif isinstance(what, Step):
+                        notes.add(what)
+                        yield RunEvent(kind="finished", run_id=run_id, name=what.name, step=what)
+                    else:
+                        if what in SLOW:
+                            notes.write_down()
+                        yield RunEvent(kind="started", run_id=run_id, name=str(what))
+        finally:
+            notes.write_down(at_once=True)
+        waits = state.pop(WAITS, ())
+        return Ended(cast(RunState, state), waits[0].value if waits else {})
+
+
+class _Notes:
+    """Steps on their way into the ledger."""
+
+    def __init__(self, ledger: Ledger, drive: Drive) -> None:
+        self._ledger = ledger
+        self._drive = drive
+        self._steps: list[Step] = []
+        self._written = time.monotonic()
+
+    def add(self, step: Step) -> None:
+        self._steps.append(step)
+
+    def write_down(self, *, at_once: bool = False) -> None:
+        if not self._steps or not (at_once or time.monotonic() - self._written > JUST_NOW):
+            return
+        drive = self._drive
+        spent, seconds = drive.budget.spent, drive.seconds
+        self._ledger.record(drive.run.run_id, *self._steps, token=drive.token, usage=spent, seconds=seconds)
+        self._steps.clear()
+        self._written = time.monotonic()
+
+
+@contextmanager
+def _told_as_ours() -> Iterator[None]:
+    """What the checkpoints complain about, as one sentence."""
+    try:
+        yield
+    except sqlite3.Error as problem:
+        raise LedgerError(f"The progress of the run cannot be kept ({problem}): ask again.") from None
+
+
+def _thread(run_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": run_id}}
