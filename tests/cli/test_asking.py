@@ -8,22 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import WORDS_ONLY
+from tests.cli.terminals import Talk
 from tests.commands import Run
 from tests.loopback import LoopbackServer
 from tests.runs.scripts import DOCUMENTS, QUESTION
 from veracity.engine import Veracity
-from veracity.settings import Settings
-
-WORDS_ONLY = "[models]\nembedder = 'none'\n"
-
-
-@pytest.fixture
-def asked(workspace: Path) -> Path:
-    """A workspace that searches by words, with documents in it."""
-    (workspace / "veracity.toml").write_text(WORDS_ONLY)
-    with Veracity(workspace, settings=Settings.model_validate({"models": {"embedder": "none"}})) as engine:
-        engine.add(DOCUMENTS)
-    return workspace
 
 
 def test_an_answer_with_its_sources_and_verdicts(run: Run, asked: Path) -> None:
@@ -35,6 +25,7 @@ def test_an_answer_with_its_sources_and_verdicts(run: Run, asked: Path) -> None:
     assert "Annual leave" in ran.out
     assert "“Full-time staff have 25 days of paid annual leave a year.”" in ran.out
     assert "Review: passed by the local checks" in ran.out
+    assert "Score: 1.00" in ran.out
     assert "Extractive" in ran.out
     assert "Run 20" in ran.out
     assert ran.err == ""
@@ -59,9 +50,72 @@ def test_json_is_all_there_is_on_standard_output(run: Run, asked: Path) -> None:
 def test_the_steps_are_told_on_standard_error(run: Run, asked: Path) -> None:
     ran = run("ask", QUESTION, "-w", asked, "--show-steps", "--max-rewrites", "0")
     lines = ran.err.splitlines()
-    assert [line.split()[0] for line in lines if line[0].isalpha()][:2] == ["process_input", "select_sources"]
+    assert [line.split()[0] for line in lines if " ms " in line][:4] == [
+        "process_input",
+        "summarize_if_needed",
+        "decide_route",
+        "select_sources",
+    ]
     assert any("knowledge:" in line and "passages" in line for line in lines)
     assert "rewrite_query" not in ran.err
+
+
+def test_the_steps_tell_route_and_score_d3_d5(run: Run, asked: Path) -> None:
+    err = run("ask", QUESTION, "-w", asked, "--show-steps").err
+    assert f"knowledge: “{QUESTION}”" in " ".join(err.split())
+    assert "1.00 ≥ 0.75" in err
+
+
+def test_a_question_follows_on_its_conversation(run: Run, asked: Path) -> None:
+    run("ask", QUESTION, "-w", asked, "--conversation", "c1", "--user", "ana")
+    answer = json.loads(run("ask", "And in Berlin?", "-w", asked, "-c", "c1", "--user", "ana", "--json").out)
+    assert answer["conversation"] == "c1" and "annual leave" in answer["standalone"]
+    assert json.loads(run("ask", "And in Berlin?", "-w", asked, "-c", "c1", "--json").out)["standalone"] == (
+        "And in Berlin?"
+    ), "another user has another conversation"
+
+
+def test_a_courtesy_is_answered_without_verdicts(run: Run, asked: Path) -> None:
+    ran = run("ask", "こんにちは", "-w", asked)
+    assert ran.code == 0
+    assert "Evidence" not in ran.out and "Review" not in ran.out and "Score" not in ran.out
+
+
+def test_a_run_that_was_interrupted_is_taken_up_first(run: Run, asked: Path) -> None:
+    """D6: the process that was at it is killed."""
+    code = (
+        "import os, signal, sys\n"
+        "from veracity.engine import Veracity\n"
+        "for event in Veracity(sys.argv[1]).stream(sys.argv[2]):\n"
+        "    if event.name == 'generate_answer': os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, str(asked), QUESTION], check=False, timeout=120)
+    assert killed.returncode == -9
+    ran = run("ask", "How much may a hotel cost?", "-w", asked)
+    assert ran.code == 0 and "150 euros" in ran.out
+    assert ran.err.startswith("Took up the run 20") and "that was interrupted: answered." in ran.err
+    assert run("ask", "How much may a hotel cost?", "-w", asked).err == ""
+
+
+class TestWaiting:
+    """An answer that waits for a person (SPEC D5, D6)."""
+
+    def test_where_nobody_sits_it_is_told_how_to_decide(self, run: Run, careful: Path) -> None:
+        ran = run("ask", QUESTION, "-w", careful)
+        assert ran.code == 3
+        assert "waits for a person" in ran.out
+        assert "25 days" not in ran.out, "the draft is for whoever decides"
+        assert f"veracity approve 20{ran.out.partition('approve 20')[2].split()[0]} -w {careful}" in ran.out
+
+    def test_json_stays_json(self, run: Run, careful: Path) -> None:
+        ran = run("ask", QUESTION, "-w", careful, "--json")
+        answer = json.loads(ran.out)
+        assert (ran.code, answer["status"]) == (3, "awaiting_approval")
+        assert f"veracity approve {answer['approval_id']}" in ran.err
+
+    def test_json_never_asks_the_person(self, talk: Talk, careful: Path) -> None:
+        ran = talk("ask", QUESTION, "-w", careful, "--json", typed=[])
+        assert ran.code == 3 and "a/r/e/l" not in ran.out
 
 
 def test_show_tells_how_the_answer_came_about(run: Run, asked: Path) -> None:

@@ -1,5 +1,5 @@
-"""The command line: parses, calls, renders. Exit codes: 0 done, 1 failed, 2 bad input or configuration, 4 busy,
-130 stopped."""
+"""The command line: parses, calls, renders. Exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 waiting
+for a person, 4 busy, 5 decided already, 130 stopped."""
 
 from __future__ import annotations
 

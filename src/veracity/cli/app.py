@@ -23,6 +23,14 @@ WorkspaceOption = Annotated[
     Path | None,
     typer.Option("--workspace", "-w", metavar="DIR", help="The workspace. Default: this directory, if it is one."),
 ]
+UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Who asks.")]
+ByOption = Annotated[
+    str | None, typer.Option("--by", metavar="NAME", help="Who decides. Default: the login name.", show_default=False)
+]
+ApprovalArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="The approval's id, its beginning, its run's id, or: last.")
+]
+StepsOption = Annotated[bool, typer.Option("--show-steps", help="Tell of every step on standard error.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -45,8 +53,8 @@ def veracity(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Exit codes: 0 done; 1 something failed: an evaluation, a model, a file; 2 bad input or configuration; 4 another
-    process is changing the documents."""
+    """Exit codes: 0 done; 1 something failed: an evaluation, a model, a file; 2 bad input or configuration; 3 an
+    answer waits for a person; 4 another process is changing the documents; 5 somebody decided already."""
 
 
 @app.command()
@@ -82,22 +90,97 @@ def ingest(
 def ask(
     question: Annotated[str, typer.Argument(help="What to find out, in words.")],
     workspace: WorkspaceOption = None,
+    conversation: Annotated[
+        str, typer.Option("--conversation", "-c", metavar="NAME", help="What it follows on.", show_default=False)
+    ] = "",
+    user: UserOption = "local",
     max_rewrites: Annotated[
         int | None, typer.Option("--max-rewrites", metavar="N", min=0, max=20, help="0: the query stays as it is.")
     ] = None,
     deadline: Annotated[
         float | None, typer.Option("--deadline", metavar="SECONDS", help="How long it may take, at most.")
     ] = None,
-    show_steps: Annotated[bool, typer.Option("--show-steps", help="Tell of every step on standard error.")] = False,
+    show_steps: StepsOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the documents, or say that they do not.
 
     Evidence is graded and the query rewritten until it is good enough; the draft is reviewed and redrafted; every
-    sentence of the answer is held against what it cites. Without a model the answer is made of sentences of the
+    sentence of the answer is held against what it cites, and the answer is scored. One that scores low waits for a
+    person: decide right there, or later; then it exits with 3. Without a model the answer is made of sentences of the
     documents.
     """
-    _run("asking", question, workspace, max_rewrites, deadline, show_steps, as_json)
+    _run("asking", question, workspace, conversation, user, max_rewrites, deadline, show_steps, as_json)
+
+
+@app.command()
+def chat(
+    workspace: WorkspaceOption = None,
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", "-c", metavar="NAME", help="Go on with this one, or begin it.")
+    ] = None,
+    go_on: Annotated[bool, typer.Option("--continue", help="Go on with the latest.")] = False,
+    user: UserOption = "local",
+    show_steps: StepsOption = False,
+) -> None:
+    """Ask one question after another, each following on those before.
+
+    /help lists what else can be typed. Without a terminal, every line that comes in is a question. Exits with 3 when an
+    answer is left waiting for a person.
+    """
+    _run("chatting", workspace, conversation, go_on, user, show_steps)
+
+
+@app.command()
+def conversations(user: UserOption = "local", workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """List the conversations of a user, the latest first."""
+    _run("conversing", user, workspace, as_json)
+
+
+@app.command()
+def approvals(
+    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only what this user asked.")] = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the answers that wait for a person, the longest waiting first."""
+    _run("approving", user, workspace, as_json)
+
+
+@app.command()
+def approve(
+    approval: ApprovalArgument,
+    edit: Annotated[
+        str | None, typer.Option("--edit", metavar="FILE|-", help="What goes out in the draft's place.")
+    ] = None,
+    by: ByOption = None,
+    draft: Annotated[
+        str | None, typer.Option("--draft", metavar="HASH", help="Only if it is this draft, as --show tells it.")
+    ] = None,
+    only_show: Annotated[bool, typer.Option("--show", help="Show the draft, and decide nothing.")] = False,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let an answer out that waits for a person.
+
+    Exits with 5 when somebody decided already, or when the draft is another one by now.
+    """
+    _run("approving", approval, edit, by, draft, only_show, workspace, as_json, what="approve")
+
+
+@app.command()
+def reject(
+    approval: ApprovalArgument,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)] = "",
+    by: ByOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Reject an answer that waits for a person: then the web is searched, once.
+
+    Exits with 3 when the answer from the web waits again, and with 5 when somebody decided already.
+    """
+    _run("approving", approval, reason, by, workspace, as_json, what="reject")
 
 
 @app.command()
@@ -105,12 +188,16 @@ def show(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, or: last.")],
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as one self-contained page instead.")
+    ] = None,
 ) -> None:
     """Show how an answer came about.
 
-    Every query with its graded evidence, all drafts and reviews, models, tokens, cost, and the time of each step.
+    Every query with its graded evidence, all drafts and reviews, scores and decisions, models, tokens, cost, and the
+    time of each step.
     """
-    _run("receipts", run, workspace, as_json, what="show")
+    _run("receipts", run, workspace, as_json, html, what="show")
 
 
 @app.command()
@@ -149,11 +236,20 @@ def documents(workspace: WorkspaceOption = None, as_json: JsonOption = False) ->
 
 @app.command()
 def forget(
-    name: Annotated[str, typer.Argument(metavar="ID|PATH", help="The document, as `veracity documents` lists it.")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[ID|PATH]", help="The document, as `veracity documents` lists it.")
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", "-c", metavar="NAME", help="A conversation instead.")
+    ] = None,
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose conversation.")] = "local",
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Remove a document from the workspace. The file itself stays."""
-    _run("documents", name, workspace, what="forget")
+    """Remove a document from the workspace, or a conversation with its questions and answers.
+
+    What was quoted of it goes from receipts and observations too. The file of a document stays.
+    """
+    _run("conversing", name, conversation, user, workspace, what="forget")
 
 
 @app.command()

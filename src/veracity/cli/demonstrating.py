@@ -15,10 +15,12 @@ from veracity.cli.ingesting import counted
 from veracity.engine import Veracity
 from veracity.evaluator import Evaluator
 from veracity.evaluator.planning import DEFAULTS
-from veracity.models import Answer, EvaluationConfig, EvaluationRequest, EvaluationResult
+from veracity.models import Answer, EvaluationConfig, EvaluationRequest, EvaluationResult, MetricConfig
 from veracity.settings import Settings
 
-LOCAL = EvaluationConfig(enabled_metrics=list(DEFAULTS["default-local"]))
+LOCAL = EvaluationConfig(
+    metrics=[MetricConfig(name=name, weight=weight) for name, weight in DEFAULTS["default-local"].items()]
+)
 # The handbook answers all but the last.
 QUESTIONS = (
     "How many unused days of leave move into the next year in Dublin?",

@@ -1,0 +1,122 @@
+"""`veracity approvals`, `veracity approve` and `veracity reject`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rich.text import Text
+
+from veracity.cli.answers import show
+from veracity.cli.console import console, plain, score_style, table
+from veracity.cli.evaluating import read_text
+from veracity.cli.ingesting import chosen
+from veracity.cli.offering import how_to_decide, left, login_name, show_draft
+from veracity.cli.watching import take_up, watched
+from veracity.engine import Veracity
+from veracity.errors import InputError
+from veracity.models import Answer, Approval, Verdict
+
+SHORTEST_HASH = 8  # characters that tell a draft from another
+
+
+def run(user: str | None, workspace: Path | None, as_json: bool) -> None:
+    with Veracity(chosen(workspace)) as engine:
+        take_up(engine)
+        waiting = engine.approvals(user=user)
+    if as_json:
+        print(json.dumps([one.model_dump(mode="json") for one in waiting], ensure_ascii=False, indent=2))
+        return
+    if not waiting:
+        console.print(plain("Nothing waits for a person."))
+        return
+    show_waiting(waiting)
+    console.print(plain(f"\n{how_to_decide('ID', workspace)}", "dim"), soft_wrap=True)
+
+
+def show_waiting(waiting: list[Approval]) -> None:
+    rows = table("Approval", "Waits since (UTC)", "Why", "Score", "Question", right=("Score",), whole=("Approval",))
+    for one in waiting:
+        cells = (plain(one.approval_id), f"{one.created:%Y-%m-%d %H:%M}", plain(one.why.replace("_", " ")))
+        rows.add_row(*cells, _score(one.draft.score), plain(" ".join(one.question.split())))
+    console.print(rows)
+
+
+def _score(score: float | None) -> Text:
+    return plain("–") if score is None else plain(f"{score:.2f}", score_style(100 * score))
+
+
+def approve(
+    name: str,
+    edit: str | None,
+    by: str | None,
+    draft: str | None,
+    only_show: bool,
+    workspace: Path | None,
+    as_json: bool,
+) -> int:
+    with Veracity(chosen(workspace)) as engine:
+        approval = engine.approval(name)
+        if only_show:
+            _show(approval, as_json)
+            return 0
+        text = None if edit is None else _read(edit)
+        known = approval.draft_hash if draft and _begins(approval, draft) else draft
+        answer = _decided(engine, approval, "approve", by=by, edit=text, draft_hash=known)
+    return _tell(answer, workspace, as_json)
+
+
+def reject(name: str, reason: str, by: str | None, workspace: Path | None, as_json: bool) -> int:
+    with Veracity(chosen(workspace)) as engine:
+        answer = _decided(engine, engine.approval(name), "reject", by=by, reason=reason)
+    return _tell(answer, workspace, as_json)
+
+
+def _show(approval: Approval, as_json: bool) -> None:
+    if as_json:
+        print(approval.model_dump_json(indent=2))
+        return
+    show_draft(approval)
+    if approval.state != "pending":
+        console.print(plain(f"It is {approval.state} already: nothing can be decided any more.", "yellow"))
+    console.print(plain(f"Approval {approval.approval_id}, draft {approval.draft_hash[:16]}", "dim"))
+
+
+def _decided(
+    engine: Veracity,
+    approval: Approval,
+    verdict: Verdict,
+    *,
+    by: str | None,
+    reason: str = "",
+    edit: str | None = None,
+    draft_hash: str | None = None,
+) -> Answer:
+    events = engine.stream_decision(
+        approval.approval_id, verdict, reason=reason, edit=edit, by=by or login_name(), draft_hash=draft_hash
+    )
+    return watched(events, show_steps=False)
+
+
+def _tell(answer: Answer, workspace: Path | None, as_json: bool) -> int:
+    if as_json:
+        print(answer.model_dump_json(indent=2))
+    else:
+        show(answer)
+    return left(answer, workspace, as_json)
+
+
+def _begins(approval: Approval, draft: str) -> bool:
+    return len(draft) >= SHORTEST_HASH and approval.draft_hash.startswith(draft.lower())
+
+
+def _read(edit: str) -> str:
+    if edit != "-":
+        return read_text(Path(edit))
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("What came in on standard input is not UTF-8 text.") from None
+    except AttributeError:  # there is none
+        raise InputError("Standard input is closed: name the file of the edited answer instead.") from None

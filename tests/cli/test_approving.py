@@ -1,0 +1,217 @@
+"""Deciding at the command line: `approvals`, `approve`, `reject`, and the dialogue at a terminal (SPEC D6, D7)."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminals import Talk
+from tests.commands import Run
+from tests.runs.scripts import QUESTION
+from tests.runs.websites import SearchServer
+from veracity.engine import Veracity
+
+ZH, JA = "正式员工每年有多少天带薪年假？", "正社員の有給休暇は年に何日ありますか。"
+MENU = "[a/r/e/l]"
+ON_THE_WEB = "Full-time staff have 26 days of paid annual leave a year."
+
+
+def ask(run: Run, root: Path, question: str = QUESTION) -> str:
+    """The id of the approval that it comes to."""
+    answer = json.loads(run("ask", question, "-w", root, "--json").out)
+    assert answer["status"] == "awaiting_approval"
+    return str(answer["approval_id"])
+
+
+def editor(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """`path` is the file that is edited."""
+    program = folder / "editor.py"
+    program.write_text(f"import sys, pathlib\npath = pathlib.Path(sys.argv[1])\n{code}\n", encoding="utf-8")
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {program}")
+    monkeypatch.delenv("VISUAL", raising=False)
+
+
+class TestListing:
+    def test_nothing_waits(self, run: Run, asked: Path) -> None:
+        assert run("approvals", "-w", asked).out == "Nothing waits for a person.\n"
+        assert run("approvals", "-w", asked, "--json").out == "[]\n"
+
+    def test_the_longest_waiting_first(self, run: Run, careful: Path) -> None:
+        first, second = ask(run, careful), ask(run, careful, ZH)
+        listed = json.loads(run("approvals", "-w", careful, "--json").out)
+        assert [one["approval_id"] for one in listed] == [first, second]
+        ran = run("approvals", "-w", careful)
+        for told in (first, second, "policy", "1.00", "UTC"):
+            assert told in ran.out
+        assert json.loads(run("approvals", "-w", careful, "--user", "ana", "--json").out) == []
+
+
+class TestApproving:
+    @pytest.mark.parametrize(
+        ("question", "told"), [(QUESTION, "25 days"), (ZH, "十五天"), (JA, "二十日")], ids=["en", "zh", "ja"]
+    )
+    def test_the_answer_goes_out(self, run: Run, careful: Path, question: str, told: str) -> None:
+        ran = run("approve", ask(run, careful, question), "-w", careful, "--by", "ana")
+        assert ran.code == 0, ran.err
+        assert told in ran.out and "ana" in ran.out
+
+    def test_show_shows_the_draft_and_decides_nothing(self, run: Run, careful: Path) -> None:
+        name = ask(run, careful)
+        ran = run("approve", "last", "--show", "-w", careful)
+        assert ran.code == 0
+        for told in ("25 days", "Groundedness", "every answer is approved here", "If you reject it", name):
+            assert told in ran.out
+        shown = json.loads(run("approve", name, "--show", "-w", careful, "--json").out)
+        assert shown["state"] == "pending" and shown["draft_hash"][:16] in ran.out
+
+    def test_named_by_its_beginning_or_its_run(self, run: Run, careful: Path) -> None:
+        first = ask(run, careful)
+        assert run("approve", first.rpartition(".")[0], "-w", careful).code == 0
+        assert run("approve", ask(run, careful)[:-3], "-w", careful).code == 0
+        ran = run("approve", "nothing", "-w", careful)
+        assert ran.code == 2 and "There is no approval" in ran.err
+
+    def test_an_edit_from_a_file_or_from_standard_input(self, run: Run, careful: Path, tmp_path: Path) -> None:
+        (tmp_path / "edit.md").write_text("正式员工每年享有十五天带薪年假。[1]", encoding="utf-8")
+        ran = run("approve", ask(run, careful, ZH), "--edit", tmp_path / "edit.md", "-w", careful, "--json")
+        answer = json.loads(ran.out)
+        assert (answer["form"], answer["text"]) == ("edited", "正式员工每年享有十五天带薪年假。[1]")
+        ran = run("approve", ask(run, careful), "--edit", "-", "-w", careful, stdin=b"Twenty-five days.")
+        assert ran.code == 0 and ran.out.startswith("Twenty-five days.")
+        assert "Score of the draft: 1.00" in ran.out, "the edit itself was not scored"
+
+    @pytest.mark.parametrize(
+        ("content", "told"), [(b" ", "The edited answer is empty"), (b"\xff", "not UTF-8"), (b"x" * 20_001, "20,001")]
+    )
+    def test_an_edit_that_cannot_be_used_decides_nothing(
+        self, run: Run, careful: Path, content: bytes, told: str
+    ) -> None:
+        ran = run("approve", ask(run, careful), "--edit", "-", "-w", careful, stdin=content)
+        assert ran.code == 2 and told in ran.err
+        assert len(json.loads(run("approvals", "-w", careful, "--json").out)) == 1
+
+    def test_who_comes_second_is_told_d6(self, run: Run, careful: Path) -> None:
+        name = ask(run, careful)
+        assert run("approve", name, "-w", careful, "--by", "ana").code == 0
+        for verdict in ("approve", "reject"):
+            ran = run(verdict, name, "-w", careful)
+            assert ran.code == 5 and 'approved by "ana"' in ran.err
+            assert len(ran.err.splitlines()) == 1
+
+    def test_only_the_draft_that_was_seen_d6(self, run: Run, careful: Path) -> None:
+        name = ask(run, careful)
+        known = json.loads(run("approve", name, "--show", "-w", careful, "--json").out)["draft_hash"]
+        for other in ("", "0" * 64, known[:4]):
+            ran = run("approve", name, "--draft", other, "-w", careful)
+            assert ran.code == 5 and "look at it again" in ran.err
+        assert run("approve", name, "--draft", known[:16], "-w", careful).code == 0
+
+    def test_whoever_decides_is_named_by_their_login(
+        self, run: Run, careful: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("LOGNAME", "akiko")
+        answer = json.loads(run("approve", ask(run, careful), "-w", careful, "--json").out)
+        assert [one["by"] for one in answer["decisions"]] == ["akiko"]
+
+
+class TestRejecting:
+    def test_the_web_is_searched_and_its_answer_waits_again_d7(
+        self, run: Run, careful: Path, web: SearchServer
+    ) -> None:
+        web.finds(ON_THE_WEB)
+        ran = run("reject", ask(run, careful), "--reason", "too few", "-w", careful)
+        assert ran.code == 3 and "waits for a person" in ran.out and "veracity approve" in ran.out
+        ran = run("approve", "last", "-w", careful)
+        assert ran.code == 0 and "26 days" in ran.out and "https://site1." in ran.out
+
+    def test_d8_what_scores_well_goes_out_at_once(self, run: Run, asked: Path, web: SearchServer) -> None:
+        web.finds("The chess championship was won by Ada Lovelace.")
+        ran = run("reject", ask(run, asked, "Who won the chess championship?"), "-w", asked)
+        assert ran.code == 0 and "Ada Lovelace" in ran.out and "Score:" in ran.out
+
+    def test_d9_without_a_provider_that_is_told(self, run: Run, careful: Path) -> None:
+        ran = run("reject", ask(run, careful), "-w", careful)
+        assert ran.code == 0
+        assert "rejected this answer" in ran.out and "web search is not configured" in ran.out
+
+
+class TestAtATerminal:
+    @pytest.mark.parametrize(
+        ("question", "told"), [(QUESTION, "25 days"), (ZH, "十五天"), (JA, "二十日")], ids=["en", "zh", "ja"]
+    )
+    def test_the_draft_is_shown_and_approved(self, talk: Talk, careful: Path, question: str, told: str) -> None:
+        """What is typed with full-width letters counts as well."""
+        ran = talk("ask", question, "-w", careful, typed=[(MENU, "x\r"), ("Type a, r, e or l", ""), (MENU, "Ａ\r")])
+        assert ran.code == 0
+        for shown in (told, "Groundedness", "It waits for a person: every answer is approved here.", "Approved:"):
+            assert shown in ran.out
+        with Veracity(careful) as engine:
+            assert engine.runs()[0].status == "answered"
+
+    def test_rejected_twice(self, talk: Talk, careful: Path, web: SearchServer) -> None:
+        """D7: after the first rejection the web, after the second the end."""
+        web.finds(ON_THE_WEB)
+        typed = [(MENU, "r\r"), ("Why?", "数字不对。\r"), ("26 days", ""), (MENU, "reject\r"), ("Why?", "\r")]
+        ran = talk("ask", QUESTION, "-w", careful, typed=typed)
+        assert ran.code == 0
+        assert "the web is searched, once" in ran.out and "not searched again" in ran.out
+        with Veracity(careful) as engine:
+            receipt = engine.receipt("last")
+        assert receipt.run.status == "rejected"
+        assert [one.decision.reason for one in receipt.approvals if one.decision] == ["数字不对。", ""]
+
+    @pytest.mark.parametrize("key", ["l\r", "\x03", "\x04"], ids=["later", "ctrl-c", "ctrl-d"])
+    def test_later_leaves_it_waiting(self, talk: Talk, run: Run, careful: Path, key: str) -> None:
+        ran = talk("ask", QUESTION, "-w", careful, typed=[(MENU, key)])
+        assert ran.code == 3 and "veracity approve" in ran.out
+        assert len(json.loads(run("approvals", "-w", careful, "--json").out)) == 1
+
+    def test_who_thinks_better_of_a_rejection_is_asked_again(self, talk: Talk, careful: Path) -> None:
+        ran = talk("ask", QUESTION, "-w", careful, typed=[(MENU, "r\r"), ("Why?", "\x03"), (MENU, "l\r")])
+        assert ran.code == 3
+
+    def test_an_edit(self, talk: Talk, careful: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        code = (
+            "mode = oct(path.parent.stat().st_mode)[-3:]\n"
+            "path.write_text(path.read_text('utf-8').replace('十五天', '15 天') + mode, 'utf-8')"
+        )
+        editor(tmp_path, monkeypatch, code)
+        assert talk("ask", ZH, "-w", careful, typed=[(MENU, "e\r")]).code == 0
+        with Veracity(careful) as engine:
+            answer = engine.receipt("last").answer
+        assert answer is not None and answer.form == "edited"
+        assert "15 天" in answer.text and answer.text.endswith("700"), "nobody else may look at the file"
+
+    @pytest.mark.parametrize(
+        ("code", "told"),
+        [
+            ("pass", "Nothing was changed."),
+            ("path.write_text('')", "Nothing was changed."),
+            ("path.write_bytes(b'\\xff')", "The editor did not do it"),
+            ("sys.exit(3)", "The editor did not do it"),
+            ("path.write_text('x' * 20_001)", "at most 20,000 are taken"),
+            (None, "No editor is set"),
+        ],
+    )
+    def test_an_edit_that_comes_to_nothing(
+        self, talk: Talk, careful: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str | None, told: str
+    ) -> None:
+        editor(tmp_path, monkeypatch, code or "")
+        if code is None:
+            monkeypatch.delenv("EDITOR")
+        ran = talk("ask", QUESTION, "-w", careful, typed=[(MENU, "e\r"), (told, ""), (MENU, "l\r")])
+        assert ran.code == 3
+
+    def test_an_abstention_offers_the_web_x2(self, talk: Talk, asked: Path, web: SearchServer) -> None:
+        web.finds("The chess championship was won by Ada Lovelace.")
+        typed = [("the documents do not say, and the web could be searched", ""), (MENU, "r\r"), ("Why?", "\r")]
+        ran = talk("ask", "Who won the chess championship?", "-w", asked, typed=typed)
+        assert ran.code == 0 and "Ada Lovelace" in ran.out
+
+
+def test_what_a_draft_says_cannot_move_the_terminal(run: Run, careful: Path) -> None:
+    name = ask(run, careful)
+    run("approve", name, "--edit", "-", "-w", careful, stdin=b"It is \x1b[2J gone.")
+    ran = run("show", "last", "-w", careful)
+    assert "gone" in ran.out and "\x1b" not in ran.out
