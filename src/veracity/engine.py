@@ -5,17 +5,24 @@ Puts the parts together, and knows how none of them works.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from veracity.embedding import Embedder, make_embedder
-from veracity.errors import ConfigurationError, InputError
-from veracity.knowledge.library import Library, Progress, forget
+from veracity.assembly import Assembly
+from veracity.errors import InputError
+from veracity.inputs import (
+    LONGEST_QUERY,
+    MOST_RESULTS,
+    MOST_RUNS,
+    checked_edit,
+    checked_question,
+    listed,
+    require_number,
+    require_text,
+)
+from veracity.knowledge.library import Progress, forget
 from veracity.knowledge.store import Store
-from veracity.llm import LLM
 from veracity.models import (
     Answer,
     Approval,
@@ -32,50 +39,30 @@ from veracity.models import (
     Verdict,
 )
 from veracity.providers.texts import encodable
-from veracity.reranking import Reranker, make_reranker
-from veracity.retrieval import Searcher, make_searcher
 from veracity.secrets import presentable
-from veracity.settings import Settings, load_settings
-from veracity.tomlfile import read_bytes
-from veracity.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
-    from veracity.ledger import Ledger
-    from veracity.runs.running import Runs
-
-MOST_RESULTS = 1000
-MOST_RUNS = 100_000
-LONGEST_QUERY = 10_000  # characters; what comes after them is not read
-LONGEST_EDIT = 20_000
+    pass
 
 
 def _ignore(outcome: Outcome, to_come: int | None) -> None:
     """For who does not watch."""
 
 
-class Veracity:
+class Veracity(Assembly):
     """A workspace. Can be shared by threads. `close` it, or use it in a `with`, to end its processes at once; it cannot
     be used after that.
 
     A folder that is not there is created when something is brought in.
     """
 
-    def __init__(
-        self, workspace: Path | str = ".", *, settings: Settings | None = None, llm: LLM | None = None
-    ) -> None:
-        self._workspace = Workspace(Path(workspace).expanduser())
-        self._settings = settings or _settings_of(self._workspace)
-        self._given_settings = settings
-        self._llm = llm or LLM(self._settings.llm)
-        self._making = threading.RLock()
-        self._is_closed = False
-        self._has_recovered = False
+    _has_recovered = False
 
     def ingest(
         self, paths: Path | str | Sequence[Path | str], *, prune: bool = False, progress: Progress = _ignore
     ) -> IngestReport:
         """Bring in files, folders or patterns. `progress` is told of every file as soon as its fate is certain."""
-        named = [paths] if isinstance(paths, str | Path) else _listed(paths, "paths")
+        named = [paths] if isinstance(paths, str | Path) else listed(paths, "paths")
         if wrong := next((one for one in named if not isinstance(one, str | Path)), None):
             raise InputError(f"A path is text or a pathlib.Path, not {type(wrong).__name__}.")
         return self._library.ingest(named, prune, progress)
@@ -128,13 +115,13 @@ class Veracity:
         settings = self._settings
         rewrites = settings.quality.max_rewrites if max_rewrites is None else max_rewrites
         seconds = settings.answering.run_deadline if deadline is None else deadline
-        asked = _checked_question(question)
+        asked = checked_question(question)
         if not isinstance(rewrites, int) or not 0 <= rewrites <= 20:
             raise InputError(f"A query is rewritten between 0 and 20 times, not {rewrites}.")
         if not isinstance(seconds, int | float) or not 0 < seconds <= 86400:
             raise InputError(f"A run may take more than 0 and at most 86400 seconds, not {seconds}.")
-        _require_text(user, "A user")
-        _require_text(conversation, "A conversation")
+        require_text(user, "A user")
+        require_text(conversation, "A conversation")
         self._require_workspace()
         if not self._library.store.languages():
             raise InputError("The workspace holds no documents yet: bring some in with veracity ingest PATH.")
@@ -143,12 +130,13 @@ class Veracity:
 
     def approvals(self, *, user: str | None = None, limit: int = 100) -> list[Approval]:
         """The drafts that wait for a person, the longest waiting first. `user` is who asked."""
+        require_number(limit, MOST_RUNS, "approvals")
         self._recover_once()
         return self._ledger.approvals(limit, user)
 
     def approval(self, name: str) -> Approval:
         """By its id, the beginning of it, its run's id, or "last": the newest that waits."""
-        _require_text(name, "An approval")
+        require_text(name, "An approval")
         return self._ledger.approval(encodable(name))
 
     def decide(
@@ -187,9 +175,9 @@ class Veracity:
                 f'A draft is decided on with "approve" or "reject", not with "{presentable(str(verdict))}".'
             )
         for text, what in ((approval_id, "An approval"), (reason, "A reason"), (by, "Whoever decides")):
-            _require_text(text, what)
+            require_text(text, what)
         if edit is not None:
-            edit = _checked_edit(edit, verdict)
+            edit = checked_edit(edit, verdict)
         runs = self._runs  # what is needed to go on must be there before anything is decided
         decided = self._ledger.decide(
             encodable(approval_id),
@@ -210,10 +198,12 @@ class Veracity:
 
     def conversations(self, *, user: str = "local", limit: int = 20) -> list[ConversationSummary]:
         """Those of this user, the latest first."""
+        require_number(limit, MOST_RUNS, "conversations")
         return self._ledger.conversations(user, limit)
 
     def turns(self, conversation: str, *, user: str = "local", limit: int = 50) -> list[PastTurn]:
         """What was asked and answered in a conversation, the latest last."""
+        require_number(limit, MOST_RUNS, "turns")
         return self._ledger.turns(user, conversation, limit)
 
     def forget_conversation(self, conversation: str, *, user: str = "local") -> int:
@@ -227,15 +217,14 @@ class Veracity:
 
     def runs(self, limit: int = 20, *, user: str | None = None) -> list[RunSummary]:
         """What was asked, the latest first."""
-        if not isinstance(limit, int) or not 1 <= limit <= MOST_RUNS:
-            raise InputError(f"Between 1 and {MOST_RUNS:,} runs are listed, not {limit}.")
+        require_number(limit, MOST_RUNS, "runs")
         return self._ledger.runs(limit, user)
 
     def receipt(self, run: str) -> Receipt:
         """All that is known of a run: by its id, the beginning of it, or "last"."""
         from veracity.runs.receipts import receipt  # noqa: PLC0415 - loads SQLAlchemy
 
-        _require_text(run, "A run")
+        require_text(run, "A run")
         return receipt(self._ledger, self._ledger.find(encodable(run)))
 
     def documents(self) -> list[KnownDocument]:
@@ -257,21 +246,6 @@ class Veracity:
         self._require_workspace()
         return self._library.reindex(progress)
 
-    def close(self) -> None:
-        with self._making:
-            self._is_closed = True
-            names = ("_made_runs", "_made_ledger", "_made_library", "_made_searcher", "_reranker", "_embedder")
-            made = [*(self.__dict__.pop(name, None) for name in names), self._llm]
-        for one in made:
-            if close := getattr(one, "close", None):
-                close()
-
-    def __enter__(self) -> Veracity:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _forget_in_ledger(self, document_ids: list[str]) -> None:
         if self._workspace.ledger_folder.exists():
             from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
@@ -291,122 +265,9 @@ class Veracity:
         self._require_open()
         return Store(self._workspace.knowledge_folder, 1, {})
 
-    def _require_workspace(self) -> None:
-        open_workspace(self._workspace.root)
-
-    def _require_open(self) -> None:
-        if self._is_closed:
-            raise ConfigurationError("This engine was closed and cannot be used again: make a new one.")
-
-    @property
-    def _library(self) -> Library:
-        with self._making:
-            self._require_open()
-            return self._made_library
-
-    @property
-    def _searcher(self) -> Searcher:
-        with self._making:
-            self._require_open()
-            return self._made_searcher
-
-    @property
-    def _runs(self) -> Runs:
-        with self._making:
-            self._require_open()
-            return self._made_runs
-
-    @property
-    def _ledger(self) -> Ledger:
-        self._require_workspace()
-        with self._making:
-            self._require_open()
-            return self._made_ledger
-
-    # Under the lock, or two threads would make two of each.
-
-    @cached_property
-    def _made_ledger(self) -> Ledger:
-        from veracity.ledger import Ledger  # noqa: PLC0415 - loads SQLAlchemy, which searching does not need
-
-        return Ledger(self._workspace.ledger_folder)
-
-    @cached_property
-    def _made_runs(self) -> Runs:
-        from veracity.evaluator import Evaluator  # noqa: PLC0415 - not needed for searching
-        from veracity.runs.assembling import make_runs  # noqa: PLC0415 - loads LangGraph
-
-        store, searcher = self._library.store, self._searcher
-        gate = Evaluator(
-            self._workspace.root,
-            llm=self._llm,
-            settings=self._given_settings,
-            keep_last_good=True,
-            only_named_judges=True,
-        )
-        parts = (self._workspace, self._settings, self._llm, store, self._embedder, searcher, self._made_ledger, gate)
-        return make_runs(*parts)
-
-    @cached_property
-    def _embedder(self) -> Embedder:
-        return make_embedder(self._settings.models.embedder, self._settings.llm)
-
-    @cached_property
-    def _made_library(self) -> Library:
-        settings, own = self._settings, self._workspace
-        leave_out = (own.settings_file, own.evaluator_file, own.metrics_folder)
-        return Library(own.knowledge_folder, self._embedder, settings.knowledge, settings.reading, leave_out)
-
-    @cached_property
-    def _made_searcher(self) -> Searcher:
-        return make_searcher(self._library.store, self._embedder, self._settings.retrieval, self._reranker)
-
-    @cached_property
-    def _reranker(self) -> Reranker | None:
-        return make_reranker(self._settings.retrieval.reranker, self._settings.llm)
-
-
-def _listed(given: Iterable[Path | str], what: str) -> list[Path | str]:
-    try:
-        return list(given)
-    except TypeError:
-        raise InputError(f"The {what} are given as text or as a list of it, not as {type(given).__name__}.") from None
-
-
-def _require_text(name: str, what: str) -> None:
-    if not isinstance(name, str):
-        raise InputError(f"{what} is named by text, not by {type(name).__name__}.")
-
 
 def _answer_of(events: Iterable[RunEvent]) -> Answer:
     *_, last = events
     if last.answer is None:
         raise AssertionError("a run ends with an answer or an error")
     return last.answer
-
-
-def _checked_edit(edit: str, verdict: str) -> str:
-    if verdict != "approve":
-        raise InputError("Only a draft that is approved can be edited: reject it without an edit.")
-    if not isinstance(edit, str) or not edit.strip():
-        raise InputError("The edited answer is empty: write what is to go out.")
-    if len(edit) > LONGEST_EDIT:
-        raise InputError(f"The edited answer has {len(edit):,} characters: at most {LONGEST_EDIT:,} are taken.")
-    return encodable(edit.strip())
-
-
-def _checked_question(question: str) -> str:
-    if not isinstance(question, str) or not question.strip():
-        raise InputError("The question is empty: ask it in words.")
-    if not any(map(str.isalnum, question)):
-        raise InputError("The question holds no word: ask it in words.")
-    if len(question) > LONGEST_QUERY:
-        raise InputError(f"The question has {len(question):,} characters: ask it in at most {LONGEST_QUERY:,}.")
-    return encodable(question.strip())
-
-
-def _settings_of(workspace: Workspace) -> Settings:
-    if workspace.root.exists():
-        open_workspace(workspace.root)  # or a file would be told as settings that cannot be read
-    path = workspace.settings_file
-    return load_settings(read_bytes(path), path)
