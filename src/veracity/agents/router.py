@@ -70,8 +70,7 @@ class Router(Protocol):
 
 
 class Understanding(BaseModel):
-    """What the model answers: first why, then the way, then the question."""
-
+    # First why, then the way, then the question. No docstring: it would go to the model, and a small one repeats it.
     reason: WritableText = Field(min_length=1, description="why this route, in a few words")
     route: Route = Field(description="direct, history, knowledge or web")
     question: WritableText = Field(
@@ -106,9 +105,7 @@ conversation: "What are the side effects of aspirin?" last_question: "Tell me mo
 conversation: "Pixel 7 的价格是多少？" last_question: "它的屏幕多大？"
 {"reason": "It is the Pixel 7.", "route": "knowledge", "question": "Pixel 7 的屏幕多大？"}
 conversation: "大阪支社の休暇は何日ですか。" last_question: "では東京は？"
-{"reason": "Follows on leave.", "route": "knowledge", "question": "東京支社の休暇は何日ですか。"}
-conversation: "How long do refunds take?" "14 days." last_question: "What did you tell me about refunds?"
-{"reason": "Wants it again.", "route": "history", "question": "What did you tell me about refunds?"}"""
+{"reason": "Follows on leave.", "route": "knowledge", "question": "東京支社の休暇は何日ですか。"}"""
 
 
 class LLMRouter:

@@ -21,7 +21,7 @@ from veracity.citations import without_marks
 from veracity.errors import BudgetError, ModelError, ModelTimeoutError
 from veracity.graph.parts import Parts
 from veracity.graph.spoken import as_langchain, as_ours
-from veracity.graph.state import Plain, RunState, asked, fresh_attempt
+from veracity.graph.state import Plain, RunState, asked, fresh_attempt, matter
 from veracity.graph.tracing import trace
 from veracity.models import Evidence, Review
 
@@ -210,7 +210,7 @@ def _writing_task(state: RunState, parts: Parts) -> WritingTask:
 
 def _understood(state: RunState) -> str:
     """The question as code can match it with texts."""
-    return state["mended"] or asked(state)
+    return state["mended"] or matter(state)
 
 
 def _stopped_by(problem: ModelError, parts: Parts) -> Literal["budget", "deadline", ""]:

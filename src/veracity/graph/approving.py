@@ -14,7 +14,7 @@ from langgraph.types import interrupt
 
 from veracity.errors import VeracityError
 from veracity.graph.parts import Parts
-from veracity.graph.state import Attempt, Plain, RunState, asked
+from veracity.graph.state import Attempt, Plain, RunState, matter
 from veracity.graph.tracing import trace
 from veracity.models import ApprovalReason, Decision, EvaluationRequest, OnReject
 
@@ -42,7 +42,7 @@ def evaluate(state: RunState, runtime: Runtime[Parts]) -> Plain:
     parts = runtime.context
     threshold = parts.settings.approval.threshold
     request = EvaluationRequest(
-        user_query=asked(state),
+        user_query=matter(state),
         submission=state["final_answer"],
         team_id=state["user"],
         context=[one["text"] for one in state["retrieved_nodes_score"]],

@@ -86,6 +86,11 @@ def asked(state: RunState) -> str:
     return state["standalone"] or state["question"]
 
 
+def matter(state: RunState) -> str:
+    """What an answer has to speak of. An earlier answer is about the topic, not about having been given."""
+    return state["topic"] if state["evidence_from"] == "history" and state["topic"] else asked(state)
+
+
 def fresh_turn(run_id: str, question: str, user: str, max_rewrites: int, conversation: str = "") -> RunState:
     """Every default of a turn: what is not here is not there when it begins (SPEC D1)."""
     return RunState(

@@ -1,0 +1,1 @@
+"""Are questions of a conversation understood? See `python -m benchmarks.conversation --help`."""
