@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test fuzz kills clean
+.PHONY: demo test fuzz kills campaign-kill campaign-races bench-conversation-growth clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
@@ -23,6 +23,20 @@ fuzz: .venv/installed-dev
 kills: .venv/installed-dev
 	VERACITY_KILLS=50 $(BIN)/pytest -s tests/knowledge/test_kills.py
 	VERACITY_KILLS=120 $(BIN)/pytest -s tests/ledger/test_observations.py -k sixteen
+
+# Processes that ask, wait and decide are killed N times, at every step and at random moments; then nothing may be lost
+# or there twice. The same SEED gives the same plan. And N times two processes decide on the same draft at once.
+N ?= 1000
+SEED ?= 1
+campaign-kill: .venv/installed-dev
+	$(BIN)/python -m benchmarks.campaigns.kill --kills $(N) --seed $(SEED)
+
+campaign-races: .venv/installed-dev
+	$(BIN)/python -m benchmarks.campaigns.races --races $(N) --seed $(SEED)
+
+# What a turn costs in a conversation of 500 turns, and how the files grow with it.
+bench-conversation-growth: .venv/installed-dev
+	$(BIN)/python -m benchmarks.campaigns.growth
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Veracity needs Python 3.11 or newer: make PYTHON=python3.12 demo")'

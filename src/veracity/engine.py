@@ -5,16 +5,18 @@ Puts the parts together, and knows how none of them works.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veracity.assembly import Assembly
-from veracity.errors import InputError
+from veracity.errors import InputError, LedgerError
 from veracity.inputs import (
     LONGEST_QUERY,
     MOST_RESULTS,
     MOST_RUNS,
+    MOST_TURNS,
     checked_edit,
     checked_question,
     listed,
@@ -194,7 +196,14 @@ class Veracity(Assembly):
         """Take up what a process left that died, and what was decided and not carried out. Happens by itself before the
         first question, and before approvals are listed."""
         self._has_recovered = True
-        return self._runs.recover() if self._ledger.interrupted() else []
+        if self._ledger.interrupted():
+            return self._runs.recover()
+        if self._workspace.ledger_folder.exists():
+            from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
+
+            with contextlib.suppress(LedgerError):  # what cannot be written now is written with the next answer
+                self._ledger.deliver(Observations(self._workspace.observations_file))
+        return []
 
     def conversations(self, *, user: str = "local", limit: int = 20) -> list[ConversationSummary]:
         """Those of this user, the latest first."""
@@ -203,7 +212,7 @@ class Veracity(Assembly):
 
     def turns(self, conversation: str, *, user: str = "local", limit: int = 50) -> list[PastTurn]:
         """What was asked and answered in a conversation, the latest last."""
-        require_number(limit, MOST_RUNS, "turns")
+        require_number(limit, MOST_TURNS, "turns")
         return self._ledger.turns(user, conversation, limit)
 
     def forget_conversation(self, conversation: str, *, user: str = "local") -> int:

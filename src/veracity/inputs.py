@@ -10,6 +10,7 @@ from veracity.providers.texts import encodable
 
 MOST_RESULTS = 1000
 MOST_RUNS = 100_000
+MOST_TURNS = 1_000_000
 LONGEST_QUERY = 10_000  # characters; what comes after them is not read
 LONGEST_EDIT = 20_000
 

@@ -291,3 +291,31 @@ print(json.dumps(asked))
         [sys.executable, "-c", program, str(root)], capture_output=True, text=True, timeout=120, check=True
     )
     assert json.loads(ran.stdout) == []
+
+
+def test_progress_that_a_kill_left_behind_goes_with_the_next_start(engine_with: MakeEngine, root: Path) -> None:
+    """A kill may come between the end of a run and the removal of its progress."""
+    engine = engine_with()
+    answer = engine.ask(QUESTION)
+    path = root / "ledger" / "checkpoints.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id) VALUES (?, '', '1')", (answer.run_id,)
+        )
+    engine.close()
+    engine_with().ask(QUESTION)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM checkpoints").fetchone() == (0,)
+
+
+def test_an_observation_that_a_kill_kept_back_is_delivered_by_recover(engine_with: MakeEngine) -> None:
+    engine = engine_with()
+    engine.ask(QUESTION)
+    (record,) = observations(engine)
+    engine._workspace.observations_file.unlink()
+    with sqlite3.connect(engine._workspace.ledger_folder / "ledger.sqlite") as connection:
+        connection.execute("UPDATE outbox SET state = 'pending', record = ?", (json.dumps(record),))
+    engine.close()
+    again = engine_with()
+    again.recover()
+    assert observations(again) == [record]

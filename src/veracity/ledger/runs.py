@@ -131,6 +131,11 @@ def latest(connection: Connection, limit: int, user: str | None) -> list[RunSumm
     return [_summary(row) for row in connection.execute(wanted)]
 
 
+def unfinished(connection: Connection) -> list[str]:
+    under_way = runs.c.status.in_(("running", "awaiting_approval"))
+    return list(connection.execute(select(runs.c.run_id).where(under_way)).scalars())
+
+
 def waiting(connection: Connection) -> list[str]:
     """Those that wait for a person and have read nothing that was forgotten, the oldest first."""
     theirs = (runs.c.status == "awaiting_approval") & (runs.c.forgotten == 0)

@@ -38,6 +38,11 @@ class Showing:
         with self._database.reading() as connection:
             return passages.of_run(connection, run_id)
 
+    def unfinished(self) -> list[str]:
+        """The runs that are under way or wait for a person."""
+        with self._database.reading() as connection:
+            return runs.unfinished(connection)
+
     def answer(self, run_id: str) -> Answer | None:
         with self._database.reading() as connection:
             return runs.answer_of(connection, run_id)

@@ -65,7 +65,9 @@ def make_runs(
 
     checkpoints = open_checkpoints(workspace.ledger_folder)
     observations = Observations(workspace.observations_file)
-    return Runs(ledger, observations, checkpoints, parts, settings, crew.models, workers, embed, web)
+    runs = Runs(ledger, observations, checkpoints, parts, settings, crew.models, workers, embed, web)
+    runs.tidy()
+    return runs
 
 
 def _web(settings: Settings, embedder: Embedder) -> Web | None:

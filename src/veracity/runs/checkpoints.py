@@ -32,6 +32,12 @@ def open_checkpoints(folder: Path) -> SqliteSaver:
     return saver
 
 
+def threads(saver: SqliteSaver) -> list[str]:
+    """The runs that progress is kept of."""
+    with explained(Path(FILE), REMEDY), saver.cursor(transaction=False) as cursor:
+        return [run_id for (run_id,) in cursor.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchall()]
+
+
 def scrub_checkpoints(folder: Path, spare: Collection[str] = ()) -> None:
     """Remove all progress, of killed runs too, and its bytes from the disk; but not that of the runs in `spare`, which
     wait for a person. Runs under way go on: they only need it to be taken up again."""

@@ -26,6 +26,7 @@ from veracity.settings import BudgetSettings, Settings
 # Before these, what was done is written down, unless that was done just now.
 SLOW = frozenset(("rewrite_query", "generate_answer", "eval_answer", "evaluate", "web_search", "human_approval"))
 JUST_NOW = 0.25  # seconds
+COSTLY = 0.1  # seconds; what such a step did, and used, is written down at once
 WAITS = "__interrupt__"
 
 
@@ -89,6 +90,8 @@ class Driver:
                         state = what
                     elif isinstance(what, Step):
                         notes.add(what)
+                        if what.seconds > COSTLY:
+                            notes.write_down(at_once=True)
                         yield RunEvent(kind="finished", run_id=run_id, name=what.name, step=what)
                     else:
                         if what in SLOW:

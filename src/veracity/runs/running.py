@@ -24,6 +24,7 @@ from veracity.language import guess_language
 from veracity.ledger import Ledger, Observations
 from veracity.ledger.approvals import draft_hash
 from veracity.models import Answer, Approval, RunEvent, RunParameters, Usage
+from veracity.runs.checkpoints import threads
 from veracity.runs.concluding import (
     conclude,
     decided_answer,
@@ -130,6 +131,12 @@ class Runs:
                 log.warning("Run %s was interrupted and could not be taken up: %s", run_id, problem)
         self._deliver()
         return answers
+
+    def tidy(self) -> None:
+        """Remove the progress of runs that have ended: a kill may have come between the two."""
+        kept = threads(self._checkpoints)  # first, or one that begins meanwhile would be taken for ended
+        for run_id in set(kept).difference(self._ledger.unfinished()):
+            self._forget_progress(run_id)
 
     def close(self) -> None:
         if self._web:

@@ -1,0 +1,151 @@
+"""The workspace on which the campaigns play, with models that follow a script and a web that is made up.
+
+What becomes of a question follows from its ticket, the number that stands in it: so the same plan gives the same runs.
+Nothing here is killed or counted.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from veracity.deadlines import Deadline
+from veracity.embedding import Embedder
+from veracity.engine import Veracity
+from veracity.models import Document, Evidence, EvidenceMetadata, WebPage
+from veracity.runs import surfing
+from veracity.runs.surfing import FoundOnWeb
+from veracity.settings import Settings
+from veracity.testing import ScriptedCall, ScriptedLLM
+
+ROOMS = 40
+QUESTIONS = (
+    "How many staff does meeting room {room} seat? (ticket {ticket})",
+    "会议室 {room} 能坐多少名员工？（ticket {ticket}）",
+    "会議室 {room} には社員が何人座れますか？（ticket {ticket}）",
+)
+WEB = "The page on the building"
+TICKET = re.compile(r"ticket (\d+)")
+FIRST_TEXT = re.compile(r'"text": "([^"]+)"')
+# What becomes of a question: the fates of tickets, again and again.
+STANDS, LOW, WEB_STANDS, WEB_EMPTY, FAILS_REVIEW, ABSTAINS = range(6)
+FATES = (LOW, STANDS, LOW, WEB_STANDS, LOW, WEB_EMPTY, LOW, FAILS_REVIEW, ABSTAINS)
+LAST = 10_000_000 + FATES.index(STANDS) - 10_000_000 % len(FATES)  # the ticket of a question that nothing stops
+EVALUATOR = '[[metrics]]\nname = "Relevance"\nweight = 1.0\n'
+REVIEW = {
+    "reasonableness_detail": "It answers the question.",
+    "reasonableness_passed": True,
+    "evidence_detail": "It says what [1] says.",
+    "evidence_passed": True,
+    "suggestions": [],
+    "confidence": 0.9,
+}
+
+
+def fate(ticket: int) -> int:
+    return FATES[ticket % len(FATES)]
+
+
+def question(ticket: int) -> str:
+    return QUESTIONS[ticket % len(QUESTIONS)].format(room=1 + ticket % ROOMS, ticket=ticket)
+
+
+def ticket_of(text: str) -> int:
+    """The last one: what was asked before may stand in front."""
+    return int(TICKET.findall(text)[-1])
+
+
+def make_workspace(root: Path, embedder: str = "none") -> None:
+    (root / "configs").mkdir(parents=True)
+    (root / "configs" / "evaluator.toml").write_text(EVALUATOR, encoding="utf-8")
+    texts = {
+        number: f"Meeting room {number} seats {number + 3} staff. It is on floor {number % 5}. "
+        f"会议室 {number} 能坐 {number + 3} 名员工。会議室 {number} には社員が {number + 3} 人座れます。"
+        for number in range(1, ROOMS + 1)
+    }
+    with Veracity(root, settings=_settings(embedder)) as engine:
+        report = engine.add(
+            [Document(id=f"room{number}", title=f"Room {number}", text=text) for number, text in texts.items()]
+        )
+    if report.count("added") != ROOMS:
+        raise AssertionError("the rooms are not in the workspace")
+
+
+def open_engine(root: Path, embedder: str = "none", **sections: Any) -> Veracity:
+    """With the made-up web, in this whole process. `sections` of the settings take the place of those here."""
+    vars(surfing)["make_web_lookups"] = _make_web
+    llm = ScriptedLLM.by_role(writer=_write, reviewer=_review, judge=_judge)
+    return Veracity(root, settings=_settings(embedder, **sections), llm=llm)
+
+
+def _settings(embedder: str, **sections: Any) -> Settings:
+    roles = {role: f"test:{role}" for role in ("writer", "reviewer", "judge")}
+    return Settings.model_validate(
+        {
+            "models": {"embedder": embedder, **roles},
+            "answering": {"gener_epoch": 1},
+            "quality": {"max_rewrites": 0},
+            "web": {"provider": "searxng", "searxng_url": "http://127.0.0.1:9"},  # nobody ever asks it
+            "conversation": {"summarize_after": 500, "recent_turns": 2},  # so that much is summed up
+            **sections,
+        }
+    )
+
+
+def _write(call: ScriptedCall) -> str:
+    found = FIRST_TEXT.findall(call.prompt)
+    if not found or (fate(ticket_of(call.prompt)) == ABSTAINS and WEB not in call.prompt):
+        return "NO ANSWER: how many staff the meeting room seats"
+    first = re.split(r"(?<=[.。])", found[0])[0]
+    return f"{first} [1]"
+
+
+def _review(call: ScriptedCall) -> dict[str, Any]:
+    if fate(ticket_of(call.prompt)) == FAILS_REVIEW:
+        return {**REVIEW, "evidence_passed": False, "suggestions": ["Say on which floor it is."]}
+    return REVIEW
+
+
+def _judge(call: ScriptedCall) -> dict[str, Any]:
+    what = fate(ticket_of(call.prompt))
+    high = what == STANDS or (what == WEB_STANDS and WEB in call.prompt)
+    return {"reason": "As the script says.", "score": 90 if high else 40}
+
+
+class _Web:
+    name = "made-up"
+
+    def look_up(self, query: str, question: str, deadline: Deadline) -> FoundOnWeb:
+        ticket = ticket_of(query)
+        if fate(ticket) == WEB_EMPTY:
+            return FoundOnWeb([], [], "Nothing was found.")
+        url = f"https://rooms.example/{ticket}"
+        text = f"{WEB} says that room {1 + ticket % ROOMS} seats {ticket % 50} staff for ticket {ticket}."
+        return FoundOnWeb([_evidence(url, text)], [WebPage(url=url, title="Rooms", retrieved=datetime.now(UTC))])
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+
+def _make_web(settings: Settings, embedder: Embedder) -> _Web:
+    return _Web()
+
+
+def _evidence(url: str, text: str) -> Evidence:
+    return Evidence(
+        id=f"web-{sha256(text.encode()).hexdigest()[:16]}",
+        text=text,
+        source="web",
+        document_id=url,
+        title="Rooms",
+        location=url,
+        headings=[],
+        page=None,
+        start=0,
+        end=len(text),
+        language="en",
+        metadata=EvidenceMetadata(relevance_score=0.9, found_by=["web"]),
+    )
