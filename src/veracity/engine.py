@@ -128,7 +128,7 @@ class Veracity(Assembly):
         if not self._library.store.languages():
             raise InputError("The workspace holds no documents yet: bring some in with veracity ingest PATH.")
         self._recover_once()
-        return self._runs.stream(asked, encodable(user), rewrites, seconds, encodable(conversation))
+        return self._runs.stream(asked, user, rewrites, seconds, conversation)
 
     def approvals(self, *, user: str | None = None, limit: int = 100) -> list[Approval]:
         """The drafts that wait for a person, the longest waiting first. `user` is who asked."""
@@ -184,7 +184,7 @@ class Veracity(Assembly):
         decided = self._ledger.decide(
             encodable(approval_id),
             verdict,
-            by=encodable(by),
+            by=by,
             reason=encodable(reason),
             edit=edit,
             draft_hash=draft_hash,

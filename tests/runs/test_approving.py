@@ -4,6 +4,7 @@ The flows and test cases are those of the document on the conversation workflow.
 """
 
 import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.runs.conftest import MakeEngine
-from tests.runs.scripts import GOOD, PASS, QUESTION, judged
+from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
 from veracity.engine import Veracity
-from veracity.errors import DecidedError, InputError, SupersededError
+from veracity.errors import DecidedError, InputError, ModelAnswerError, ModelUnreachableError, SupersededError
 from veracity.models import Document
 from veracity.settings import Settings
 from veracity.testing import ScriptedLLM
@@ -152,7 +153,7 @@ class TestFlows:
         second = engine.decide(first.approval_id, "reject")
         assert second.status == "awaiting_approval" and second.approval_id == f"{first.run_id}.2"
         [approval] = engine.approvals()
-        assert (approval.attempt, approval.on_reject, approval.draft.text) == (2, "end", FROM_WEB)
+        assert (approval.attempt, approval.on_reject, approval.draft.text) == (2, "searched", FROM_WEB)
         with pytest.raises(DecidedError):
             engine.decide(first.approval_id, "approve")
         answer = engine.decide(second.approval_id, "reject")
@@ -259,7 +260,7 @@ class TestTurns:
         website.finds(WEB)
         engine = gated(script(30, writer=[FROM_WEB]), web=website.settings)
         waiting = engine.ask("Search the web: how many days of annual leave do staff have?")
-        assert engine.approvals()[0].on_reject == "end"
+        assert engine.approvals()[0].on_reject == "searched"
         answer = engine.decide(waiting.approval_id, "reject")
         assert answer.status == "rejected" and len(website.asked) == 1
 
@@ -325,3 +326,117 @@ def test_an_gatedout_the_models_of_the_run_decides_nothing(root: Path, gated: Ma
     with Veracity(root, settings=broken) as other, pytest.raises(Exception, match="nosuch"):
         other.decide(waiting.approval_id, "approve")
     assert gated(script(30)).approval(waiting.approval_id).state == "pending"
+
+
+class TestWhatGoesOut:
+    """What a reviewer found that went out, or was told, and should not."""
+
+    def test_notices_of_a_rejected_attempt_stay_with_it_a11(self, gated: MakeEngine, website: SearchServer) -> None:
+        website.finds(WEB)
+        llm = ScriptedLLM.by_role(writer=[WRONG, FROM_WEB], reviewer=[fail("Say 25."), PASS], judge=judged(30, 90))
+        engine = gated(llm, web=website.settings, answering={"gener_epoch": 0})
+        answer = engine.decide(engine.ask(QUESTION).approval_id, "reject")
+        assert (answer.status, answer.text) == ("answered", FROM_WEB)
+        assert not {"review_failed", "evidence_weak", "not_scored"} & {one.code for one in answer.notices}
+
+    @pytest.mark.parametrize("nothing", ["<b></b>", "![](https://evil.example/)", "[a]: https://evil.example/"])
+    def test_a_draft_of_markup_alone_is_no_answer(self, gated: MakeEngine, nothing: str) -> None:
+        engine = gated(script(90, writer=[nothing]), approval={"policy": "always"})
+        with pytest.raises(ModelAnswerError, match="nothing but markup"):
+            engine.ask(QUESTION)
+
+    def test_a_writer_that_is_down_after_the_search_is_not_the_webs_fault(
+        self, gated: MakeEngine, website: SearchServer
+    ) -> None:
+        website.finds(WEB)
+        engine = gated(script(30, writer=[GOOD, ModelUnreachableError("It is down.")]), web=website.settings)
+        answer = engine.decide(engine.ask(QUESTION).approval_id, "reject")
+        assert (answer.status, answer.text) == ("rejected", GOOD)
+        codes = [one.code for one in answer.notices]
+        assert codes[-2:] == ["web_not_written", "rejected"] and "web_empty" not in codes
+
+    def test_when_the_time_is_up_nothing_is_searched_and_it_says_so(
+        self, gated: MakeEngine, website: SearchServer
+    ) -> None:
+        engine = gated(script(30), web=website.settings)
+        waiting = engine.ask(QUESTION, deadline=60)
+        with sqlite3.connect(engine._workspace.ledger_folder / "ledger.sqlite") as connection:
+            connection.execute("UPDATE runs SET seconds = 61")
+        answer = engine.decide(waiting.approval_id, "reject")
+        assert website.asked == [] and [one.code for one in answer.notices][-2:] == ["deadline", "rejected"]
+
+    def test_an_edited_abstention_is_an_answer(self, gated: MakeEngine, website: SearchServer) -> None:
+        engine = gated(web=website.settings)
+        waiting = engine.ask("What does the company pay for a gym membership?")
+        answer = engine.decide(waiting.approval_id, "approve", edit="The company pays nothing for it.")
+        assert (answer.status, answer.form, answer.missing) == ("answered", "edited", [])
+
+    def test_an_edit_is_not_told_as_reviewed_a12(self, gated: MakeEngine, root: Path) -> None:
+        engine = gated(script(30))
+        engine.decide(engine.ask(QUESTION).approval_id, "approve", edit="Staff may fly to the moon.")
+        (record,) = observations(root)
+        assert (record["output"], record["review"], record["scores"]) == ("Staff may fly to the moon.", None, None)
+
+
+class TestTakingUp:
+    """Decisions that would get stuck."""
+
+    def test_progress_that_cannot_be_read_is_none(self, gated: MakeEngine, root: Path) -> None:
+        engine = gated(script(30))
+        waiting = engine.ask(QUESTION)
+        with sqlite3.connect(root / "ledger" / "checkpoints.sqlite") as connection:
+            connection.execute("UPDATE checkpoints SET checkpoint = ?", (b"\x81\xa1a\xc1nonsense",))
+        answer = engine.decide(waiting.approval_id, "approve")
+        assert (answer.status, answer.text) == ("answered", GOOD)
+
+    def test_an_embedder_that_is_down_does_not_hold_an_approved_answer(
+        self, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine = gated(script(30))
+        waiting = engine.ask(QUESTION, conversation="c")
+
+        def down(_: str) -> bytes:
+            raise ModelUnreachableError("The embedder is down.")
+
+        monkeypatch.setattr(engine._runs._endings, "_embed", down)
+        assert engine.decide(waiting.approval_id, "approve").status == "answered"
+
+    def test_a_run_that_cannot_be_taken_up_keeps_nobody_from_asking(
+        self, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine = gated(script(30))
+        waiting = engine.ask(QUESTION)
+        engine._ledger.decide(waiting.approval_id, "approve", by="ana", key="k")
+        monkeypatch.setattr("veracity.runs.driving.Driver.steps", lambda *_: {}["nothing"])
+        with pytest.raises(KeyError):
+            engine.decide(waiting.approval_id, "approve", by="ana", key="k")
+        monkeypatch.undo()
+        again = gated(script(90))
+        assert again.ask(QUESTION).status == "answered"
+        assert again.receipt(waiting.run_id).run.status == "answered"
+
+    def test_what_its_process_puts_down_is_taken_up_by_whoever_waits(self, gated: MakeEngine) -> None:
+        engine, other = gated(script(30)), gated(script(30))
+        waiting = engine.ask(QUESTION)
+        decided = engine._ledger.decide(waiting.approval_id, "approve", by="ana")
+        begun = engine._runs.carry_out(decided)
+        next(begun)  # it is at work on it …
+        begun.close()  # type: ignore[attr-defined] # … and stops
+        assert other._runs.recover()[0].status == "answered"
+
+    def test_forgetting_under_way_leaves_no_bytes_of_it_x3(self, gated: MakeEngine, root: Path) -> None:
+        other = gated()
+
+        def writes(_: Any) -> str:
+            other.forget("leave")
+            return GOOD
+
+        engine = gated(script(30, writer=[writes]))
+        with pytest.raises(SupersededError):
+            engine.ask(QUESTION)
+        files = [path for path in (root / "ledger").iterdir() if path.is_file()]
+        assert not any(b"25 days of paid" in path.read_bytes() for path in files)
+
+    def test_names_that_cannot_be_told_apart_are_refused(self, gated: MakeEngine) -> None:
+        with pytest.raises(InputError):
+            gated(script(90)).ask(QUESTION, user="u\ud800")

@@ -18,7 +18,7 @@ from veracity.agents.links import inert
 from veracity.agents.reviewer import ReviewTask
 from veracity.agents.writer import Writer, WritingTask, Written
 from veracity.citations import without_marks
-from veracity.errors import BudgetError, ModelError, ModelTimeoutError
+from veracity.errors import BudgetError, ModelAnswerError, ModelError, ModelTimeoutError
 from veracity.graph.parts import Parts
 from veracity.graph.spoken import as_langchain, as_ours
 from veracity.graph.state import Plain, RunState, asked, fresh_attempt, matter
@@ -27,6 +27,7 @@ from veracity.models import Evidence, Review
 
 log = logging.getLogger("veracity")
 
+WEB_NOTICES = ("web_failed", "web_not_written")
 OPENING = 2  # messages: the instructions and the question
 LONGEST_SAID = 1500  # characters of an earlier answer
 MARGIN = 1.0  # seconds; a call is not repeated when so little time is left
@@ -71,21 +72,21 @@ def generate_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
     is_local = parts.writer.form == "extractive" or not state["retrieved_nodes_score"]  # of nothing there is nothing
     writer = local if is_local else parts.writer
     try:
-        written = writer.write(_writing_task(state, parts))
+        written = _inert(writer.write(_writing_task(state, parts)), state)
     except ModelError as problem:
         code = _stopped_by(problem, parts)
         if is_redraft:
             notice = {"code": code or "redraft_failed", "problem": str(problem)}
             return {"halted": True, "notices": [*notices, notice], **trace({"problem": str(problem)})}
         if state["rejected"] and not code:  # there is an answer to go back to
-            notice = {"code": "web_failed", "problem": str(problem)}
-            return {"abstains": True, "notices": [*notices, notice], **trace({"problem": str(problem)})}
+            notice = {"code": "web_not_written", "problem": str(problem)}
+            halted = {"abstains": True, "halted": True}
+            return {**halted, "notices": [*notices, notice], **trace({"problem": str(problem)})}
         if not code:
             raise
         notices = [*notices, {"code": code, "problem": str(problem)}]
         writer = local
-        written = writer.write(_writing_task(state, parts))
-    written = replace(written, text=inert(written.text, [asked(state), *(one.text for one in _given(state))]))
+        written = _inert(writer.write(_writing_task(state, parts)), state)
     if is_redraft and written.abstains:  # the draft that is there says more
         notice = {"code": "redraft_failed", "problem": "the writer found no answer any more."}
         return {"halted": True, "notices": [*notices, notice], **trace({"outcome": "the redraft abstains"})}
@@ -170,7 +171,17 @@ def _abstained(state: RunState) -> Plain:
     told = trace({"status": "abstained", "attempt": state["attempt"]})
     if not state["rejected"]:
         return {"final_answer": "", "final_review": None, **told}
-    return {**state["rejected"], "notices": [*state["notices"], {"code": "web_empty"}], **told}
+    notices = state["rejected"]["notices"]
+    notices = [*notices, *(one for one in state["notices"] if one["code"] in WEB_NOTICES and one not in notices)]
+    return {**state["rejected"], "notices": notices if state["halted"] else [*notices, {"code": "web_empty"}], **told}
+
+
+def _inert(written: Written, state: RunState) -> Written:
+    """Nothing in it can be followed or loaded but what the evidence holds."""
+    text = inert(written.text, [asked(state), *(one.text for one in _given(state))])
+    if not written.abstains and not text.strip():
+        raise ModelAnswerError("The draft held nothing but markup and addresses that no evidence holds.")
+    return replace(written, text=text)
 
 
 def _before(state: RunState) -> Plain:

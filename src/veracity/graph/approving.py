@@ -20,14 +20,14 @@ from veracity.models import ApprovalReason, Decision, EvaluationRequest, OnRejec
 
 log = logging.getLogger("veracity")
 
-KEPT = (*Attempt.__annotations__, "attempt", "evidence_from", "best_round")  # of an attempt that is rejected
+KEPT = (*Attempt.__annotations__, "attempt", "evidence_from", "best_round", "notices")  # of what is rejected
 
 
 def after_settle_answer(state: RunState, runtime: Runtime[Parts]) -> Literal["evaluate", "human_approval", "__end__"]:
     """What could not be reviewed goes to the person whatever its score would be (SPEC A13); an abstention only where
     the web could still be searched (X2)."""
     policy, review = runtime.context.settings.approval.policy, state["final_review"]
-    if state["abstains"] or not state["final_answer"]:
+    if state["abstains"]:
         may_search = runtime.context.web is not None and not state["web_tried"]
         return "human_approval" if may_search and policy != "never" else "__end__"
     if _is_rejected(state):
@@ -95,7 +95,9 @@ def after_human_approval(state: RunState) -> Literal["web_search", "__end__"]:
 
 
 def _on_reject(state: RunState, parts: Parts) -> OnReject:
-    return "search" if parts.web and not state["web_tried"] else "end"
+    if state["web_tried"]:
+        return "searched"
+    return "search" if parts.web else "end"
 
 
 def _why(state: RunState, parts: Parts) -> ApprovalReason:
@@ -112,7 +114,7 @@ def _changed(state: RunState, decision: Decision) -> Plain:
     if decision.verdict == "reject":
         return {"rejected": {name: state[name] for name in KEPT}}  # type: ignore[literal-required]
     if decision.edit is not None:
-        return {"final_answer": decision.edit, "form": "edited", "abstains": False}
+        return {"final_answer": decision.edit, "form": "edited", "abstains": False, "missing": []}
     return {}
 
 

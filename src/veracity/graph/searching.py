@@ -13,14 +13,18 @@ from veracity.graph.state import Plain, RunState, asked, fresh_attempt
 from veracity.graph.tracing import trace
 from veracity.models import NoticeCode, WebPage
 
+# What is true of the turn; other notices are those of an attempt.
+OF_THE_TURN = ("not_routed", "not_summarized", "web_not_configured", "web_failed", "web_empty")
 NOT_CONFIGURED = "Web search is not configured: set web.provider."
 
 
 def web_search(state: RunState, runtime: Runtime[Parts]) -> Plain:
     """A fresh attempt on what the web holds. What cannot be had is told, never made up."""
-    parts, query = runtime.context, asked(state)
+    parts, query = runtime.context, _query(state)
     if parts.web is None:
         return _in_vain(state, "none", "web_not_configured", NOT_CONFIGURED)
+    if parts.limits.run.has_passed:
+        return _in_vain(state, parts.web.name, "deadline", "the time for the run was up")
     try:
         found = parts.web.look_up(query, query, parts.limits.run.or_within(parts.settings.web.deadline))
     except VeracityError as problem:  # an embedder that is down, say
@@ -33,6 +37,7 @@ def web_search(state: RunState, runtime: Runtime[Parts]) -> Plain:
     return {
         **fresh_attempt(),
         "attempt": attempt,
+        "notices": [one for one in state["notices"] if one["code"] in OF_THE_TURN],
         "evidence_from": "web",
         "web_tried": True,
         "mended": "",
@@ -52,9 +57,14 @@ def after_web_search(state: RunState) -> Literal["prepare_messages", "select_sou
     return "__end__" if state["rejected"] else "select_sources"
 
 
+def _query(state: RunState) -> str:
+    """What was asked for among earlier answers is not what was said about them."""
+    return state["topic"] if state["route"] == "history" and state["topic"] else asked(state)
+
+
 def _in_vain(state: RunState, provider: str, code: NoticeCode, problem: str, pages: Sequence[WebPage] = ()) -> Plain:
     facts = {"attempt": state["attempt"], "provider": provider, "outcome": problem, "evidence": []}
-    texts = {"query": asked(state), "pages": _plain(pages)}
+    texts = {"query": _query(state), "pages": _plain(pages)}
     notices = [*state["notices"], {"code": code, "problem": problem}]
     return {"web_tried": True, "notices": notices, **trace(facts, texts)}
 

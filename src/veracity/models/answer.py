@@ -42,6 +42,8 @@ NoticeCode = Literal[
     "web_not_configured",
     "web_failed",
     "web_empty",
+    "web_not_written",
+    "progress_lost",
     "not_routed",
     "not_summarized",
 ]

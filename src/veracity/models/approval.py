@@ -12,13 +12,15 @@ from veracity.models.decision import Decision
 
 ApprovalState = Literal["pending", "approved", "rejected", "superseded"]
 ApprovalReason = Literal["low_score", "not_scored", "not_reviewed", "abstained", "policy"]
-OnReject = Literal["search", "end"]
+OnReject = Literal["search", "searched", "end"]
 
 
 class Approval(BaseModel):
     """`draft` is the answer as it would go out. `draft_hash` tells this draft from any other: a decision on another one
-    is refused. `why` it waits; `on_reject` is what a rejection leads to: a search of the web, or the end of the run.
-    "superseded": it cannot be decided any more, since a document it rests on was forgotten."""
+    is refused. `why` it waits; `on_reject` is what a rejection leads to: a search of the web, or the end of the run,
+    since the web was "searched" already in this turn or cannot be ("end": there is no provider, or the progress of the
+    run is gone with a document that was forgotten). "superseded": it cannot be decided any more, since a document it
+    rests on was forgotten."""
 
     model_config = ConfigDict(frozen=True)
 

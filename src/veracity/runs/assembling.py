@@ -12,11 +12,13 @@ from veracity.ledger import Ledger, Observations
 from veracity.llm import LLM
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
-from veracity.runs.checkpoints import open_checkpoints
+from veracity.runs.checkpoints import open_checkpoints, scrub_checkpoints
 from veracity.runs.crew import make_crew
+from veracity.runs.driving import Driver
+from veracity.runs.ending import Endings
 from veracity.runs.running import Runs
 from veracity.settings import Settings
-from veracity.workers import Workers
+from veracity.workers import NATIVE_PATIENCE, Workers
 from veracity.workspace import Workspace
 
 SEARCHES = 64  # at the same time, those that nobody waits for any longer included
@@ -65,9 +67,19 @@ def make_runs(
 
     checkpoints = open_checkpoints(workspace.ledger_folder)
     observations = Observations(workspace.observations_file)
-    runs = Runs(ledger, observations, checkpoints, parts, settings, crew.models, workers, embed, web)
-    runs.tidy()
-    return runs
+
+    def scrub() -> None:
+        scrub_checkpoints(workspace.ledger_folder, ledger.waiting())
+
+    def close() -> None:
+        if web:
+            web.close()
+        workers.close(NATIVE_PATIENCE)
+        checkpoints.conn.close()
+
+    driver = Driver(checkpoints, parts, settings, ledger)
+    endings = Endings(ledger, observations, checkpoints, settings, crew.models, embed, scrub)
+    return Runs(ledger, driver, endings, settings, crew.models, close)
 
 
 def _web(settings: Settings, embedder: Embedder) -> Web | None:

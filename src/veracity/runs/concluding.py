@@ -70,15 +70,26 @@ def waiting_answer(approval: Approval) -> Answer:
 def decided_answer(approval: Approval, decision: Decision) -> Answer:
     """The draft as the decision leaves it, for when the progress of the run is lost: nothing more can be tried."""
     draft = approval.draft
-    if decision.verdict == "approve" and decision.edit is not None:
-        sentences = read_answer_sentences(decision.edit, draft.evidence)
-        edited = {"text": decision.edit, "form": "edited", "status": "answered", "sentences": sentences, "missing": []}
-        draft = draft.model_copy(update=edited)
+    if decision.verdict == "reject":
+        lost = notice(draft.language, "progress_lost")
+        draft = draft.model_copy(update={"notices": [*draft.notices, lost]})
+    elif decision.edit is not None:
+        draft = _edited(draft, decision.edit)
     return _released(draft, [*draft.decisions, decision], threshold=0.0)
 
 
+def _edited(draft: Answer, text: str) -> Answer:
+    """What was said of the draft's own words is not true of these."""
+    sentences = read_answer_sentences(text, draft.evidence)
+    kept = [one for one in draft.notices if one.code not in ("extractive", "recalled", "unsupported")]
+    changed = {"text": text, "form": "edited", "status": "answered", "sentences": sentences, "missing": []}
+    return draft.model_copy(update={**changed, "notices": [*kept, *_unsupported(draft.language, sentences)]})
+
+
 def observation(answer: Answer, models: dict[str, str]) -> dict[str, Any] | None:
-    """Only of an answer whose review passed and that nobody rejected (SPEC A12)."""
+    """Only of an answer whose review passed and that nobody rejected (SPEC A12). What a person wrote in its place was
+    neither reviewed nor scored, and is told as that."""
+    is_edited = answer.form == "edited"
     if answer.status != "answered" or answer.review is None or answer.review.outcome != "passed":
         return None
     return {
@@ -99,8 +110,8 @@ def observation(answer: Answer, models: dict[str, str]) -> dict[str, Any] | None
         "time": datetime.now(UTC).isoformat(),
         "form": answer.form,
         "models": models,
-        "review": answer.review.model_dump(mode="json"),
-        "scores": _scores(answer),
+        "review": None if is_edited else answer.review.model_dump(mode="json"),
+        "scores": None if is_edited else _scores(answer),
     }
 
 
@@ -170,6 +181,10 @@ def _notices(
         yield notice(language, "not_reviewed", problem=review.problem)
     if review and review.outcome == "doubtful":
         yield notice(language, "doubtful_review", confidence=review.confidence)
+    yield from _unsupported(language, sentences)
+
+
+def _unsupported(language: str, sentences: list[AnswerSentence]) -> Iterator[Notice]:
     stating = [sentence for sentence in sentences if sentence.states]
     if unsupported := sum(not sentence.supported for sentence in stating):
         yield notice(language, "unsupported", count=unsupported, total=len(stating))

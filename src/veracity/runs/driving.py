@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -22,6 +23,8 @@ from veracity.llm import Budget
 from veracity.models import RunEvent, RunParameters, Step
 from veracity.runs.tracing import untraced
 from veracity.settings import BudgetSettings, Settings
+
+log = logging.getLogger("veracity")
 
 # Before these, what was done is written down, unless that was done just now.
 SLOW = frozenset(("rewrite_query", "generate_answer", "eval_answer", "evaluate", "web_search", "human_approval"))
@@ -66,8 +69,16 @@ class Driver:
         self._ledger = ledger
 
     def has_progress(self, run_id: str) -> bool:
-        with _told_as_ours():
-            return self._checkpoints.get_tuple(_thread(run_id)) is not None
+        """What cannot be read any more is none."""
+        try:
+            with _told_as_ours():
+                return self._checkpoints.get_tuple(_thread(run_id)) is not None
+        except LedgerError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - whatever damaged bytes are made of
+            log.warning("The progress of run %s cannot be read (%s): it is left.", run_id, type(problem).__name__)
+            self._checkpoints.delete_thread(run_id)
+            return False
 
     def steps(self, drive: Drive, start: RunState | None) -> Generator[RunEvent, None, Ended]:
         """Yields what the nodes tell. Without a `start`, goes on where the run was left."""

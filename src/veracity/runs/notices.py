@@ -59,6 +59,8 @@ ENGLISH: Texts = {
     "web_not_configured": "The web was not searched: web search is not configured.",
     "web_failed": "The web was searched in vain: {problem}",
     "web_empty": "The web was searched and did not hold an answer either.",
+    "web_not_written": "The web was searched, but no answer could be written: {problem}",
+    "progress_lost": "The progress of this run was lost: nothing more could be tried.",
     "not_routed": "The question was understood without the model: {problem}",
     "not_summarized": "The conversation was summed up without the model: {problem}",
 }
@@ -88,6 +90,8 @@ CHINESE: Texts = {
     "web_not_configured": "未搜索网络：尚未配置网络搜索。",
     "web_failed": "网络搜索没有结果：{problem}",
     "web_empty": "已搜索网络，其中也没有答案。",
+    "web_not_written": "已搜索网络，但未能写出回答：{problem}",
+    "progress_lost": "本次运行的进度已丢失：无法再作尝试。",
     "not_routed": "问题未经模型理解：{problem}",
     "not_summarized": "对话未经模型摘要：{problem}",
 }
@@ -117,6 +121,8 @@ JAPANESE: Texts = {
     "web_not_configured": "ウェブは検索していません：ウェブ検索が設定されていません。",
     "web_failed": "ウェブ検索は成果がありませんでした：{problem}",
     "web_empty": "ウェブも検索しましたが、答えはありませんでした。",
+    "web_not_written": "ウェブは検索しましたが、回答を書けませんでした：{problem}",
+    "progress_lost": "この実行の途中経過は失われたため、これ以上は試せませんでした。",
     "not_routed": "質問はモデルなしで解釈されました：{problem}",
     "not_summarized": "会話はモデルなしで要約されました：{problem}",
 }
