@@ -58,8 +58,6 @@ class Veracity(Assembly):
     A folder that is not there is created when something is brought in.
     """
 
-    _has_recovered = False
-
     def ingest(
         self, paths: Path | str | Sequence[Path | str], *, prune: bool = False, progress: Progress = _ignore
     ) -> IngestReport:
@@ -127,13 +125,11 @@ class Veracity(Assembly):
         self._require_workspace()
         if not self._library.store.languages():
             raise InputError("The workspace holds no documents yet: bring some in with veracity ingest PATH.")
-        self._recover_once()
         return self._runs.stream(asked, user, rewrites, seconds, conversation)
 
     def approvals(self, *, user: str | None = None, limit: int = 100) -> list[Approval]:
         """The drafts that wait for a person, the longest waiting first. `user` is who asked."""
         require_number(limit, MOST_RUNS, "approvals")
-        self._recover_once()
         return self._ledger.approvals(limit, user)
 
     def approval(self, name: str) -> Approval:
@@ -192,11 +188,14 @@ class Veracity(Assembly):
         )
         return runs.carry_out(decided)
 
+    def interrupted(self) -> list[str]:
+        """The runs that a process left which died, and those that were decided and not carried out."""
+        return self._ledger.interrupted()
+
     def recover(self) -> list[Answer]:
-        """Take up what a process left that died, and what was decided and not carried out. Happens by itself before the
-        first question, and before approvals are listed."""
-        self._has_recovered = True
-        if self._ledger.interrupted():
+        """Take up what a process left that died, and what was decided and not carried out: the sweep for the start of a
+        program. `runs` lists such a run as "interrupted"."""
+        if self.interrupted():
             return self._runs.recover()
         if self._workspace.ledger_folder.exists():
             from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
@@ -225,9 +224,11 @@ class Veracity(Assembly):
         return turns
 
     def runs(self, limit: int = 20, *, user: str | None = None) -> list[RunSummary]:
-        """What was asked, the latest first."""
+        """What was asked, the latest first. "interrupted" is what a process left that died: see `recover`."""
         require_number(limit, MOST_RUNS, "runs")
-        return self._ledger.runs(limit, user)
+        left = set(self.interrupted())
+        listed = self._ledger.runs(limit, user)
+        return [run.model_copy(update={"status": "interrupted"}) if run.run_id in left else run for run in listed]
 
     def receipt(self, run: str) -> Receipt:
         """All that is known of a run: by its id, the beginning of it, or "last"."""
@@ -263,10 +264,6 @@ class Veracity(Assembly):
             observations = Observations(self._workspace.observations_file)
             self._ledger.forget_documents(document_ids, observations)
             scrub_checkpoints(self._workspace.ledger_folder, self._ledger.waiting())
-
-    def _recover_once(self) -> None:
-        if not self._has_recovered:
-            self.recover()
 
     def _records(self) -> Store:
         """The documents for who neither embeds nor searches: no model is needed for that, and no key."""

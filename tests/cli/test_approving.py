@@ -1,16 +1,24 @@
 """Deciding at the command line: `approvals`, `approve`, `reject`, and the dialogue at a terminal (SPEC D6, D7)."""
 
 import json
+import os
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from tests.cli.terminals import Talk
+from tests.cli.terminals import PATIENCE, Talk, Terminal
 from tests.commands import Run
 from tests.runs.scripts import QUESTION
 from tests.runs.websites import SearchServer
 from veracity.engine import Veracity
+from veracity.errors import LedgerError
+from veracity.ledger import Ledger
+from veracity.runs.surfing import WebLookups
 
 ZH, JA = "正式员工每年有多少天带薪年假？", "正社員の有給休暇は年に何日ありますか。"
 MENU = "[a/r/e/l]"
@@ -32,6 +40,17 @@ def editor(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
 
 
+def stop(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def raising(problem: Exception) -> Callable[..., NoReturn]:
+    def fail(*_: object) -> NoReturn:
+        raise problem
+
+    return fail
+
+
 class TestListing:
     def test_nothing_waits(self, run: Run, asked: Path) -> None:
         assert run("approvals", "-w", asked).out == "Nothing waits for a person.\n"
@@ -42,9 +61,41 @@ class TestListing:
         listed = json.loads(run("approvals", "-w", careful, "--json").out)
         assert [one["approval_id"] for one in listed] == [first, second]
         ran = run("approvals", "-w", careful)
-        for told in (first, second, "policy", "1.00", "UTC"):
+        for told in (first, second, "policy", "1.00", "UTC", f"-w {careful}"):
             assert told in ran.out
         assert json.loads(run("approvals", "-w", careful, "--user", "ana", "--json").out) == []
+
+    def test_what_cannot_be_taken_up_keeps_nothing_from_being_done(
+        self, run: Run, careful: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for problem in (LedgerError("It is\nbroken."), KeyError("new_field")):
+            monkeypatch.setattr(Ledger, "interrupted", raising(problem))
+            name = ask(run, careful)
+            ran = run("approvals", "-w", careful)
+            assert ran.code == 0 and name in ran.out
+        told = [line.message for line in caplog.records if "could not be taken up" in line.message]
+        assert told[0].endswith("taken up: It is broken.") and told[-1].endswith("taken up: KeyError")
+
+    def test_a_folder_that_is_no_workspace_is_not_taken_for_one(self, run: Run, tmp_path: Path) -> None:
+        ran = run("approvals", "-w", tmp_path)
+        assert ran.code == 2 and "is not a workspace" in ran.err
+
+
+NAMES = [
+    ("ask", "x", "--user", ""),
+    ("ask", "x", "-c", " "),
+    ("chat", "--conversation", ""),
+    ("approvals", "--user", ""),
+    ("approve", "last", "--by", ""),
+    ("reject", "last", "--by", "\u3000"),
+    ("forget", "-c", ""),
+]
+
+
+@pytest.mark.parametrize("arguments", NAMES)
+def test_an_empty_name_is_none(run: Run, careful: Path, arguments: tuple[str, ...]) -> None:
+    ran = run(*arguments, "-w", careful)
+    assert ran.code == 2 and "is given without a name" in ran.err and len(ran.err.splitlines()) == 1
 
 
 class TestApproving:
@@ -107,6 +158,35 @@ class TestApproving:
             assert ran.code == 5 and "look at it again" in ran.err
         assert run("approve", name, "--draft", known[:16], "-w", careful).code == 0
 
+    @pytest.mark.parametrize(
+        ("verdict", "arguments", "told"),
+        [
+            ("approve", ("--by", "ev\nil"), "Whoever decides has a name"),
+            ("reject", ("--by", "x" * 501), "Whoever decides has a name"),
+            ("reject", ("--reason", "理" * 2001), "The reason has 2,001 characters"),
+        ],
+    )
+    def test_what_cannot_be_kept_decides_nothing(
+        self, run: Run, careful: Path, verdict: str, arguments: tuple[str, ...], told: str
+    ) -> None:
+        ran = run(verdict, ask(run, careful), *arguments, "-w", careful)
+        assert ran.code == 2 and told in ran.err and len(ran.err.splitlines()) == 1
+        assert len(json.loads(run("approvals", "-w", careful, "--json").out)) == 1
+
+    @pytest.mark.parametrize(
+        "edit", ["Staff may fly to the moon. [1]", "员工可以飞往月球。[1]", "社員は月まで飛べます。[1]"]
+    )
+    def test_what_is_not_supported_is_named_and_not_only_coloured(self, run: Run, careful: Path, edit: str) -> None:
+        ran = run("approve", ask(run, careful), "--edit", "-", "-w", careful, stdin=edit.encode())
+        assert f"  – {edit}\n" in ran.out
+        assert f"  – {edit}\n" in run("show", "last", "-w", careful).out
+
+    def test_a_receipt_is_found_by_its_approval(self, run: Run, careful: Path) -> None:
+        name = ask(run, careful)
+        assert run("show", name, "-w", careful).out == run("show", "last", "-w", careful).out
+        ran = run("show", f"{name}9", "-w", careful)
+        assert ran.code == 2 and f'There is no run "{name}9"' in ran.err
+
     def test_whoever_decides_is_named_by_their_login(
         self, run: Run, careful: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -122,8 +202,45 @@ class TestRejecting:
         web.finds(ON_THE_WEB)
         ran = run("reject", ask(run, careful), "--reason", "too few", "-w", careful)
         assert ran.code == 3 and "waits for a person" in ran.out and "veracity approve" in ran.out
-        ran = run("approve", "last", "-w", careful)
+        name = json.loads(run("approvals", "-w", careful, "--json").out)[0]["approval_id"]
+        ran = run("approve", name, "-w", careful)
         assert ran.code == 0 and "26 days" in ran.out and "https://site1." in ran.out
+
+    def test_a_draft_that_was_not_seen_is_not_decided_on_d6(self, run: Run, careful: Path, web: SearchServer) -> None:
+        """Ana looks at the first draft, Bo rejects it, and Ana decides by what she typed to look."""
+        web.finds(ON_THE_WEB)
+        first = ask(run, careful)
+        name = first.rpartition(".")[0]
+        assert "25 days" in run("approve", name[:-2], "--show", "-w", careful).out
+        assert run("reject", first, "--by", "bo", "-w", careful).code == 3
+        for typed in (name, name[:-2], "last"):
+            for verdict in ("approve", "reject"):
+                ran = run(verdict, typed, "--by", "ana", "-w", careful)
+                assert ran.code == 2 and f'name its whole id, "{name}.2"' in ran.err
+                assert ran.out == "" and len(ran.err.splitlines()) == 1
+        assert "26 days" in run("approve", name, "--show", "-w", careful).out
+        assert run("approve", f"{name}.2", "--by", "ana", "-w", careful).code == 0
+
+    def test_what_a_rejection_leads_to_is_told_as_it_is(self, run: Run, careful: Path, web: SearchServer) -> None:
+        """D7: one search in a turn, and a question for the web has had it."""
+        web.finds(ON_THE_WEB)
+        ask(run, careful, "Search the web for the annual leave of full-time staff")
+        shown = run("approve", "last", "--show", "-w", careful).out
+        assert "the web was searched already" in shown and "web.provider" not in shown
+
+    def test_who_stops_what_follows_is_told_that_it_counts_d6(
+        self, run: Run, careful: Path, web: SearchServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        web.finds(ON_THE_WEB)
+        name = ask(run, careful)
+        with monkeypatch.context() as stopped:
+            stopped.setattr(WebLookups, "look_up", stop)
+            ran = run("reject", name, "-w", careful)
+        assert ran.code != 0 and "The decision is recorded" in ran.err and "Traceback" not in ran.err
+        assert "veracity recover" in run("approvals", "-w", careful).err
+        assert "Took up the run" in run("recover", "-w", careful).err
+        assert name[:-1] + "2" in run("approvals", "-w", careful).out
+        assert run("recover", "-w", careful).out == "No run was interrupted.\n"
 
     def test_d8_what_scores_well_goes_out_at_once(self, run: Run, asked: Path, web: SearchServer) -> None:
         web.finds("The chess championship was won by Ada Lovelace.")
@@ -161,6 +278,10 @@ class TestAtATerminal:
         assert receipt.run.status == "rejected"
         assert [one.decision.reason for one in receipt.approvals if one.decision] == ["数字不对。", ""]
 
+    def test_what_was_typed_before_the_draft_was_shown_decides_nothing(self, talk: Talk, careful: Path) -> None:
+        ran = talk("ask", QUESTION, "-w", careful, typed=[("", "a\r"), (MENU, "l\r")])
+        assert ran.code == 3 and "Approved:" not in ran.out
+
     @pytest.mark.parametrize("key", ["l\r", "\x03", "\x04"], ids=["later", "ctrl-c", "ctrl-d"])
     def test_later_leaves_it_waiting(self, talk: Talk, run: Run, careful: Path, key: str) -> None:
         ran = talk("ask", QUESTION, "-w", careful, typed=[(MENU, key)])
@@ -188,8 +309,9 @@ class TestAtATerminal:
         [
             ("pass", "Nothing was changed."),
             ("path.write_text('')", "Nothing was changed."),
-            ("path.write_bytes(b'\\xff')", "The editor did not do it"),
-            ("sys.exit(3)", "The editor did not do it"),
+            ("path.write_bytes(b'\\xff')", "The editor did not do it (what it left is not UTF-8 text)"),
+            ("sys.exit(3)", "The editor did not do it (it ended with the code 3)"),
+            ("path.unlink()", "The editor did not do it (No such file or directory)"),
             ("path.write_text('x' * 20_001)", "at most 20,000 are taken"),
             (None, "No editor is set"),
         ],
@@ -208,6 +330,55 @@ class TestAtATerminal:
         typed = [("the documents do not say, and the web could be searched", ""), (MENU, "r\r"), ("Why?", "\r")]
         ran = talk("ask", "Who won the chess championship?", "-w", asked, typed=typed)
         assert ran.code == 0 and "Ada Lovelace" in ran.out
+
+
+DYING = "Searcher.find = lambda *_: os._exit(9)"
+SLOW = "Searcher.find = lambda *_: time.sleep(30)"
+
+
+def command(code: str, *arguments: object) -> list[str]:
+    """A process of its own, at the terminal if it has one, in which this is done first."""
+    seated = "if os.isatty(0): fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+    imports = "import fcntl, os, sys, termios, time\nfrom veracity.retrieval.searching import Searcher"
+    told = f"sys.argv[0] = 'veracity'\nfrom veracity.cli import main\n{code}\nmain()"
+    return [sys.executable, "-c", f"{imports}\n{seated}\n{told}", *map(str, arguments)]
+
+
+def test_ctrl_c_stops_what_is_taken_up_without_a_traceback(careful: Path) -> None:
+    """It can be taken up again by the next command."""
+    dead = subprocess.run(command(DYING, "ask", QUESTION, "-w", careful), stdin=subprocess.DEVNULL, check=False)
+    assert dead.returncode == 9
+    terminal = Terminal()
+    process = subprocess.Popen(
+        command(SLOW, "recover", "-w", careful),
+        stdin=terminal.theirs,
+        stdout=terminal.theirs,
+        stderr=terminal.theirs,
+        env={**os.environ, "TERM": "xterm"},
+        start_new_session=True,
+    )
+    try:
+        terminal.expect("Taking up")
+        with Veracity(careful) as engine:  # it is at it when nobody else may be
+            wait_until(lambda: not engine._ledger.interrupted())
+        terminal.type("\x03")
+        terminal.expect("Stopping …")
+        terminal.type("\x03")
+        assert process.wait(20) != 0
+    finally:
+        process.kill()
+        process.wait()
+        terminal.close()
+    assert "Traceback" not in terminal.shown and "exception" not in terminal.shown
+    with Veracity(careful) as engine:
+        assert [answer.status for answer in engine.recover()] == ["awaiting_approval"]
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_what_a_draft_says_cannot_move_the_terminal(run: Run, careful: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_courtesy_is_answered_without_verdicts(run: Run, asked: Path) -> None:
     assert "Evidence" not in ran.out and "Review" not in ran.out and "Score" not in ran.out
 
 
-def test_a_run_that_was_interrupted_is_taken_up_first(run: Run, asked: Path) -> None:
+def test_a_run_that_was_interrupted_is_taken_up_after_the_answer(run: Run, asked: Path) -> None:
     """D6: the process that was at it is killed."""
     code = (
         "import os, signal, sys\n"
@@ -93,7 +93,11 @@ def test_a_run_that_was_interrupted_is_taken_up_first(run: Run, asked: Path) -> 
     assert killed.returncode == -9
     ran = run("ask", "How much may a hotel cost?", "-w", asked)
     assert ran.code == 0 and "150 euros" in ran.out
-    assert ran.err.startswith("Took up the run 20") and "that was interrupted: answered." in ran.err
+    assert (
+        ran.err.startswith("Taking up 1 run")
+        and "Took up the run 20" in ran.err
+        and "that was interrupted: answered." in ran.err
+    )
     assert run("ask", "How much may a hotel cost?", "-w", asked).err == ""
 
 

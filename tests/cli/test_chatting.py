@@ -11,8 +11,12 @@ import pytest
 
 from tests.cli.terminals import Talk, Terminal
 from tests.commands import Run
+from tests.ledger.material import USED, begin, waits
 from tests.runs.scripts import QUESTION
+from veracity.cli.approving import waiting_of
 from veracity.engine import Veracity
+from veracity.errors import InputError
+from veracity.ledger import Ledger
 
 ZH, JA = "正式员工每年有多少天带薪年假？", "正社員の有給休暇は年に何日ありますか。"
 PROMPT = "\n>"
@@ -30,7 +34,8 @@ class TestWithoutATerminal:
         ran = run("chat", "-w", asked, stdin=f"{QUESTION}\n\n{ZH}\n{JA}".encode())
         assert (ran.code, ran.err) == (0, "")
         assert ran.out.index("25 days") < ran.out.index("十五天") < ran.out.index("二十日")
-        assert ran.out.startswith("Full-time staff"), "no prompt and no greeting"
+        assert ran.out.startswith(f"> {QUESTION}\nFull-time staff"), "no greeting"
+        assert f"\n> {ZH}\n" in ran.out and f"\n> {JA}\n" in ran.out
         assert questions(asked) == [QUESTION, ZH, JA]
 
     def test_a_follow_up_is_told_as_it_was_understood_d3(self, run: Run, asked: Path) -> None:
@@ -47,12 +52,66 @@ class TestWithoutATerminal:
     def test_an_answer_that_waits_at_the_end(self, run: Run, careful: Path) -> None:
         ran = run("chat", "-w", careful, stdin=f"{QUESTION}\n".encode())
         assert ran.code == 3 and "veracity approve 20" in ran.out and "25 days" not in ran.out
+        assert ran.out.count(f" -w {careful}") == 2
+
+    def test_how_an_answer_came_about_is_not_told_while_it_waits(self, run: Run, careful: Path) -> None:
+        """Nor is the draft of another user offered, whatever it is called."""
+        run("ask", JA, "-w", careful, "--user", "ben")
+        theirs = json.loads(run("approvals", "-w", careful, "--json").out)[0]["approval_id"]
+        said = f"/decide last\n/decide {theirs}\n{QUESTION}\n/why\n/Decide\n/DECIDE last\n/decide {theirs}\n/history\n"
+        ran = run("chat", "-w", careful, stdin=said.encode())
+        mine = json.loads(run("approvals", "-w", careful, "--user", "local", "--json").out)[0]["approval_id"]
+        approve = f"veracity approve {mine} -w {careful}"
+        told = [
+            "Nothing waits for a person.",
+            "Nothing waits for a person.",
+            f"To look at the draft: veracity approve {mine} --show -w {careful}",
+            f"Nobody sits here to decide. Where somebody does: {approve}",
+            f"Nobody sits here to decide. Where somebody does: {approve}",
+            f'Nothing of yours waits as "{theirs}": see /approvals.',
+        ]
+        for line, expected in zip(ran.err.splitlines(), told, strict=True):
+            assert line.endswith(expected)
+        assert "25 days" not in ran.out and "二十日" not in ran.out
+        assert "   (waits for a person)\n" in ran.out
+
+    def test_the_newest_of_many_is_decided_on(self, asked: Path) -> None:
+        ledger = Ledger(asked / "ledger")
+        for number in range(102):
+            waits(ledger, f"r{number:03}", user="ben" if number == 101 else "ana")
+        ledger.close()
+        with Veracity(asked) as engine:
+            named = {"": "r100.1", "last": "r100.1", "r007": "r007.1", "r007.1": "r007.1", "r10": "r100.1"}
+            assert {name: waiting_of(engine, "ana", name).approval_id for name in named} == named
+            for name, told in {"r00": "10 answers wait", "r101": "Nothing of yours", "x": "Nothing of yours"}.items():
+                with pytest.raises(InputError, match=told):
+                    waiting_of(engine, "ana", name)
+            with pytest.raises(InputError, match="Nothing waits"):
+                waiting_of(engine, "eve", "r101.1")
+
+    @pytest.mark.parametrize(("said", "code"), [(f"{ZH}\n/zzz\nexit", 0), (f"???\n{ZH}", 1), (b"\xff", 1), ("", 0)])
+    def test_the_code_tells_whether_all_was_answered(self, run: Run, asked: Path, said: str | bytes, code: int) -> None:
+        ran = run("chat", "-w", asked, stdin=said if isinstance(said, bytes) else said.encode())
+        assert ran.code == code, ran.err
+
+    def test_what_waits_counts_for_more_than_what_failed(self, run: Run, careful: Path) -> None:
+        assert run("chat", "-w", careful, stdin=f"???\n{ZH}\n".encode()).code == 3
+
+    def test_turns_without_an_answer_say_why(self, run: Run, asked: Path) -> None:
+        ledger = Ledger(asked / "ledger")
+        for run_id, problem in (("r1", "stopped (KeyboardInterrupt)"), ("r2", "模型没有回答。")):
+            token = begin(ledger, run_id, user="local", conversation="c")
+            ledger.finish(run_id, "failed", token=token, answer=None, usage=USED, seconds=1.0, problem=problem)
+        ledger.close()
+        out = run("chat", "-w", asked, "-c", "c", stdin=f"{ZH}\n/history\n".encode()).out
+        assert "   (stopped)\n" in out and "   (failed: 模型没有回答。)\n" in out and "   正式员工每年享有十五天" in out
 
     def test_what_goes_wrong_is_told_and_ends_nothing(self, run: Run, asked: Path) -> None:
-        said = f"???\n\udcff\n/sorces\n/why\n/zzz\n{ZH}\n".encode(errors="surrogateescape")
+        said = f"???\n\udcff\n/Sorces\n/why\n/zzz\nExit\n/new foo\n{ZH}\n".encode(errors="surrogateescape")
         ran = run("chat", "-w", asked, stdin=said)
-        assert ran.code == 0 and "十五天" in ran.out
-        told = ("holds no word", "not UTF-8", "did you mean /sources?", "Nothing was answered", "see /help")
+        assert ran.code == 1 and "十五天" in ran.out
+        told = ["holds no word", "not UTF-8", "did you mean /sources?", "Nothing was answered"]
+        told += ["/help lists", "type /quit", "/new takes no argument."]
         for line, expected in zip(ran.err.splitlines(), told, strict=True):
             assert line.startswith("veracity: ") and expected in line
 
@@ -72,7 +131,12 @@ class TestWithoutATerminal:
         assert questions(asked) == ["/etc/hosts 是什么？"]
 
     @pytest.mark.parametrize(
-        ("arguments", "told"), [(("--continue", "-c", "x"), "give one of them"), (("-c", "x" * 501), "1 to 500")]
+        ("arguments", "told"),
+        [
+            (("--continue", "-c", "x"), "give one of them"),
+            (("-c", "x" * 501), "1 to 500"),
+            (("-c", "a\nb"), "line break"),
+        ],
     )
     def test_names_that_cannot_be(self, run: Run, asked: Path, arguments: tuple[str, ...], told: str) -> None:
         ran = run("chat", "-w", asked, *arguments, stdin=b"x\n")

@@ -60,7 +60,7 @@ def make_answer(run_id: str, evidence: list[Evidence], text: str = "24 days [1].
         missing=[text],
         review=Review(
             passed=False,
-            outcome="failed",
+            outcome="doubtful",
             suggestions=[f"say that {text}"],
             evidence=Dimension(passed=False, detail=f"quoted: {text}"),
             reviewer="openai:gpt-5",

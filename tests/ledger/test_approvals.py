@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,10 +79,88 @@ def test_the_same_key_names_the_same_decision(ledger: Ledger) -> None:
     waits(ledger, "r1")
     first = ledger.decide("r1.1", "reject", by="bob", reason="no", key="k1")
     assert ledger.decide("r1.1", "reject", by="bob", reason="no", key="k1") == first
+    assert ledger.decide("r1", "reject", by="bob", key="k1") == first  # what is said to it may be worded anew
     waits(ledger, "r2")
     ledger.decide("r2.1", "approve", by="bob", key="")
     with pytest.raises(DecidedError):
         ledger.decide("r2.1", "approve", by="bob", key="")
+
+
+OTHERS = [
+    {"verdict": "reject", "edit": None},
+    {"edit": "26 日。"},
+    {"edit": None},
+    {"by": "carl"},
+    {"key": "k2"},
+    {"key": None},
+]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_key_excuses_no_other_decision(ledger: Ledger, other: dict[str, Any]) -> None:
+    said: dict[str, Any] = {"verdict": "approve", "by": "bob", "edit": "25 日。\0", "key": "k1"}
+    waits(ledger, "r1")
+    first = ledger.decide("r1.1", **said)
+    assert ledger.decide("r1.1", **said) == first
+    with pytest.raises(DecidedError, match='approved by "bob"'):
+        ledger.decide("r1.1", **{**said, **other})
+    assert ledger.approval("r1.1") == first
+
+
+def waits_again(ledger: Ledger, run_id: str) -> None:
+    """It was rejected, and what was found on the web waits in its place."""
+    waits(ledger, run_id)
+    ledger.decide(f"{run_id}.1", "reject", by="bo")
+    token = ledger.take_over(run_id, 60.0)
+    assert token is not None
+    ledger.suspend(run_id, token, make_approval(make_draft(run_id, "26 days.", attempt=2)), USED, 1.0)
+
+
+@pytest.mark.parametrize("name", ["20261115-0933-ab", "20261115-0933", "20261115-0933-ab.", "last"])
+def test_a_decision_lands_on_no_draft_that_was_not_named_d6(ledger: Ledger, name: str) -> None:
+    run_id = "20261115-0933-ab"
+    waits_again(ledger, run_id)
+    assert ledger.approval(name).approval_id == f"{run_id}.2"  # who looks may say it so
+    for verdict in ("approve", "reject"):
+        with pytest.raises(InputError, match=rf'has 2 drafts, .* name its whole id, "{run_id}\.2"\.$'):
+            ledger.decide(name, verdict, by="ana")
+    with pytest.raises(DecidedError, match='rejected by "bo"'):
+        ledger.decide(f"{run_id}.1", "approve", by="ana")
+    assert ledger.approval(run_id).state == "pending"
+    assert ledger.decide(f"{run_id}.2", "approve", by="ana").state == "approved"
+
+
+@pytest.mark.parametrize("name", ["20261115-0933-ab", "20261115-0933", "last"])
+def test_a_decision_is_named_as_a_person_types_it(ledger: Ledger, name: str) -> None:
+    waits(ledger, "20261115-0933-ab")
+    assert ledger.decide(name, "approve", by="ana").approval_id == "20261115-0933-ab.1"
+
+
+def test_a_decision_on_several_runs_is_refused(ledger: Ledger) -> None:
+    for run_id in ("abc1", "abc2"):
+        waits(ledger, run_id)
+    with pytest.raises(InputError, match='Approvals of 2 runs begin with "abc"'):
+        ledger.decide("abc", "approve", by="ana")
+    assert len(ledger.approvals()) == 2
+
+
+@pytest.mark.parametrize("by", ["x" * 501, "ev\nil", "a\x1b[31m", "a\0b", "a\u2028b", "a\x85b", "half \ud83d"])
+def test_whoever_decides_has_a_name_of_one_line(ledger: Ledger, by: str) -> None:
+    waits(ledger, "r1")
+    with pytest.raises(InputError, match=r"^Whoever decides has a name of 0 to 500 characters, none of them a line"):
+        ledger.decide("r1.1", "approve", by=by)
+    assert ledger.approval("r1").state == "pending"
+
+
+def test_a_reason_has_its_limit(ledger: Ledger) -> None:
+    waits(ledger, "r1")
+    with pytest.raises(InputError, match="The reason has 2,001 characters: at most 2,000 are kept"):
+        ledger.decide("r1.1", "reject", by="bob", reason="理" * 2001)
+    for wrong in ({"key": 5}, {"draft_hash": 5}):
+        with pytest.raises(InputError, match="are text"):
+            ledger.decide("r1.1", "reject", by="bob", **wrong)  # type: ignore[arg-type]
+    decided = ledger.decide("r1.1", "reject", by="bob", reason="理" * 2000).decision
+    assert decided is not None and decided.reason == "理" * 2000
 
 
 def test_a_decision_on_another_draft_is_refused(ledger: Ledger) -> None:
@@ -148,7 +227,10 @@ def test_an_approval_is_found_by_what_a_person_types(ledger: Ledger) -> None:
     names = {"abc": "abc.2", "abc.1": "abc.1", "abc.": "abc.2", "abc1": "abc1.1", "abc2.": "abc2.1", "x": "x%.1"}
     assert {name: ledger.approval(name).approval_id for name in names} == names
     assert ledger.approval("last").approval_id == "abc.2"
-    with pytest.raises(InputError, match=r'Approvals of 3 runs begin with "ab" \(abc, abc2, abc1\)'):
+    with pytest.raises(InputError, match=r'of 3 runs begin with "ab" \(3 of them wait: abc, abc2, abc1\)'):
+        ledger.approval("ab")
+    ledger.decide("abc2", "reject", by="bob")
+    with pytest.raises(InputError, match=r'of 3 runs begin with "ab" \(2 of them wait: abc, abc1\): write more of it'):
         ledger.approval("ab")
     for name in ("%", "_", "y", "abc.3", "abc' OR '1'='1"):
         with pytest.raises(InputError, match="There is no approval"):

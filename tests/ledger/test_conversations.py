@@ -1,12 +1,14 @@
 """Turns are counted, remembered and summed up for the user whose they are, and never for another one (SPEC D2)."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.ledger.material import USED, answered, begin, make_answer, ran, waits
+from tests.ledger.material import USED, answered, begin, make_answer, make_draft, ran, waits
 from veracity.errors import InputError
 from veracity.ledger import Ledger
+from veracity.models import Decision, Review, ReviewOutcome, Verdict
 
 HOSTILE = ["a'; DROP TABLE runs; --", 'a"b', "%", "_", "\\", "休假", "あ\u3000い", "x' OR '1'='1", " ", "c" * 500]
 
@@ -45,6 +47,54 @@ def test_answers_are_remembered_where_they_may_be_used(ledger: Ledger) -> None:
     assert len(ledger.remembered("ann", "c").turns) == 7
     assert ledger.remembered("ann", "c", "unknown").turns == []
     assert ledger.remembered("bob", "c", "r7").turns == []
+
+
+def reviewed(ledger: Ledger, run_id: str, outcome: ReviewOutcome | None, *verdicts: Verdict) -> None:
+    """A run whose answer came out of its review so, and what people said to it."""
+    token = begin(ledger, run_id, "How long do refunds take?", conversation="c")
+    review = None if outcome is None else Review(passed=False, outcome=outcome)
+    said = [Decision(verdict=one, by="bob", at=datetime.now(UTC), attempt=at) for at, one in enumerate(verdicts, 1)]
+    answer = make_answer(run_id, [], f"14 days, says {run_id}.")
+    answer = answer.model_copy(update={"review": review, "decisions": said})
+    ledger.finish(run_id, "answered", token=token, answer=answer, usage=USED, seconds=1.0, recallable=True)
+
+
+def test_what_failed_its_review_is_not_used_again_d4(ledger: Ledger) -> None:
+    reviewed(ledger, "r1", "failed")
+    reviewed(ledger, "r2", "not_reviewed")
+    reviewed(ledger, "r3", "failed", "approve")
+    reviewed(ledger, "r4", "not_reviewed", "reject", "approve")
+    reviewed(ledger, "r5", "failed", "reject")  # what the web gave then went out without a person
+    reviewed(ledger, "r6", "doubtful")
+    reviewed(ledger, "r7", "passed")
+    reviewed(ledger, "r8", None)  # small talk
+    used = ["r3", "r4", "r6", "r7", "r8"]
+    for turns in (ledger.turns("ann", "c"), ledger.remembered("ann", "c").turns):
+        assert len(turns) == 8
+        assert [turn.run_id for turn in turns if turn.answer] == used
+    assert {turn.run_id for turn in ledger.past_turns("ann", "c", "refunds", None, 9)} == set(used)
+
+
+def test_a_turn_that_ends_after_it_was_summed_up_is_summed_up_anew_d2(ledger: Ledger) -> None:
+    waits(ledger, "r1", conversation="c")
+    waits(ledger, "r2", conversation="c")
+    for number in range(3, 8):
+        answered(ledger, f"r{number}", f"Question {number}?", f"Answer {number}.", "c")
+    ledger.keep_summary("ann", "c", "Nothing was answered.", 1)
+    begin(ledger, "r8", conversation="c")  # it has read that
+    for run_id, summary, folded in (("r2", "Nothing was answered.", 1), ("r1", "", 0)):
+        ledger.decide(run_id, "approve", by="bob")
+        token = ledger.take_over(run_id, 60.0)
+        assert token is not None
+        ledger.finish(run_id, "answered", token=token, answer=make_draft(run_id), usage=USED, seconds=1.0)
+        kept = ledger.remembered("ann", "c")
+        assert (kept.summary, kept.folded) == (summary, folded)
+    assert [turn.answer for turn in ledger.remembered("ann", "c").turns][:3] == ["24 days [1]."] * 2 + ["Answer 3."]
+    ledger.keep_summary("ann", "c", "Nothing was answered, and more.", 5)
+    assert ledger.remembered("ann", "c").summary == ""
+    ledger.finish("r8", "answered", token=1, answer=None, usage=USED, seconds=1.0)
+    ledger.keep_summary("ann", "c", "24 days.", 5)
+    assert ledger.remembered("ann", "c").summary == "24 days."
 
 
 def test_a_summary_takes_the_place_of_the_older_turns(ledger: Ledger) -> None:
@@ -109,7 +159,7 @@ def test_names_are_values_and_nothing_else(ledger: Ledger, name: str) -> None:
     assert [turn.answer for turn in ledger.turns("other", "other")] == ["Other."]
 
 
-@pytest.mark.parametrize("name", ["a\0b", "half \ud83d", "x" * 501, ""])
+@pytest.mark.parametrize("name", ["a\0b", "half \ud83d", "x" * 501, "", "a\nb", "\x1b[31m", "a\u2029b"])
 def test_a_name_that_cannot_be_stored_as_it_is_is_refused(ledger: Ledger, name: str) -> None:
     for call in (
         lambda: ledger.remembered("ann", name),

@@ -58,7 +58,7 @@ def test_a_run_whose_writer_had_it_loses_all_its_texts(ledger: Ledger, observati
     assert (after.status, after.question, after.quality) == (before.status, before.question, before.quality)
     assert [notice.code for notice in after.notices] == ["revised", "forgotten"]
     assert after.review is not None
-    assert (after.review.passed, after.review.outcome, after.review.suggestions) == (False, "failed", [])
+    assert (after.review.passed, after.review.outcome, after.review.suggestions) == (False, "doubtful", [])
     assert RARE not in after.model_dump_json()
     assert evidence["plain"].text == "Another document."
     kept = evidence["secret"]

@@ -22,7 +22,7 @@ from tests.ledger.material import (
 from tests.ledger.test_observations import keys
 from veracity.errors import InputError, LostLeaseError, SupersededError
 from veracity.ledger import Ledger, Observations
-from veracity.models import Answer, Decision, EvaluationResult, Evidence, MetricScore
+from veracity.models import Answer, Decision, EvaluationResult, Evidence, MetricScore, OnReject
 from veracity.runs.checkpoints import open_checkpoints, scrub_checkpoints
 
 RARE = "zanzibarquartz"
@@ -97,15 +97,26 @@ def test_a_run_that_only_found_it_still_waits_but_its_progress_is_not_kept(ledge
     cited = make_evidence("p", "d2")
     draft = make_answer("r1", [cited]).model_copy(update={"form": "extractive", "evidence": [cited, passage()]})
     ledger.suspend("r1", token, make_approval(draft), USED, 1.0)
-    assert ledger.waiting() == ["r1"]
+    assert (ledger.waiting(), ledger.approval("r1").on_reject) == (["r1"], "search")
     ledger.forget_documents(["d1"])
     approval = ledger.approval("r1")
+    assert approval.on_reject == "end", "nothing is left to go on with"
     assert (approval.state, approval.draft.text) == ("pending", "24 days [1].")
     assert [one.text for one in approval.draft.evidence] == [cited.text, ""]
     assert (ledger.waiting(), ledger.summary("r1").status) == ([], "awaiting_approval")
     assert bytes_of(tmp_path).count(RARE.encode()) == 0
     ledger.decide("r1.1", "approve", by="bob", draft_hash=approval.draft_hash)
     assert ledger.interrupted() == ["r1"]
+
+
+@pytest.mark.parametrize(("told", "kept"), [("search", "end"), ("searched", "searched"), ("end", "end")])
+def test_a_run_that_found_it_while_under_way_ends_with_a_rejection(ledger: Ledger, told: OnReject, kept: str) -> None:
+    token = begin(ledger, "r1")
+    ledger.forget_documents(["d1"])
+    ledger.keep_evidence("r1", [passage()], given=False)
+    approval = make_approval(make_answer("r1", [make_evidence("p", "d2")])).model_copy(update={"on_reject": told})
+    assert ledger.suspend("r1", token, approval, USED, 1.0).on_reject == kept
+    assert ledger.waiting() == []
 
 
 def test_a_run_under_way_cannot_wait_with_it(ledger: Ledger, tmp_path: Path) -> None:
@@ -286,6 +297,30 @@ def test_a_conversation_is_forgotten_to_the_last_byte(
         ledger.forget_conversation("ann", name)
     begin(ledger, "anew", conversation=name)
     assert [one.number for one in ledger.turns("ann", name)] == [1]
+
+
+def test_addresses_of_pages_go_with_the_conversation_x3(ledger: Ledger, tmp_path: Path) -> None:
+    """What was looked up tells what was asked."""
+    address = f"https://{RARE}.example/page"
+    pages = [passage(address, f"web-{number}").model_copy(update={"source": "web"}) for number in range(2)]
+    turn(ledger, "r1", RARE, evidence=[*pages, passage("d1")])
+    begin(ledger, "running", conversation="c")
+    turn(ledger, "other", "Not touched.", "another", evidence=[make_evidence("web-0", "https://kept.example")])
+    ledger.forget_documents([address])  # their texts are gone before
+    ledger.forget_conversation("ann", "c")
+    ledger.keep_evidence("running", pages, given=True)  # handed in late
+    kept = ledger.evidence("r1")
+    assert {name: one.document_id for name, one in kept.items()} == {
+        "web-0": "forgotten",
+        "web-1": "forgotten",
+        "secret": "d1",
+    }
+    assert {one.document_id for one in ledger.evidence("running").values()} == {"forgotten"}
+    assert ledger.evidence("other")["web-0"].document_id == "https://kept.example"
+    ledger._database.scrub()
+    with closing(sqlite3.connect(tmp_path / "ledger" / "ledger.sqlite")) as connection:
+        rows = [row for (row,) in connection.execute("SELECT document_id || body FROM evidence")]
+    assert len(rows) == 6 and not any(RARE in row for row in rows)
 
 
 def test_forgetting_a_conversation_leaves_that_of_another_user(ledger: Ledger) -> None:

@@ -378,6 +378,10 @@ class TestWhatGoesOut:
         assert (record["output"], record["review"], record["scores"]) == ("Staff may fly to the moon.", None, None)
 
 
+def _broken(*_: Any) -> None:
+    raise IndexError
+
+
 class TestTakingUp:
     """Decisions that would get stuck."""
 
@@ -407,12 +411,14 @@ class TestTakingUp:
         engine = gated(script(30))
         waiting = engine.ask(QUESTION)
         engine._ledger.decide(waiting.approval_id, "approve", by="ana", key="k")
-        monkeypatch.setattr("veracity.runs.driving.Driver.steps", lambda *_: {}["nothing"])
-        with pytest.raises(KeyError):
+        monkeypatch.setattr("veracity.runs.driving.Driver.steps", _broken)
+        with pytest.raises(IndexError):
             engine.decide(waiting.approval_id, "approve", by="ana", key="k")
         monkeypatch.undo()
         again = gated(script(90))
         assert again.ask(QUESTION).status == "answered"
+        assert [run.status for run in again.runs()] == ["answered", "interrupted"]
+        assert again.recover()[0].run_id == waiting.run_id
         assert again.receipt(waiting.run_id).run.status == "answered"
 
     def test_what_its_process_puts_down_is_taken_up_by_whoever_waits(self, gated: MakeEngine) -> None:

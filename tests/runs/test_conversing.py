@@ -102,14 +102,20 @@ def test_rejected_answers_are_not_found_again_d4(engine_with: MakeEngine) -> Non
 
 
 def test_long_conversations_are_summed_up_and_the_summary_reaches_the_prompts_d2(engine_with: MakeEngine) -> None:
-    routing = {"reason": "A question.", "route": "knowledge", "question": QUESTION}
-    llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, router=routing, summarizer="They spoke of leave. SUMMED")
+    decided = {"reason": "A question.", "route": "knowledge"}
+    llm = ScriptedLLM.by_role(
+        writer=GOOD,
+        reviewer=PASS,
+        router=lambda call: decided if "as JSON" in call.prompt else QUESTION,
+        summarizer="They spoke of leave. SUMMED",
+    )
     engine = engine_with(llm, conversation={"recent_turns": 2, "summarize_after": 500})
     answers = [engine.ask(QUESTION, conversation="c") for _ in range(9)]
     assert all(answer.status == "answered" for answer in answers)
     folded = [call for call in llm.calls if call.role == "summarizer"]
     assert 0 < len(folded) < 9, "not with every turn"
-    last = {role: [call for call in llm.calls if call.role == role][-1].prompt for role in ("router", "writer")}
+    asked = [call for call in llm.calls if "as JSON" not in call.prompt or call.role != "router"]
+    last = {role: [call for call in asked if call.role == role][-1].prompt for role in ("router", "writer")}
     assert "SUMMED" in last["router"] and "SUMMED" in last["writer"]
     assert last["writer"].count(QUESTION) <= 2 + 4, "older turns are in the summary only"
     assert len(engine.turns("c")) == 9, "nothing is lost from what is stored"
@@ -126,9 +132,7 @@ def test_a_router_or_summarizer_that_is_down_is_replaced_by_code(engine_with: Ma
 
 def test_a_model_cannot_send_a_question_past_the_gates_d3(engine_with: MakeEngine) -> None:
     """A direct answer is not examined: code decides what is small talk, whatever a model says."""
-    llm = ScriptedLLM.by_role(
-        writer=GOOD, reviewer=PASS, router={"reason": "Easy.", "route": "direct", "question": "Hello"}
-    )
+    llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, router={"reason": "Easy.", "route": "direct"})
     answer = engine_with(llm).ask(QUESTION)
     assert answer.route == "knowledge" and answer.review is not None
 
@@ -171,3 +175,29 @@ def test_names_from_clients_are_only_ever_compared(engine_with: MakeEngine, name
 def test_names_that_cannot_be_kept_are_refused(engine_with: MakeEngine, name: Any) -> None:
     with pytest.raises(InputError):
         engine_with().ask(QUESTION, conversation=name)
+
+
+@pytest.mark.parametrize(
+    ("question", "found", "again"),
+    [
+        (QUESTION, "25 days", "What did you say?"),
+        (QUESTION, "25 days", "Repeat your last answer."),
+        (*LEAVE_ZH, "你刚才说了什么？"),
+        (*LEAVE_JA, "さっき何と言いましたか？"),
+    ],
+)
+def test_what_was_said_last_is_said_again(engine_with: MakeEngine, question: str, found: str, again: str) -> None:
+    engine = engine_with()
+    nothing = engine.ask(again, conversation="c")
+    assert (nothing.form, nothing.route) == ("direct", "history"), "and not looked for in the documents"
+    engine.ask(question, conversation="c")
+    answer = engine.ask(again, conversation="c")
+    assert answer.route == "history" and found in answer.text and answer.score is not None and answer.score >= 0.75
+
+
+def test_what_was_said_first_is_said_again(engine_with: MakeEngine) -> None:
+    engine = engine_with()
+    engine.ask(QUESTION, conversation="c")
+    engine.ask("Where is a lost laptop reported?", conversation="c")
+    answer = engine.ask("What was my first question?", conversation="c")
+    assert "25 days" in answer.text and answer.evidence[0].title == QUESTION

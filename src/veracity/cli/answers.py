@@ -30,6 +30,8 @@ def show(answer: Answer, *, brief: bool = False) -> None:
         console.print(plain(f"  • {suggestion}"))
     for notice in answer.notices:
         console.print(plain(f"• {notice.text}", "yellow"))
+        for sentence in _unsupported(answer) if notice.code == "unsupported" else ():
+            console.print(plain(f"  – {' '.join(sentence.split())}", "red"))
 
 
 def show_sources(answer: Answer) -> None:
@@ -72,6 +74,10 @@ def _text(answer: Answer) -> Text:
             if sentence.states and not sentence.supported:
                 text.stylize("red underline", start, at)
     return text
+
+
+def _unsupported(answer: Answer) -> list[str]:
+    return [one.text for one in answer.sentences if one.states and not one.supported]
 
 
 def _cited(answer: Answer) -> dict[int, tuple[Evidence, list[str]]]:

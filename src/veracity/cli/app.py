@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from veracity.errors import InputError
 from veracity.version import __version__
 
 app = typer.Typer(
@@ -19,13 +20,24 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def _named(option: typer.CallbackParam, name: str | None) -> str | None:
+    """Who gives an option meant to name somebody or something."""
+    if name is not None and not name.strip():
+        raise InputError(f"{option.opts[0]} is given without a name: name it, or leave the option out.")
+    return name
+
+
 WorkspaceOption = Annotated[
     Path | None,
     typer.Option("--workspace", "-w", metavar="DIR", help="The workspace. Default: this directory, if it is one."),
 ]
-UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Who asks.")]
+UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Who asks.", callback=_named)]
 ByOption = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="Who decides. Default: the login name.", show_default=False)
+    str | None,
+    typer.Option(
+        "--by", metavar="NAME", help="Who decides. Default: the login name.", show_default=False, callback=_named
+    ),
 ]
 ApprovalArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The approval's id, its beginning, its run's id, or: last.")
@@ -91,8 +103,8 @@ def ask(
     question: Annotated[str, typer.Argument(help="What to find out, in words.")],
     workspace: WorkspaceOption = None,
     conversation: Annotated[
-        str, typer.Option("--conversation", "-c", metavar="NAME", help="What it follows on.", show_default=False)
-    ] = "",
+        str | None, typer.Option("--conversation", "-c", metavar="NAME", help="What it follows on.", callback=_named)
+    ] = None,
     user: UserOption = "local",
     max_rewrites: Annotated[
         int | None, typer.Option("--max-rewrites", metavar="N", min=0, max=20, help="0: the query stays as it is.")
@@ -110,14 +122,15 @@ def ask(
     person: decide right there, or later; then it exits with 3. Without a model the answer is made of sentences of the
     documents.
     """
-    _run("asking", question, workspace, conversation, user, max_rewrites, deadline, show_steps, as_json)
+    _run("asking", question, workspace, conversation or "", user, max_rewrites, deadline, show_steps, as_json)
 
 
 @app.command()
 def chat(
     workspace: WorkspaceOption = None,
     conversation: Annotated[
-        str | None, typer.Option("--conversation", "-c", metavar="NAME", help="Go on with this one, or begin it.")
+        str | None,
+        typer.Option("--conversation", "-c", metavar="NAME", help="Go on with this one, or begin it.", callback=_named),
     ] = None,
     go_on: Annotated[bool, typer.Option("--continue", help="Go on with the latest.")] = False,
     user: UserOption = "local",
@@ -126,7 +139,7 @@ def chat(
     """Ask one question after another, each following on those before.
 
     /help lists what else can be typed. Without a terminal, every line that comes in is a question. Exits with 3 when an
-    answer is left waiting for a person.
+    answer is left waiting for a person; else, without a terminal, with 1 when a question failed.
     """
     _run("chatting", workspace, conversation, go_on, user, show_steps)
 
@@ -138,8 +151,19 @@ def conversations(user: UserOption = "local", workspace: WorkspaceOption = None,
 
 
 @app.command()
+def recover(workspace: WorkspaceOption = None) -> None:
+    """Take up the runs that were interrupted, when a process was killed or the power went.
+
+    `veracity ask` does so too, after its own answer.
+    """
+    _run("approving", workspace, what="recover")
+
+
+@app.command()
 def approvals(
-    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only what this user asked.")] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="NAME", help="Only what this user asked.", callback=_named)
+    ] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -163,6 +187,7 @@ def approve(
 ) -> None:
     """Let an answer out that waits for a person.
 
+    Where the run has had several drafts, only the approval's whole id will do: what you saw may be an earlier one.
     Exits with 5 when somebody decided already, or when the draft is another one by now.
     """
     _run("approving", approval, edit, by, draft, only_show, workspace, as_json, what="approve")
@@ -185,7 +210,7 @@ def reject(
 
 @app.command()
 def show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, or: last.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, an approval's, or: last.")],
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
     html: Annotated[
@@ -240,9 +265,10 @@ def forget(
         str | None, typer.Argument(metavar="[ID|PATH]", help="The document, as `veracity documents` lists it.")
     ] = None,
     conversation: Annotated[
-        str | None, typer.Option("--conversation", "-c", metavar="NAME", help="A conversation instead.")
+        str | None,
+        typer.Option("--conversation", "-c", metavar="NAME", help="A conversation instead.", callback=_named),
     ] = None,
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose conversation.")] = "local",
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose conversation.", callback=_named)] = "local",
     workspace: WorkspaceOption = None,
 ) -> None:
     """Remove a document from the workspace, or a conversation with its questions and answers.

@@ -11,19 +11,29 @@ from rich.text import Text
 from veracity.cli.answers import show
 from veracity.cli.console import console, plain, score_style, table
 from veracity.cli.evaluating import read_text
-from veracity.cli.ingesting import chosen
+from veracity.cli.ingesting import chosen, existing
 from veracity.cli.offering import how_to_decide, left, login_name, show_draft
-from veracity.cli.watching import take_up, watched
+from veracity.cli.watching import take_up, tell_interrupted, watched
 from veracity.engine import Veracity
 from veracity.errors import InputError
 from veracity.models import Answer, Approval, Verdict
+from veracity.secrets import presentable
 
+LAST = "last"
+MOST_WAITING = 100_000
 SHORTEST_HASH = 8  # characters that tell a draft from another
 
 
-def run(user: str | None, workspace: Path | None, as_json: bool) -> None:
-    with Veracity(chosen(workspace)) as engine:
+def recover(workspace: Path | None) -> None:
+    with Veracity(existing(workspace)) as engine:
+        if not engine.interrupted():
+            console.print(plain("No run was interrupted."))
         take_up(engine)
+
+
+def run(user: str | None, workspace: Path | None, as_json: bool) -> None:
+    with Veracity(existing(workspace)) as engine:
+        tell_interrupted(engine)
         waiting = engine.approvals(user=user)
     if as_json:
         print(json.dumps([one.model_dump(mode="json") for one in waiting], ensure_ascii=False, indent=2))
@@ -41,6 +51,22 @@ def show_waiting(waiting: list[Approval]) -> None:
         cells = (plain(one.approval_id), f"{one.created:%Y-%m-%d %H:%M}", plain(one.why.replace("_", " ")))
         rows.add_row(*cells, _score(one.draft.score), plain(" ".join(one.question.split())))
     console.print(rows)
+
+
+def waiting_of(engine: Veracity, user: str, name: str) -> Approval:
+    """Of what this user asked, and of nothing else: by its id, that of its run, the beginning of it, or the newest."""
+    waiting = engine.approvals(user=user, limit=MOST_WAITING)
+    if not waiting:
+        raise InputError("Nothing waits for a person.")
+    if name in ("", LAST):
+        return waiting[-1]
+    whole = [one for one in waiting if name in (one.approval_id, one.run_id)]
+    named = whole or [one for one in waiting if one.approval_id.startswith(name)]
+    if not named:
+        raise InputError(f'Nothing of yours waits as "{presentable(name)}": see /approvals.')
+    if len(named) > 1:
+        raise InputError(f'{len(named)} answers wait that begin with "{presentable(name)}": write more of the id.')
+    return named[0]
 
 
 def _score(score: float | None) -> Text:
@@ -62,14 +88,15 @@ def approve(
             _show(approval, as_json)
             return 0
         text = None if edit is None else _read(edit)
-        known = approval.draft_hash if draft and _begins(approval, draft) else draft
-        answer = _decided(engine, approval, "approve", by=by, edit=text, draft_hash=known)
+        known = approval.draft_hash if draft is None or _begins(approval, draft) else draft
+        answer = _decided(engine, approval, name, "approve", by=by, edit=text, draft_hash=known)
     return _tell(answer, workspace, as_json)
 
 
 def reject(name: str, reason: str, by: str | None, workspace: Path | None, as_json: bool) -> int:
     with Veracity(chosen(workspace)) as engine:
-        answer = _decided(engine, engine.approval(name), "reject", by=by, reason=reason)
+        approval = engine.approval(name)
+        answer = _decided(engine, approval, name, "reject", by=by, reason=reason, draft_hash=approval.draft_hash)
     return _tell(answer, workspace, as_json)
 
 
@@ -86,17 +113,20 @@ def _show(approval: Approval, as_json: bool) -> None:
 def _decided(
     engine: Veracity,
     approval: Approval,
+    name: str,
     verdict: Verdict,
     *,
     by: str | None,
     reason: str = "",
     edit: str | None = None,
-    draft_hash: str | None = None,
+    draft_hash: str,
 ) -> Answer:
+    """Who named less than the whole id has named the run: that is refused where it has several drafts."""
+    meant = approval.approval_id if name == approval.approval_id else approval.run_id
     events = engine.stream_decision(
-        approval.approval_id, verdict, reason=reason, edit=edit, by=by or login_name(), draft_hash=draft_hash
+        meant, verdict, reason=reason, edit=edit, by=by or login_name(), draft_hash=draft_hash
     )
-    return watched(events, show_steps=False)
+    return watched(events, show_steps=False, decided=True)
 
 
 def _tell(answer: Answer, workspace: Path | None, as_json: bool) -> int:

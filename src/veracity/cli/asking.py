@@ -26,7 +26,6 @@ def run(
     as_json: bool,
 ) -> int:
     with Veracity(chosen(workspace)) as engine:
-        take_up(engine)
         events = engine.stream(
             question, conversation=conversation, user=user, max_rewrites=max_rewrites, deadline=deadline
         )
@@ -35,7 +34,7 @@ def run(
             print(answer.model_dump_json(indent=2))
         else:
             answer = present(engine, answer, show_steps)
-    if not as_json:
-        usage = f"; {spent(answer.usage)}" if answer.usage.calls else ""
-        console.print(plain(f"Run {answer.run_id}, {answer.seconds:.1f} s{usage}", "dim"))
+            usage = f"; {spent(answer.usage)}" if answer.usage.calls else ""
+            console.print(plain(f"Run {answer.run_id}, {answer.seconds:.1f} s{usage}", "dim"))
+        take_up(engine)
     return left(answer, workspace, as_json)

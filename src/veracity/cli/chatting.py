@@ -27,13 +27,16 @@ def run(workspace: Path | None, conversation: str | None, go_on: bool, user: str
             raise InputError("The workspace holds no documents yet: bring some in with veracity ingest PATH.")
         name = conversation or (_latest(engine, user) if go_on else None) or new_name()
         turns = len(engine.turns(name, user=user))  # a name that cannot be one is told here
-        chat = Chat(engine, user, name, show_steps)
-        if is_interactive():
+        chat = Chat(engine, user, name, show_steps, workspace)
+        seated = is_interactive()
+        if seated:
             _greet(root, documents, chat, turns)
             _talk(chat, root)
         else:
             _read_all(chat)
-        return WAITS if chat.waits() else 0
+        if chat.waits():
+            return WAITS
+        return 1 if chat.has_failed and not seated else 0  # who sat there was told
 
 
 def _latest(engine: Veracity, user: str) -> str | None:
@@ -57,19 +60,22 @@ def _talk(chat: Chat, root: Path) -> None:
 
 
 def _read_all(chat: Chat) -> None:
-    for said in _lines():
+    """What comes in stands before what comes of it."""
+    for said in _lines(chat):
+        console.print(plain(f"> {said}", "bold"))
         if not chat.hear(said):
             return
         console.print()
 
 
-def _lines() -> Iterator[str]:
+def _lines(chat: Chat) -> Iterator[str]:
     """As they come in. One that is no text is told of, and the next one is read."""
     for raw in sys.stdin.buffer if sys.stdin else ():
         try:
             said = raw.decode("utf-8-sig").strip()
         except UnicodeDecodeError:
             complain("A line that came in is not UTF-8 text: it was left out.")
+            chat.has_failed = True
             continue
         if said:
             yield said

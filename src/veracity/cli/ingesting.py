@@ -18,7 +18,7 @@ from veracity.engine import Veracity
 from veracity.errors import ConfigurationError
 from veracity.models import IngestReport, Outcome
 from veracity.models.documents import Status
-from veracity.workspace import workspace_or_here
+from veracity.workspace import Workspace, workspace_or_here
 
 STYLES = {"added": "green", "updated": "green", "removed": "yellow", "skipped": "yellow", "failed": "red"}
 SHOWN: tuple[Status, ...] = ("added", "updated", "unchanged", "removed", "skipped", "failed")
@@ -47,6 +47,15 @@ def chosen(workspace: Path | None) -> Path:
             'This directory is not a workspace: create one with "veracity init", or name one with --workspace DIR.'
         )
     return found
+
+
+def existing(workspace: Path | None) -> Path:
+    """The same, but one that is there: a folder that is none yet is not taken for an empty one."""
+    found = Workspace(chosen(workspace))
+    marks = (found.settings_file, found.evaluator_file, found.knowledge_folder, found.ledger_folder)
+    if found.root.is_dir() and not any(path.exists() for path in marks):
+        raise ConfigurationError(f'{found.root} is not a workspace: create one there with "veracity init".')
+    return found.root
 
 
 def _watched(doing: str, as_json: bool, work: Callable[[Watch], IngestReport]) -> IngestReport:

@@ -19,7 +19,7 @@ from veracity.cli.console import console, plain, score_text, table
 from veracity.cli.watching import complain, errors, is_interactive, watched
 from veracity.engine import Veracity
 from veracity.errors import InputError
-from veracity.models import Answer, Approval, ApprovalReason, Verdict
+from veracity.models import Answer, Approval, ApprovalReason, OnReject, Verdict
 
 CHOICES = ("approve", "reject", "edit", "later")
 WHY: dict[ApprovalReason, str] = {
@@ -28,6 +28,11 @@ WHY: dict[ApprovalReason, str] = {
     "not_reviewed": "it could not be reviewed",
     "abstained": "the documents do not say, and the web could be searched",
     "policy": "every answer is approved here",
+}
+ON_REJECT: dict[OnReject, str] = {
+    "search": "the web is searched, once, and its answer is examined in the same way",
+    "searched": "that is the end: the web was searched already, and is not searched again",
+    "end": "that is the end: the web is not searched (no web.provider is set, or a document it found was forgotten)",
 }
 WAITS = 3  # the exit code where an answer waits for a person
 NO_EDITOR = "No editor is set: name one in the environment variable EDITOR."
@@ -75,11 +80,16 @@ def show_draft(approval: Approval) -> None:
 
 
 def how_to_decide(approval_id: str, workspace: Path | None) -> str:
-    where = "" if workspace is None else f" -w {shlex.quote(str(workspace))}"
     return (
-        f"To decide: veracity approve {approval_id}{where}   (--show: see the draft first)\n"
-        f"       or: veracity reject {approval_id}{where}"
+        f"To decide: {to_type('approve', approval_id, workspace)}   (--show: see the draft first)\n"
+        f"       or: {to_type('reject', approval_id, workspace)}"
     )
+
+
+def to_type(command: str, approval_id: str, workspace: Path | None) -> str:
+    """As it is to be typed where this was: in the same workspace."""
+    where = "" if workspace is None else f" -w {shlex.quote(str(workspace))}"
+    return f"veracity {command} {approval_id}{where}"
 
 
 def left(answer: Answer, workspace: Path | None, as_json: bool) -> int:
@@ -98,11 +108,7 @@ def login_name() -> str:
 
 
 def _consequence(approval: Approval) -> str:
-    if approval.on_reject == "search":
-        return "If you reject it, the web is searched, once, and its answer is examined in the same way."
-    return "If you reject it, that is the end: the web is not searched" + (
-        " again." if approval.attempt > 1 else ", since that is not set up (web.provider)."
-    )
+    return f"If you reject it, {ON_REJECT[approval.on_reject]}."
 
 
 def _decided(engine: Veracity, approval: Approval, choice: Choice, show_steps: bool) -> Answer:
@@ -115,13 +121,14 @@ def _decided(engine: Veracity, approval: Approval, choice: Choice, show_steps: b
         by=login_name(),
         draft_hash=approval.draft_hash,
     )
-    return watched(events, show_steps)
+    return watched(events, show_steps, decided=True)
 
 
 def _chosen(approval: Approval) -> Choice | None:
     """None for later. Who goes away without a word has not decided."""
-    from veracity.cli.prompting import line  # noqa: PLC0415 - loads prompt_toolkit
+    from veracity.cli.prompting import drop_typed, line  # noqa: PLC0415 - loads prompt_toolkit
 
+    drop_typed()  # whoever typed it had not seen the draft
     while (said := line("Approve, reject, edit or later? [a/r/e/l] ")) is not None:
         match _meant(said):
             case "approve":
@@ -159,9 +166,17 @@ def _edited(text: str) -> str:
             subprocess.run([*editor, str(path)], check=True)
             changed = path.read_text(encoding="utf-8-sig").strip()
         except (OSError, UnicodeDecodeError, subprocess.CalledProcessError) as problem:
-            complain(f"The editor did not do it ({problem}): nothing is changed.")
+            complain(f"The editor did not do it ({_failed(problem)}): nothing is changed.")
             return ""
     if changed in ("", text.strip()):
         console.print(plain("Nothing was changed."))
         return ""
     return changed
+
+
+def _failed(problem: OSError | UnicodeDecodeError | subprocess.CalledProcessError) -> str:
+    if isinstance(problem, subprocess.CalledProcessError):
+        return f"it ended with the code {problem.returncode}"
+    if isinstance(problem, OSError):
+        return problem.strerror or type(problem).__name__
+    return "what it left is not UTF-8 text"

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application.current import get_app_session
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from veracity.providers.texts import encodable
@@ -27,6 +29,16 @@ def line(question: str) -> str | None:
         return encodable(PromptSession[str](history=InMemoryHistory()).prompt(question))
     except (KeyboardInterrupt, EOFError):
         return None
+
+
+def drop_typed() -> None:
+    """What was typed before it was asked for is no answer."""
+    waiting = get_app_session().input
+    clear_typeahead(waiting)
+    with contextlib.suppress(ImportError, OSError, ValueError):  # no such terminal
+        import termios  # noqa: PLC0415 - not there on Windows
+
+        termios.tcflush(waiting.fileno(), termios.TCIFLUSH)
 
 
 class Prompt:

@@ -30,7 +30,7 @@ WHY = {
 
 def show(run: str, workspace: Path | None, as_json: bool, html: Path | None = None) -> None:
     with Veracity(chosen(workspace)) as engine:
-        receipt = engine.receipt(run)
+        receipt = _found(engine, run)
     if html:
         _write(receipt_page(receipt), html)
         screen = Console(stderr=True, highlight=False) if as_json else console
@@ -39,6 +39,17 @@ def show(run: str, workspace: Path | None, as_json: bool, html: Path | None = No
         print(receipt.model_dump_json(indent=2))
     elif not html:
         tell(receipt)
+
+
+def _found(engine: Veracity, name: str) -> Receipt:
+    """By what names a run, or an approval of it."""
+    try:
+        return engine.receipt(name)
+    except InputError as problem:
+        try:
+            return engine.receipt(engine.approval(name).run_id)
+        except InputError:
+            raise problem from None
 
 
 def _write(page: str, path: Path) -> None:

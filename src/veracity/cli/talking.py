@@ -8,20 +8,22 @@ import secrets
 import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
-from veracity.cli import receipts
+from veracity.cli import receipts, turns
 from veracity.cli.answers import WAITING, show_sources
-from veracity.cli.approving import show_waiting
+from veracity.cli.approving import show_waiting, waiting_of
 from veracity.cli.console import console, plain, table
-from veracity.cli.offering import how_to_decide, present
-from veracity.cli.watching import complain, errors, is_interactive, take_up, watched
+from veracity.cli.offering import how_to_decide, present, to_type
+from veracity.cli.watching import complain, errors, is_interactive, watched
 from veracity.engine import Veracity
 from veracity.errors import InputError, VeracityError
 from veracity.models import Answer, Step
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that could be taken for something else
+NEAR = 0.7  # how like a command what was typed must be to be taken for it
 COMMAND = re.compile(r"/[a-z]*\??")
-LONGEST_SHOWN = 300  # characters of an earlier answer
+LEAVING = ("/quit", "/exit")
 
 
 def new_name() -> str:
@@ -31,11 +33,18 @@ def new_name() -> str:
 
 
 class Chat:
-    def __init__(self, engine: Veracity, user: str, conversation: str, show_steps: bool) -> None:
+    """`workspace` as it was named, if it was: for commands that are to be typed. `has_failed`: a question was not
+    answered, since something went wrong."""
+
+    def __init__(
+        self, engine: Veracity, user: str, conversation: str, show_steps: bool, workspace: Path | None = None
+    ) -> None:
         self.conversation = conversation
+        self.has_failed = False
         self._engine = engine
         self._user = user
         self._show_steps = show_steps
+        self._workspace = workspace
         self._last: Answer | None = None
         self._left: list[str] = []  # approvals that were put off
         self._commands: dict[str, tuple[Callable[[str], None], str]] = {
@@ -51,10 +60,12 @@ class Chat:
     def hear(self, said: str) -> bool:
         """Whether the conversation goes on. What goes wrong is told, and ends nothing."""
         word, _, rest = said.strip().partition(" ")
-        command = unicodedata.normalize("NFKC", word)
+        command = unicodedata.normalize("NFKC", word).casefold()
         try:
-            if command in ("/quit", "/exit"):
+            if command in LEAVING:
                 return False
+            if f"/{command}" in LEAVING and not rest:
+                raise InputError("To leave, type /quit or press Ctrl-D.")
             if not said.strip():
                 return True
             if COMMAND.fullmatch(command):
@@ -72,25 +83,31 @@ class Chat:
         return any(self._engine.approval(one).state == "pending" for one in self._left)
 
     def _ask(self, question: str) -> None:
-        take_up(self._engine)
-        events = self._engine.stream(question, conversation=self.conversation, user=self._user)
-        self._tell(watched(events, self._show_steps, lambda step: _tell_understanding(step, question)))
+        try:
+            events = self._engine.stream(question, conversation=self.conversation, user=self._user)
+            answer = watched(events, self._show_steps, lambda step: _tell_understanding(step, question))
+        except VeracityError:
+            self.has_failed = True
+            raise
+        self._tell(answer)
 
     def _tell(self, answer: Answer) -> None:
         self._last = present(self._engine, answer, self._show_steps, brief=True)
         if self._last.status == WAITING:
             self._left.append(self._last.approval_id)
             later = f"It waits: /decide {self._last.approval_id}" if is_interactive() else ""
-            told = later or how_to_decide(self._last.approval_id, None)
+            told = later or how_to_decide(self._last.approval_id, self._workspace)
             console.print(plain(told, "dim"), soft_wrap=True)
 
     def _command(self, command: str, rest: str) -> None:
         if command in self._commands:
+            if rest and command != "/decide":
+                raise InputError(f"{command} takes no argument.")
             self._commands[command][0](rest)
             return
-        known = [*self._commands, "/quit"]
-        closest = difflib.get_close_matches(command, known, n=1, cutoff=0.3)
-        raise InputError(f"There is no {command}: " + (f"did you mean {closest[0]}?" if closest else "see /help."))
+        closest = difflib.get_close_matches(command, [*self._commands, *LEAVING], n=1, cutoff=NEAR)
+        told = f"did you mean {closest[0]}?" if closest else "/help lists what there is."
+        raise InputError(f"There is no {command}: {told}")
 
     def _sources(self, _: str) -> None:
         answer = self._latest()
@@ -99,17 +116,16 @@ class Chat:
         show_sources(answer)
 
     def _why(self, _: str) -> None:
-        receipts.tell(self._engine.receipt(self._latest().run_id))
+        """The drafts of what waits are for whoever decides on it."""
+        latest = self._latest()
+        receipt = self._engine.receipt(latest.run_id)
+        if receipt.run.status == WAITING:
+            look = to_type("approve", f"{receipt.approvals[-1].approval_id} --show", self._workspace)
+            raise InputError(f"The last answer waits for a person. To look at the draft: {look}")
+        receipts.tell(receipt)
 
     def _history(self, _: str) -> None:
-        turns = self._engine.turns(self.conversation, user=self._user)
-        if not turns:
-            console.print(plain("Nothing was asked in this conversation yet."))
-        for turn in turns:
-            answer = " ".join(turn.answer.split()) or "(no answer that can be used again)"
-            short = answer if len(answer) <= LONGEST_SHOWN else f"{answer[:LONGEST_SHOWN]}…"
-            console.print(plain(f"{turn.number}. {turn.question}", "bold"))
-            console.print(plain(f"   {short}"))
+        turns.tell(self._engine, self.conversation, self._user)
 
     def _approvals(self, _: str) -> None:
         waiting = self._engine.approvals(user=self._user)
@@ -119,14 +135,10 @@ class Chat:
             console.print(plain("Nothing waits for a person."))
 
     def _decide(self, name: str) -> None:
-        waiting = [] if name else self._engine.approvals(user=self._user)
-        if not name and not waiting:
-            raise InputError("Nothing waits for a person.")
-        approval = waiting[-1] if waiting else self._engine.approval(name)
-        if approval.state != "pending":
-            raise InputError(f"The draft of {approval.approval_id} is {approval.state} already.")
+        approval = waiting_of(self._engine, self._user, name)
         if not is_interactive():
-            raise InputError(f"Nobody sits here to decide: veracity approve {approval.approval_id}.")
+            command = to_type("approve", approval.approval_id, self._workspace)
+            raise InputError(f"Nobody sits here to decide. Where somebody does: {command}")
         self._tell(approval.draft.model_copy(update={"status": WAITING, "approval_id": approval.approval_id}))
 
     def _new(self, _: str) -> None:

@@ -13,10 +13,15 @@ from typing import Any
 from rich.console import Console
 
 from veracity.cli.console import plain
+from veracity.cli.ingesting import counted
 from veracity.cli.steps import told, under_way
 from veracity.engine import Veracity
+from veracity.errors import VeracityError
 from veracity.models import Answer, RunEvent, Step
+from veracity.visible import visible
 
+RECORDED = "The decision is recorded: what follows from it goes on with the next command, such as veracity approvals."
+log = logging.getLogger("veracity")
 errors = Console(stderr=True, highlight=False)
 
 
@@ -24,8 +29,10 @@ def _nothing(step: Step) -> None:
     """For who does not look at single steps."""
 
 
-def watched(events: Iterable[RunEvent], show_steps: bool, look: Callable[[Step], None] = _nothing) -> Answer:
-    """`look` is given every step that has ended."""
+def watched(
+    events: Iterable[RunEvent], show_steps: bool, look: Callable[[Step], None] = _nothing, *, decided: bool = False
+) -> Answer:
+    """`look` is given every step that has ended. `decided`: they follow from a decision, which stays."""
     live = _live("Getting ready …")
     try:
         with live, _stoppable(live):
@@ -38,6 +45,10 @@ def watched(events: Iterable[RunEvent], show_steps: bool, look: Callable[[Step],
                     look(event.step)
                     if show_steps:
                         errors.print(told(event.step))
+    except KeyboardInterrupt:
+        if decided:
+            errors.print(plain(RECORDED, "yellow"), soft_wrap=True)
+        raise
     finally:
         if close := getattr(events, "close", None):  # whoever stops it here and now: the run is to know
             close()
@@ -69,17 +80,40 @@ def _stoppable(live: Any) -> Iterator[None]:
 
 
 def take_up(engine: Veracity) -> None:
-    """What a process left that died comes before what is asked now."""
-    with _live("Getting ready …"):
-        answers = engine.recover()
+    """What a process left that died. It cannot keep anything else from being done."""
+    try:
+        if left := engine.interrupted():
+            errors.print(plain(f"Taking up {counted(len(left), 'run')} that a process left which died …", "dim"))
+        with _live("Taking up …") as live, _stoppable(live):
+            answers = engine.recover()
+    except Exception as problem:  # noqa: BLE001 - whatever it is, it belongs to another run
+        told = _in_one_line(problem) if isinstance(problem, VeracityError) else type(problem).__name__
+        log.warning("What was interrupted could not be taken up: %s", told)
+        return
     for answer in answers:
         outcome = answer.status.replace("_", " ")
         errors.print(plain(f"Took up the run {answer.run_id} that was interrupted: {outcome}."), soft_wrap=True)
 
 
+def tell_interrupted(engine: Veracity) -> None:
+    """For who does not wait for them."""
+    try:
+        left = engine.interrupted()
+    except Exception as problem:  # noqa: BLE001 - as above
+        log.warning("What was interrupted is not known: %s", _in_one_line(problem))
+        return
+    if left:
+        told = f"{counted(len(left), 'run')} interrupted: veracity recover takes them up."
+        errors.print(plain(told, "yellow"), soft_wrap=True)
+
+
 def complain(problem: object) -> None:
     """As `main` does where it ends with it."""
-    errors.print(plain(f"veracity: {' '.join(str(problem).split())}", "red"), soft_wrap=True)
+    errors.print(plain(f"veracity: {_in_one_line(problem)}", "red"), soft_wrap=True)
+
+
+def _in_one_line(problem: object) -> str:
+    return " ".join(visible(problem).split())
 
 
 def is_interactive() -> bool:

@@ -45,7 +45,7 @@ def evaluate(state: RunState, runtime: Runtime[Parts]) -> Plain:
         user_query=matter(state),
         submission=state["final_answer"],
         team_id=state["user"],
-        context=[one["text"] for one in state["retrieved_nodes_score"]],
+        context=[_with_headings(one) for one in state["retrieved_nodes_score"]],
     )
     facts = {"attempt": state["attempt"], "threshold": threshold}
     try:
@@ -92,6 +92,12 @@ def human_approval(state: RunState, runtime: Runtime[Parts]) -> Plain:
 def after_human_approval(state: RunState) -> Literal["web_search", "__end__"]:
     """At most one search of the web in a turn (SPEC D7)."""
     return "web_search" if _is_rejected(state) and not state["web_tried"] else "__end__"
+
+
+def _with_headings(evidence: Plain) -> str:
+    """A text on leave need not say whose: what stands above it does."""
+    above = " › ".join(dict.fromkeys(one for one in (evidence["title"], *evidence["headings"]) if one))
+    return f"{above}\n{evidence['text']}" if above else str(evidence["text"])
 
 
 def _on_reject(state: RunState, parts: Parts) -> OnReject:

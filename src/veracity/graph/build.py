@@ -106,7 +106,9 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
         "decide_route", after_decide_route, ["answer_directly", "search_context", "select_sources", "web_search"]
     )
     graph.add_edge("answer_directly", END)
-    graph.add_conditional_edges("search_context", after_search_context, ["prepare_messages", "select_sources"])
+    graph.add_conditional_edges(
+        "search_context", after_search_context, ["prepare_messages", "select_sources", "answer_directly"]
+    )
     graph.add_conditional_edges("select_sources", after_select_sources, ["retrieve"])
     graph.add_edge("retrieve", "fuse")
     graph.add_edge("fuse", "rerank")

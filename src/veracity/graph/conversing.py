@@ -14,18 +14,24 @@ from veracity.agents import messages, writer
 from veracity.agents.courtesies import reply
 from veracity.agents.router import Routing, RoutingTask
 from veracity.agents.summarizer import Summary, SummaryTask
-from veracity.agents.wishes import from_the_web
+from veracity.agents.wishes import from_the_web, which_turn
 from veracity.citations import without_marks
 from veracity.errors import ModelError
 from veracity.graph.parts import Parts
 from veracity.graph.spoken import as_langchain
 from veracity.graph.state import Plain, RunState, asked
 from veracity.graph.tracing import trace
-from veracity.language import guess_language
+from veracity.language import Language, guess_language
 from veracity.models import Evidence, EvidenceMetadata, PastTurn, Route
 
 EARLIER_ANSWERS = 3  # that are looked at, at most
+MOST_TURNS, RECENT_TURNS = 1_000_000, 20  # that are looked at for the first one, and for the last
 HISTORY, WEB = "history", "web"
+NOTHING_SAID: dict[Language, str] = {
+    "en": "Nothing has been answered in this conversation yet.",
+    "zh": "本次对话中还没有任何回答。",
+    "ja": "この会話ではまだ何も回答していません。",
+}
 
 
 def process_input(state: RunState, runtime: Runtime[Parts]) -> Plain:
@@ -130,27 +136,45 @@ def search_context(state: RunState, runtime: Runtime[Parts]) -> Plain:
     """Earlier answers that stood, of this conversation or of this user; never of another one (SPEC D4)."""
     parts = runtime.context
     wanted = state["topic"] or asked(state)
-    within = state["conversation"] if parts.settings.conversation.history == "conversation" else None
-    searched = within != ""  # a single question has no conversation to look in
-    found = (
-        parts.memory.past_turns(
-            state["user"], within, wanted, parts.embed(wanted), EARLIER_ANSWERS, leave_out=state["run_id"]
-        )
-        if searched
-        else []
-    )
-    evidence = [_as_evidence(turn) for turn in found]
-    told = trace({"found": len(found), "scope": parts.settings.conversation.history}, {"query": wanted})
+    which = which_turn(state["question"])
+    evidence = _said_then(state, parts, which) if which else _said_about(state, parts, wanted)
+    told = trace({"found": len(evidence), "scope": parts.settings.conversation.history}, {"query": wanted})
+    if not evidence and which:
+        return {"final_answer": NOTHING_SAID[state["language"]], "form": "direct", "evidence_from": "", **told}
     if not evidence:
         return {"query": wanted, "standalone": wanted, "evidence_from": "", **told}
     parts.memory.keep_evidence(state["run_id"], evidence, given=False)
     best = {"query": wanted, "evidence": [one.model_dump() for one in evidence], "quality": None}
-    return {"best_round": best, "evidence_from": HISTORY, **told}
+    topic = evidence[0].title if which else state["topic"]
+    return {"best_round": best, "evidence_from": HISTORY, "topic": topic, **told}
 
 
-def after_search_context(state: RunState) -> Literal["prepare_messages", "select_sources"]:
-    """Nothing found: the documents may know (SPEC D4)."""
-    return "prepare_messages" if state["evidence_from"] == HISTORY else "select_sources"
+def after_search_context(state: RunState) -> Literal["prepare_messages", "select_sources", "answer_directly"]:
+    """Nothing found: the documents may know (SPEC D4); but not what was said here first or last."""
+    if state["evidence_from"] == HISTORY:
+        return "prepare_messages"
+    return "answer_directly" if state["form"] == "direct" else "select_sources"
+
+
+def _said_about(state: RunState, parts: Parts, wanted: str) -> list[Evidence]:
+    within = state["conversation"] if parts.settings.conversation.history == "conversation" else None
+    if within == "":  # a single question has no conversation to look in
+        return []
+    found = parts.memory.past_turns(
+        state["user"], within, wanted, parts.embed(wanted), EARLIER_ANSWERS, leave_out=state["run_id"]
+    )
+    return [_as_evidence(turn, without_marks(turn.answer)) for turn in found]
+
+
+def _said_then(state: RunState, parts: Parts, which: Literal["first", "last"]) -> list[Evidence]:
+    """The first or last turn that has an answer: with its question, which may be what is asked for."""
+    if not state["conversation"]:
+        return []
+    limit = MOST_TURNS if which == "first" else RECENT_TURNS
+    turns = parts.memory.turns(state["user"], state["conversation"], limit)
+    usable = [turn for turn in turns if turn.answer and turn.run_id != state["run_id"]]
+    chosen = usable[:1] if which == "first" else usable[-1:]
+    return [_as_evidence(turn, f"{turn.question}\n{without_marks(turn.answer)}") for turn in chosen]
 
 
 def _turns(state: RunState) -> list[PastTurn]:
@@ -173,9 +197,8 @@ def _routed(task: RoutingTask, parts: Parts, notices: list[Plain]) -> tuple[Rout
         return parts.local_router.route(task), {"model": "", "failed": str(problem)}, [*notices, told]
 
 
-def _as_evidence(turn: PastTurn) -> Evidence:
+def _as_evidence(turn: PastTurn, text: str) -> Evidence:
     """Its marks named evidence of that turn, and mean nothing here."""
-    text = without_marks(turn.answer)
     known = {"relevance_score": turn.similarity, "found_by": [HISTORY], "asked": turn.asked.isoformat()}
     return Evidence(
         id=f"turn:{turn.run_id}",

@@ -14,7 +14,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, or_, select, update
 
-from veracity.errors import DecidedError, InputError, SupersededError
+from veracity.errors import DecidedError, DecisionError, InputError, SupersededError
+from veracity.ledger.columns import as_stored
 from veracity.ledger.schema import approvals
 from veracity.models import Answer, Approval, ApprovalState, Decision
 from veracity.providers.texts import encodable
@@ -44,8 +45,8 @@ def add(connection: Connection, approval: Approval, user: str, conversation: str
     return one(connection, approval.approval_id)
 
 
-def decide(connection: Connection, approval_id: str, decision: Decision, known_hash: str | None, key: str) -> Approval:
-    found = one(connection, approval_id)
+def decide(connection: Connection, found: Approval, decision: Decision, known_hash: str | None, key: str) -> Approval:
+    approval_id = found.approval_id
     if found.state == "pending" and known_hash in (None, found.draft_hash):
         values = {
             "state": STATES[decision.verdict],
@@ -61,7 +62,9 @@ def decide(connection: Connection, approval_id: str, decision: Decision, known_h
         if connection.execute(update(approvals).where(same).values(values)).rowcount == 1:
             return one(connection, approval_id)
         found = one(connection, approval_id)
-    return _decided_already(connection, found, known_hash, key)
+    if _is_same(connection, found, decision, key):
+        return found
+    raise _too_late(found, known_hash)
 
 
 def of_run(connection: Connection, run_id: str) -> list[Approval]:
@@ -108,10 +111,27 @@ def named(connection: Connection, name: str) -> Approval:
     raise _unknown(name)
 
 
+def named_to_decide(connection: Connection, name: str) -> Approval:
+    """The same, but of a run that has several only by the whole id: who looked at one must not decide on another."""
+    found = named(connection, name)
+    if found.approval_id != name and (count := len(of_run(connection, found.run_id))) > 1:
+        raise InputError(
+            f'The run "{presentable(found.run_id)}" has {count} drafts, and the one you saw may not be the newest: '
+            f'to decide on that, name its whole id, "{presentable(found.approval_id)}".'
+        )
+    return found
+
+
 def supersede(connection: Connection, run_id: str) -> None:
     """What waits of this run cannot be decided any more."""
     pending = (approvals.c.run_id == run_id) & (approvals.c.state == "pending")
     connection.execute(update(approvals).where(pending).values(state="superseded"))
+
+
+def cannot_search(connection: Connection, run_id: str) -> None:
+    """Its progress is gone: where what waits is rejected, the run ends."""
+    pending = (approvals.c.run_id == run_id) & (approvals.c.state == "pending") & (approvals.c.on_reject == "search")
+    connection.execute(update(approvals).where(pending).values(on_reject="end"))
 
 
 def replace_draft(connection: Connection, approval_id: str, draft: Answer, *, mute: bool) -> None:
@@ -138,24 +158,32 @@ def _newest_pending(connection: Connection) -> Approval:
 def _of_one_run(name: str, found: Sequence[Row[Any]]) -> Row[Any]:
     runs = list(dict.fromkeys(row.run_id for row in found))
     if len(runs) > 1:
-        told = ", ".join(presentable(run) for run in runs[:MOST_NAMED]) + (", …" if len(runs) > MOST_NAMED else "")
-        raise InputError(f'Approvals of {len(runs)} runs begin with "{presentable(name)}" ({told}): write more of it.')
+        waiting = list(dict.fromkeys(row.run_id for row in found if row.state == "pending"))
+        told = ", ".join(map(presentable, waiting[:MOST_NAMED])) + (", …" if len(waiting) > MOST_NAMED else "")
+        which = f"{len(waiting)} of them wait: {told}" if waiting else "none of them waits"
+        raise InputError(f'Approvals of {len(runs)} runs begin with "{presentable(name)}" ({which}): write more of it.')
     return found[0]
 
 
-def _decided_already(connection: Connection, found: Approval, known_hash: str | None, key: str) -> Approval:
+def _is_same(connection: Connection, found: Approval, decision: Decision, key: str) -> bool:
+    """That which counts, said again by the same person: under another verdict or text a key is no excuse."""
     counted = select(approvals.c.decision_key).where(approvals.c.approval_id == found.approval_id)
-    if found.decision is not None and key and connection.execute(counted).scalar() == key:
-        return found
+    if found.decision is None or not key or connection.execute(counted).scalar() != as_stored(key):
+        return False
+    edit = None if decision.edit is None else as_stored(decision.edit)
+    return (found.decision.verdict, found.decision.by, found.decision.edit) == (decision.verdict, decision.by, edit)
+
+
+def _too_late(found: Approval, known_hash: str | None) -> DecisionError:
     shown = presentable(found.approval_id)
     if found.state == "superseded":
-        raise SupersededError(f'The draft of "{shown}" cannot be decided on any more: what it rests on was forgotten.')
+        return SupersededError(f'The draft of "{shown}" cannot be decided on any more: what it rests on was forgotten.')
     if known_hash not in (None, found.draft_hash):
-        raise SupersededError(f'The draft of "{shown}" is not the one that was decided on: look at it again.')
+        return SupersededError(f'The draft of "{shown}" is not the one that was decided on: look at it again.')
     decision = found.decision
     who, what = (presentable(decision.by), found.state) if decision else ("someone", found.state)
     when = f" at {decision.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if decision else ""
-    raise DecidedError(f'The draft of "{shown}" was {what} by "{who}"{when}: this decision does not count.')
+    return DecidedError(f'The draft of "{shown}" was {what} by "{who}"{when}: this decision does not count.')
 
 
 def _row(connection: Connection, approval_id: str) -> Row[Any] | None:

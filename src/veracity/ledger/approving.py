@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 from veracity.errors import InputError
 from veracity.ledger import approvals, leases, runs, stripping
 from veracity.ledger.database import Database
-from veracity.ledger.names import storable, user_name
+from veracity.ledger.names import decider_name, storable
 from veracity.models import Approval, ApprovalState, Decision, Usage, Verdict
+
+LONGEST_REASON = 2000  # characters
 
 
 class Approving:
@@ -48,14 +50,22 @@ class Approving:
         draft_hash: str | None = None,
         key: str | None = None,
     ) -> Approval:
-        """The first decision on the draft counts, and the same `key` names the same decision again."""
+        """The first decision on the draft counts; the same by the same person under the same `key` is that one again.
+
+        The approval is named as for `approval`, but a run that has several is not enough: whoever names it may have
+        seen another draft than the one that waits."""
         if verdict not in approvals.STATES:
             raise InputError('A draft is decided on with "approve" or "reject".')
         if edit is not None and (verdict != "approve" or not edit.strip()):
             raise InputError("A text can be put in the draft's place only when approving, and it must say something.")
-        decision = Decision(verdict=verdict, by=user_name(by), at=datetime.now(UTC), reason=reason, edit=edit)
+        if len(reason) > LONGEST_REASON:
+            raise InputError(f"The reason has {len(reason):,} characters: at most {LONGEST_REASON:,} are kept.")
+        if not all(one is None or isinstance(one, str) for one in (draft_hash, key)):
+            raise InputError("The hash of a draft and the key of a decision are text.")
+        decision = Decision(verdict=verdict, by=decider_name(by), at=datetime.now(UTC), reason=reason, edit=edit)
         with self._database.writing() as connection:
-            return approvals.decide(connection, approval_id, decision, draft_hash, key or "")
+            named = approvals.named_to_decide(connection, approval_id)
+            return approvals.decide(connection, named, decision, draft_hash, key or "")
 
     def decision(self, run_id: str, attempt: int) -> Decision | None:
         """What counts for this attempt of the run."""

@@ -10,14 +10,19 @@ from sqlalchemy import JSON, DateTime, Dialect, Text, TypeDecorator
 from veracity.providers.texts import encodable
 
 
+def as_stored(text: str) -> str:
+    """Half a character cannot be stored, and Postgres stores no NUL: a mark takes their place."""
+    return encodable(text).replace("\0", "\ufffd")
+
+
 class Words(TypeDecorator[str]):
-    """Text from anywhere. Half a character cannot be stored, and Postgres stores no NUL: a mark takes their place."""
+    """Text from anywhere."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else encodable(value).replace("\0", "\ufffd")
+        return None if value is None else as_stored(value)
 
 
 class Moment(TypeDecorator[datetime]):

@@ -14,6 +14,7 @@ from veracity.ledger.schema import conversations, runs
 from veracity.models import ConversationSummary, PastTurn, Remembered
 
 USABLE = ("answered", "abstained")  # an answer of another status is not used again
+UNPROVEN = ("failed", "not_reviewed")  # nor is one that comes out of its review so, unless a person approved it
 _TURN: Select[Any] = select(runs.c.run_id, runs.c.turn, runs.c.question, runs.c.status, runs.c.started, runs.c.answer)
 
 
@@ -54,6 +55,13 @@ def empty_summary(connection: Connection, user: str, conversation: str) -> None:
     newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
     nothing = {"summary": "", "folded": 0, "emptied_at": newest}
     connection.execute(update(conversations).where(_row_of(user, conversation)).values(nothing))
+
+
+def unfold(connection: Connection, user: str, conversation: str, turn: int) -> None:
+    """A turn has come to its end that was summed up while it waited: the summary is made anew."""
+    folded = select(conversations.c.folded).where(_row_of(user, conversation))
+    if (connection.execute(folded).scalar() or 0) >= turn:
+        empty_summary(connection, user, conversation)
 
 
 def listed(connection: Connection, user: str, limit: int) -> list[ConversationSummary]:
@@ -116,15 +124,22 @@ def remove(connection: Connection, user: str, conversation: str, run_ids: Sequen
 
 
 def past_turn(row: Row[Any], similarity: float = 0.0) -> PastTurn:
-    usable = row.status in USABLE and row.answer is not None
     return PastTurn(
         run_id=row.run_id,
         number=row.turn,
         question=row.question,
-        answer=row.answer["text"] if usable else "",
+        answer=row.answer["text"] if is_usable(row) else "",
         asked=row.started,
         similarity=similarity,
     )
+
+
+def is_usable(row: Row[Any]) -> bool:
+    """Whether its answer may be shown to a model again: it stood, or a person approved it."""
+    if row.status not in USABLE or row.answer is None:
+        return False
+    outcome = (row.answer.get("review") or {}).get("outcome")
+    return outcome not in UNPROVEN or any(one["verdict"] == "approve" for one in row.answer.get("decisions", ()))
 
 
 def _of(user: str, conversation: str) -> Any:

@@ -117,7 +117,7 @@ class Ledger(Showing, Approving, Conversing):
             documents = {item.document_id for item in evidence}
             whole = run.forgotten == stripping.ALL
             forgotten = documents if whole else forgetting.among(connection, documents, run.number)
-            passages.keep(connection, run_id, evidence, given, forgotten)
+            passages.keep(connection, run_id, evidence, given, forgotten, nameless=whole)
             if forgotten and not whole:
                 forgetting.strip_late(connection, run_id, forgotten, given)
 
@@ -155,6 +155,8 @@ class Ledger(Showing, Approving, Conversing):
             runs.end(connection, run_id, status, answer, usage, seconds, problem)
             leases.release(connection, run_id)
             approvals.supersede(connection, run_id)
+            if run.conversation:
+                conversations.unfold(connection, run.user, run.conversation, run.turn)
             if weak_point is not None:
                 weakpoints.add(connection, run_id, run.user, run.question, weak_point)
             if observation is not None and not touched:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from veracity.errors import InputError
-from veracity.providers.texts import encodable
 
 LONGEST_NAME = 500
+BREAKING = ("Cc", "Zl", "Zp", "Cs")  # control characters, line breaks, halves of characters
 
 
 def storable(name: str, whose: str, shortest: int) -> str:
-    """Names are compared: one that could only be stored as another one is refused."""
-    if not shortest <= len(name) <= LONGEST_NAME or "\0" in name or encodable(name) != name:
+    """Names are compared, and stand in lines of text: one that could only be stored as another one is refused, and so
+    is one that would break the line."""
+    if not shortest <= len(name) <= LONGEST_NAME or any(unicodedata.category(one) in BREAKING for one in name):
         raise InputError(
-            f"{whose} has a name of {shortest} to {LONGEST_NAME} characters, none of them NUL or half one."
+            f"{whose} has a name of {shortest} to {LONGEST_NAME} characters, "
+            "none of them a line break, a control character or half a character."
         )
     return name
 
 
 def user_name(user: str) -> str:
     return storable(user, "A user", 0)
+
+
+def decider_name(by: str) -> str:
+    return storable(by, "Whoever decides", 0)
 
 
 def conversation_name(conversation: str) -> str:

@@ -11,16 +11,28 @@ from veracity.ledger.schema import evidence
 from veracity.models import Evidence, EvidenceMetadata
 
 MOST_REMEMBERED = 20  # passages of a run
+WEB = "web"  # a source whose documents have addresses for ids
+GONE = "forgotten"
 
 
-def keep(connection: Connection, run_id: str, found: Sequence[Evidence], given: bool, forgotten: set[str]) -> None:
-    """Those of forgotten documents are kept without what they say. Once given to the writer stays given."""
+def keep(
+    connection: Connection,
+    run_id: str,
+    found: Sequence[Evidence],
+    given: bool,
+    forgotten: set[str],
+    *,
+    nameless: bool = False,
+) -> None:
+    """Those of forgotten documents are kept without what they say; `nameless`: without their addresses too. Once given
+    to the writer stays given."""
     theirs = select(evidence.c.evidence_id, evidence.c.given).where(evidence.c.run_id == run_id)
     known: dict[str, bool] = {row.evidence_id: row.given for row in connection.execute(theirs)}
     fresh: dict[str, dict[str, Any]] = {}
     seen: dict[str, dict[str, Any]] = {}
-    for item in found:
-        is_forgotten = item.document_id in forgotten
+    for whole in found:
+        is_forgotten = whole.document_id in forgotten
+        item = without_address(whole) if nameless else whole
         values = {
             "given": given or known.get(item.id, False),
             "forgotten": is_forgotten,
@@ -69,10 +81,16 @@ def empty(connection: Connection, document_ids: Sequence[str]) -> dict[str, bool
 
 
 def empty_run(connection: Connection, run_id: str) -> None:
-    """Take from all rows of a run what they say."""
-    theirs = (evidence.c.run_id == run_id) & ~evidence.c.forgotten
-    rows = connection.execute(select(evidence.c.evidence_id, evidence.c.body).where(theirs)).all()
-    _blank_rows(connection, [(run_id, evidence_id, body) for evidence_id, body in rows])
+    """Take from all rows of a run what they say, and the addresses of pages that were looked up for it."""
+    theirs = select(evidence.c.evidence_id, evidence.c.body).where(evidence.c.run_id == run_id)
+    same = (evidence.c.run_id == run_id) & (evidence.c.evidence_id == bindparam("which"))
+    emptied = []
+    for evidence_id, body in connection.execute(theirs):
+        item = without_address(blank(Evidence.model_validate(body)))
+        values = {"document_id": item.document_id, "forgotten": True, "body": item.model_dump(mode="json")}
+        emptied.append({"which": evidence_id, **values})
+    if emptied:
+        connection.execute(update(evidence).where(same), emptied)
 
 
 def emptied_ids(connection: Connection, run_id: str) -> set[str]:
@@ -84,6 +102,11 @@ def blank(item: Evidence) -> Evidence:
     """Without anything the document says."""
     known = EvidenceMetadata(relevance_score=item.metadata.relevance_score, found_by=item.metadata.found_by)
     return item.model_copy(update={"text": "", "title": "", "location": "", "headings": [], "metadata": known})
+
+
+def without_address(item: Evidence) -> Evidence:
+    """What somebody looked up on the web tells what they asked."""
+    return item.model_copy(update={"document_id": GONE}) if item.source == WEB else item
 
 
 def _blank_rows(connection: Connection, rows: Sequence[tuple[str, str, dict[str, Any]]]) -> None:

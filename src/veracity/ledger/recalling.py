@@ -81,7 +81,7 @@ def matching(
     theirs &= (runs.c.forgotten == 0) & runs.c.status.in_(conversations.USABLE)
     rows = connection.execute(_TURN.where(theirs).order_by(runs.c.number.desc())).all() if numbers else []
     wanted = names(query)
-    fitting = [row for row in rows if not _names_another(wanted, row)]
+    fitting = [row for row in rows if conversations.is_usable(row) and not _names_another(wanted, row)]
     scored = [(max(_share(words, row), meaning.get(row.number, 0.0)), row) for row in fitting]
     best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])[:limit]
     return [conversations.past_turn(row, similarity) for similarity, row in best]

@@ -86,7 +86,10 @@ def _mark(connection: Connection, run_id: str, touched: int) -> None:
     less = (run_rows.c.run_id == run_id) & (run_rows.c.forgotten < touched)
     connection.execute(update(run_rows).where(less).values(forgotten=touched))
     recalling.remove(connection, run.number)
-    if run.status == "awaiting_approval" and touched >= GIVEN:
+    if run.status != "awaiting_approval":
+        return
+    approvals.cannot_search(connection, run_id)
+    if touched >= GIVEN:
         approvals.supersede(connection, run_id)
         runs.set_status(connection, run_id, "failed", RESTED)
         leases.revoke(connection, run_id)

@@ -32,6 +32,8 @@ NoticeCode = Literal[
     "not_reranked",
     "forgotten",
     "recalled",
+    "from_web",
+    "snippets",
     "waiting",
     "approved",
     "edited",

@@ -15,7 +15,7 @@ from veracity.models.quality import Quality
 from veracity.models.review import Review
 from veracity.models.usage import Usage
 
-RunStatus = Literal["running", "awaiting_approval", "answered", "abstained", "rejected", "failed"]
+RunStatus = Literal["running", "interrupted", "awaiting_approval", "answered", "abstained", "rejected", "failed"]
 
 
 class Step(BaseModel):

@@ -128,6 +128,11 @@ LABELS: dict[str, tuple[str, str, str]] = {
     "why.policy": ("A person decides on every answer", "每个回答均需人工审批", "すべての回答に承認が必要"),
     "on_reject": ("A rejection leads to", "驳回之后", "却下した場合"),
     "on_reject.search": ("a search of the web", "搜索网络", "ウェブを検索"),
+    "on_reject.searched": (
+        "the end of the run: the web was searched already",
+        "结束运行（已搜索过网络）",
+        "実行を終了（ウェブは検索済み）",
+    ),
     "on_reject.end": ("the end of the run", "结束运行", "実行を終了"),
     "state.pending": ("Waiting", "等待中", "待機中"),
     "state.superseded": ("Superseded", "已失效", "無効"),

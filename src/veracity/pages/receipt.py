@@ -129,10 +129,11 @@ def _route(receipt: Receipt, words: Words) -> Iterator[Safe]:
 
 def _evidence(receipt: Receipt, words: Words) -> Iterator[Safe]:
     """What the writer had in each attempt, the last one first: the answer cites it."""
-    for attempt, answers in sorted(_by_attempt(receipt).items(), reverse=True):
+    attempts = _by_attempt(receipt)
+    for attempt, answers in sorted(attempts.items(), reverse=True):
         given = max((answer.evidence for answer in answers), key=len)
         cited = [citation for answer in answers for citation in citations_of(answer)]
-        if attempt > 1:
+        if len(attempts) > 1 or attempt > 1:
             yield tag("p", words("attempt", number=attempt), class_="eyebrow")
         yield from numbered(given, cited, attempt, words)
 

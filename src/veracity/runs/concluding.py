@@ -172,6 +172,11 @@ def _notices(
         yield notice(language, "extractive")
     if state["evidence_from"] == "history" and not state["abstains"]:
         yield notice(language, "recalled")
+    if state["evidence_from"] == "web" and not state["abstains"]:
+        yield notice(language, "from_web")
+        kinds = [one["metadata"].get("kind") for one in state["retrieved_nodes_score"]]
+        if snippets := kinds.count("snippet"):
+            yield notice(language, "snippets", count=snippets, total=len(kinds))
     if quality and quality.grade == "low" and _was_searched(state):
         issues = shortfalls(language, [issue.code for issue in quality.issues])
         yield notice(language, "evidence_weak", score=quality.score, issues=issues)

@@ -35,7 +35,9 @@ def abstention(language: str, missing: list[str], *, was_searched: bool) -> str:
 
 
 ENGLISH: Texts = {
-    "extractive": "Extractive: the sentences are quoted from the documents; no language model wrote them.",
+    "extractive": "Extractive: the sentences are quoted from their sources; no language model wrote them.",
+    "from_web": "From the web, not from your documents.",
+    "snippets": "{count} of {total} sources are snippets of the search engine: their pages could not be opened.",
     "recalled": "From earlier answers of yours, not from the documents.",
     "revised": "The answer was revised {times} time(s) on the reviewer's suggestions.",
     "review_failed": "The answer was revised {times} time(s) and did not pass its review: it may be imperfect.",
@@ -66,7 +68,9 @@ ENGLISH: Texts = {
 }
 
 CHINESE: Texts = {
-    "extractive": "摘录式回答：句子引自文档原文，并非由语言模型撰写。",
+    "extractive": "摘录式回答：句子引自来源原文，并非由语言模型撰写。",
+    "from_web": "来自网络，并非来自您的文档。",
+    "snippets": "{total} 个来源中有 {count} 个是搜索引擎的摘要：未能打开其网页。",
     "recalled": "引自之前给您的回答，并非直接引自文档。",
     "revised": "回答已根据审查建议修改 {times} 次。",
     "review_failed": "回答修改了 {times} 次仍未通过审查，可能不完善。",
@@ -97,7 +101,9 @@ CHINESE: Texts = {
 }
 
 JAPANESE: Texts = {
-    "extractive": "抜粋による回答：文は文書からの引用で、言語モデルが書いたものではありません。",
+    "extractive": "抜粋による回答：文は出典からの引用で、言語モデルが書いたものではありません。",
+    "from_web": "文書ではなく、ウェブからの回答です。",
+    "snippets": "{total} 件の出典のうち {count} 件は検索エンジンの抜粋です（ページを開けませんでした）。",
     "recalled": "文書からではなく、以前の回答からの引用です。",
     "revised": "回答は査読の提案に基づき {times} 回修正されました。",
     "review_failed": "回答は {times} 回修正されましたが査読を通過しておらず、不完全な可能性があります。",

@@ -72,7 +72,7 @@ def _scored(evidence: Evidence, scores: dict[str, Any]) -> Evidence:
 def _drafts(steps: Iterable[Step]) -> Iterable[Draft]:
     waiting: Draft | None = None
     for step in steps:
-        if step.name == "generate_answer" and "epoch" in step.facts and not step.facts["abstains"]:
+        if step.name == "generate_answer" and "epoch" in step.facts:
             draft = Draft(attempt=step.facts["attempt"], epoch=step.facts["epoch"], text=str(_text(step, "draft")))
             if waiting and _place(waiting) != _place(draft):  # else it was written again after a kill
                 yield waiting
