@@ -65,11 +65,17 @@ def extracts(given: Sequence[Case], writer: ExtractiveWriter) -> Iterator[Given]
             continue
         holds = outcome(item, evidence, written, 0.0).holds_gold
         kind = ("right" if holds else "wrong") if item.answerable else "not answerable"
-        yield Given(kind, item.question, written.text, [one.text for one in evidence])
+        yield Given(kind, item.question, written.text, [headed(one.text, one.title, *one.headings) for one in evidence])
+
+
+def headed(text: str, *above: str) -> str:
+    """As a run hands it to the metrics: title and headings in the line above."""
+    head = " › ".join(dict.fromkeys(filter(None, above)))
+    return f"{head}\n{text}" if head else text
 
 
 def written_by_people(folder: Path) -> Iterator[Given]:
-    texts = {row["_id"]: row["text"] for row in lines(folder / "clapnq.corpus.jsonl")}
+    texts = {row["_id"]: headed(row["text"], row.get("title") or "") for row in lines(folder / "clapnq.corpus.jsonl")}
     for row in lines(folder / "clapnq.items.jsonl"):
         if row["answerable"] and row["answers"]:
             cited = " ".join(f"{sentence.text} [1]" for sentence in sentences(row["answers"][0]))

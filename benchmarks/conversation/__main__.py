@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.retrieval.sets import RetrievalSet, bm25_rankings, data_folder, load, ndcg, options, workspace_of
-from veracity.agents.router import LLMRouter, Routing, RoutingTask
+from veracity.agents.router import LLMRouter, RoutingTask
 from veracity.agents.routing import LocalRouter
+from veracity.agents.standalone import StandAlone, stand_alone
 from veracity.deadlines import Deadline
 from veracity.engine import Veracity
 from veracity.errors import VeracityError
@@ -123,9 +124,9 @@ def measure_model(data: RetrievalSet, folder: Path, model: str, size: int) -> No
     put: dict[str, tuple[str, Sequence[str]]] = {}
     print(f"\n{data.name}, asking {model}")
     for row in rows:
-        routing = asked(router, row)
-        put[row["_id"]] = (routing.question, routing.added)
-        print(f"  {routing.route:9} {row['text']!r} -> {routing.question!r} + {' '.join(routing.added)}", flush=True)
+        read = asked(router, row)
+        put[row["_id"]] = (read.question, read.added)
+        print(f"  {row['text']!r} -> {read.question!r} + {' '.join(read.added)}", flush=True)
     engine, _ = workspace_of(data, folder)
     with engine:
         ways = {
@@ -137,15 +138,15 @@ def measure_model(data: RetrievalSet, folder: Path, model: str, size: int) -> No
     show("sample", data, rows, ways)
 
 
-def asked(router: LLMRouter, row: Row) -> Routing:
-    """What fails is routed without a model, as in a run."""
-    deadline = Deadline.within(PATIENCE)
-    task = RoutingTask(row["text"], turns=turns(row), available=["direct", "history", "knowledge"], deadline=deadline)
+def asked(router: LLMRouter, row: Row) -> StandAlone:
+    """How the model puts it; the route is not asked for, since all are searched for in the documents. What fails is put
+    without a model, as in a run."""
+    task = RoutingTask(row["text"], turns=turns(row), deadline=Deadline.within(PATIENCE))
     try:
-        return router.route(task)
+        return router.understood(task).read
     except VeracityError as problem:
         print(f"  failed: {problem}")
-        return LocalRouter().route(task)
+        return stand_alone(task.question, task.turns)
 
 
 def main() -> None:

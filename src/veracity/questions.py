@@ -57,6 +57,9 @@ def _share(terms: set[str], given: set[str], enough: float) -> float:
     return min(1.0, len(terms & given) / len(terms) / enough) if terms else 0.0
 
 
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
 # Where one question ends and the next begins.
 JOINT = re.compile(
     r"\s*;\s*"

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.agents.passages import LEAVE as OFFICES
+from tests.agents.passages import passage
 from tests.agents.test_extracting import ELSEWHERE, evidence
-from veracity.agents.answerability import ANSWERABLE, Signals, chance, signals_of
+from veracity.agents.answerability import ANSWERABLE, Signals, chance, of_something_else, signals_of
 from veracity.agents.candidates import language_of, ranked_candidates
 from veracity.agents.expectations import Kind, answers_in, kind_expected
 from veracity.agents.keywords import in_own_words, keywords
 from veracity.language import Language, guess_language, normalized
 from veracity.models import Evidence
+from veracity.names import names_in
 
 
 @pytest.mark.parametrize(
@@ -230,3 +233,86 @@ def test_hostile_text_takes_linear_time(piece: str) -> None:
     for question in questions:
         ranked_candidates(question, evidence(f"leave 假期 休暇 {piece * 5000}"))
     assert time.perf_counter() - started < 5
+
+
+ASKED_OF = {
+    "en": "How many days of annual leave do staff in {} have?",
+    "zh": "{}的员工每年有多少天年休假？",
+    "ja": "{}オフィスの有給休暇は何日ですか。",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "own", "other"),
+    [("en", "Dublin", "Osaka"), ("zh", "上海", "大阪"), ("zh", "上海", "都柏林"), ("ja", "大阪", "ダブリン")],
+)
+def test_a_passage_on_another_office_is_told_with_the_name_that_it_lacks(language: str, own: str, other: str) -> None:
+    assert of_something_else(ASKED_OF[language].format(own), OFFICES[language]) == {}
+    found = of_something_else(ASKED_OF[language].format(other), OFFICES[language])
+    assert {number: [name.text for name in lacked] for number, lacked in found.items()} == {0: [other], 1: [other]}
+
+
+def test_a_name_that_only_another_document_has_tells_them_apart() -> None:
+    found = evidence("Being on call is paid at 310 euro a week.", "The Osaka office opened in 1999.")
+    assert set(of_something_else("What is on-call duty paid in Osaka?", found)) == {0}
+    assert of_something_else("What is on-call duty paid in Paris?", found) == {}
+
+
+def test_where_a_document_came_from_vouches_for_it() -> None:
+    (found,) = evidence("入社日に10日を付与する。")
+    named = found.model_copy(update={"title": "大阪オフィス 休暇規程", "location": "handbook/osaka/leave.md"})
+    assert of_something_else("How many days of leave are there in Osaka?", [named]) == {}
+    assert set(of_something_else("How many days of leave are there in Dublin?", [named])) == {0}
+
+
+def test_who_asks_about_two_offices_may_hear_of_either() -> None:
+    both = [OFFICES["en"][0], passage("osaka/leave.md", "年次有給休暇")]
+    assert of_something_else("Do staff in Dublin have more days of leave than staff in Osaka?", both) == {}
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Do Irish staff work on Mondays?", "The public holidays of Ireland are free."),
+        ("How many people work in New York?", "The NYC office has 40 desks."),
+        ("How many people work in NYC?", "New York City has 40 desks."),
+        ("How many people work in the US?", "The office in the United States has 40 desks."),
+        ("What did Barack Obama say?", "Mr Obama said so."),
+        ("What does the Osaka Office cost?", "Osaka’s rent is due in May."),
+        ("大阪市的办公室有多少人？", "大阪支社有四十人。"),
+        ("美国有多少名队员？", "美军队员有四十名。"),
+        ("大阪の社員は何人ですか", "大阪支社の社員は40人です。"),
+    ],
+)
+def test_another_form_of_a_name_is_that_name(question: str, text: str) -> None:
+    (name,) = names_in(question)
+    assert name.stands_in(text)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many days do staff in Shanghai have?", "They receive the same share of leave."),
+        ("How many people work in the US?", "We use the bus under supervision."),
+        ("What does the Osaka Office cost?", "The Dublin office is rented."),
+        ("How many people work in Lima?", "The climate is mild."),
+        ("大阪的员工有多少？", "大连的员工有四十人。"),
+    ],
+)
+def test_a_word_that_begins_alike_is_not_that_name(question: str, text: str) -> None:
+    (name,) = names_in(question)
+    assert not name.stands_in(text)
+
+
+def test_what_only_looks_like_a_name_is_none() -> None:
+    assert names_in("Is the office open on Monday in December? Explain, please.") == []
+    assert names_in("HOW MANY DAYS OF LEAVE?") == []
+    assert names_in("リモートワークの申請は何日前までですか") == []
+
+
+def test_names_of_hostile_texts_take_little_time() -> None:
+    question, text = "Where is " + "NYC Aa " * 2000 + "?", "N" + "y" * 50_000 + " Ny Cc " * 20_000
+    started = time.perf_counter()
+    for name in names_in(question):
+        name.stands_in(text)
+    assert time.perf_counter() - started < 2

@@ -132,3 +132,38 @@ def test_a_long_wrong_draft_gives_a_bounded_review() -> None:
     found = review("Everybody receives a purple elephant as a present from the board [1]. " * 200)
     assert len(found.suggestions) == 20
     assert max(map(len, found.suggestions)) < 600
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "own", "other"),
+    [
+        ("en", "How many days of annual leave do full-time staff in {} get?", "Dublin", "Osaka"),
+        ("zh", "{}的员工每年有多少天年休假？", "上海", "大阪"),
+        ("ja", "{}オフィスの有給休暇は何日付与されますか。", "大阪", "上海"),
+    ],
+)
+def test_the_rule_of_another_office_fails_with_its_title(language: str, question: str, own: str, other: str) -> None:
+    assert review(SOUND[language], language, question.format(own)).passed
+    found = review(SOUND[language], language, question.format(other))
+    assert not found.passed and found.reasonableness is not None and not found.reasonableness.passed
+    assert any(other in told and "[1]" in told and LEAVE[language][0].title in told for told in found.suggestions)
+
+
+def test_another_office_may_be_spoken_of_by_its_name_beside_the_one_that_is_asked_about() -> None:
+    osaka = LEAVE["en"][0].model_copy(
+        update={"text": "Staff receive 10 days of annual leave.", "title": "Leave in Osaka", "headings": []}
+        | {"document_id": "osaka.md", "location": "osaka.md", "id": "o"}
+    )
+    found = [osaka, LEAVE["en"][0]]
+    question = "How many days of annual leave do staff in Osaka get?"
+    right = "Staff receive 10 days of annual leave [1]."
+    told = f"{right} In Dublin, full-time staff receive 24 days of paid annual leave [2]."
+    assert review(told, "en", question, found).passed
+    assert not review(
+        f"{right} Full-time staff receive 24 days of paid annual leave [2].", "en", question, found
+    ).passed
+
+
+def test_that_the_documents_are_silent_on_a_name_is_no_fault() -> None:
+    question = "How many days of annual leave do staff in Osaka get?"
+    assert review("The documents do not say how many days staff in Osaka get.", "en", question).passed

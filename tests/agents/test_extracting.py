@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.agents.passages import LEAVE
 from tests.retrieval.memory import Concepts
 from veracity.agents.extracting import MOST_SENTENCES, ExtractiveWriter
 from veracity.agents.writer import Writer, WritingTask, Written
@@ -349,3 +350,24 @@ def test_eight_full_passages_take_little_time(language: str) -> None:
         writer.write(task)
         taken.append(time.perf_counter() - started)
     assert min(taken) < 0.09, "30 ms where nothing else runs"
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "own", "other"),
+    [
+        ("en", "How many unused days move into the next year in {}?", "Dublin", "Osaka"),
+        ("en", "In {}, how many days of paid annual leave do full-time staff receive?", "Dublin", "Shanghai"),
+        ("zh", "{}的员工入职满一年后每年享有多少天年休假？", "上海", "大阪"),
+        ("ja", "{}オフィスでは入社日に有給休暇を何日付与しますか。", "大阪", "上海"),
+    ],
+)
+def test_the_rule_of_another_office_is_no_answer(language: str, question: str, own: str, other: str) -> None:
+    found = LEAVE[language]
+    assert not written(question.format(own), found).abstains
+    silent = written(question.format(other), found)
+    assert silent.abstains and silent.missing == (other,) and other in silent.text
+
+
+def test_each_part_of_a_question_keeps_to_the_office_that_the_whole_names() -> None:
+    question = "How many days of paid annual leave do staff in Osaka receive, and how many unused days move over?"
+    assert written(question, LEAVE["en"]).abstains

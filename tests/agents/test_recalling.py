@@ -5,9 +5,10 @@ import pytest
 from veracity.agents.checking import LocalReviewer
 from veracity.agents.recalling import RecallingWriter
 from veracity.agents.reviewer import ReviewTask
+from veracity.agents.unmarked import unmarked
 from veracity.agents.wishes import earlier_answers
 from veracity.agents.writer import WritingTask, Written
-from veracity.language import guess_language
+from veracity.language import guess_language, sentences
 from veracity.models import Evidence, EvidenceMetadata
 from veracity.settings import AnsweringSettings
 
@@ -83,10 +84,33 @@ def test_it_abstains_without_evidence() -> None:
     assert write(ASKED["en"]).abstains
 
 
-def test_without_a_topic_all_that_was_said_is_recalled() -> None:
-    written = write("What did you say?", PARKING["en"], REFUNDS["en"])
-    assert "behind the building. [1]" in written.text or "behind the building [1]" in written.text
-    assert "14 days" in written.text
+@pytest.mark.parametrize(
+    ("language", "asked"), [("en", "What did you say?"), ("zh", "你刚才说了什么？"), ("ja", "さっき何と言いましたか？")]
+)
+def test_without_a_topic_the_first_answer_is_recalled_whole(language: str, asked: str) -> None:
+    written = write(asked, REFUNDS[language], PARKING[language])
+    said = sentences(unmarked(REFUNDS[language].text))
+    assert all(one.text in written.text for one in said) and written.text.count("[1]") == len(said)
+    assert "[2]" not in written.text
+
+
+@pytest.mark.parametrize(
+    ("language", "asked"),
+    [("en", "What was my first question?"), ("zh", "我的第一个问题是什么？"), ("ja", "最初の質問は何でしたか")],
+)
+def test_a_question_that_stands_with_its_answer_is_recalled_too(language: str, asked: str) -> None:
+    title = PARKING[language].title
+    both = answered(title, f"{title}\n{PARKING[language].text}")
+    written = write(asked, both)
+    assert written == write(title, both), "it may be named by its question"
+    assert title in written.text and unmarked(PARKING[language].text) in written.text
+    assert LocalReviewer().review(ReviewTask(title, written.text, [both])).passed
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ja"])
+def test_what_two_answers_said_is_quoted_once(language: str) -> None:
+    again = REFUNDS[language].model_copy(update={"id": "again"})
+    assert write(ASKED[language], REFUNDS[language], again) == write(ASKED[language], REFUNDS[language])
 
 
 def test_the_topic_itself_may_be_asked() -> None:

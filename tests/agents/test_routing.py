@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.agents.turns import LEAVE
+from tests.agents.turns import LEAVE, PHONE
 from veracity.agents.router import Routing, RoutingTask
 from veracity.agents.routing import LocalRouter
 from veracity.models import PastTurn, Route
@@ -46,6 +46,25 @@ def test_what_goes_with_a_route_goes_with_it_alone() -> None:
     assert (asked.topic, asked.courtesy) == ("leave", "")
     followed = route("and in Osaka?")
     assert (followed.question, followed.topic) == ("How many days of leave do staff in Osaka have?", "")
+
+
+@pytest.mark.parametrize("question", ["What did you say?", "我刚才问了什么？", "もう一度言ってください"])
+def test_who_names_no_topic_asks_for_an_earlier_answer(question: str) -> None:
+    assert (route(question).route, route(question).topic) == ("history", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "language"), [("Look it up online", "en"), ("上网搜一下", "zh"), ("ネットで調べて", "ja")]
+)
+def test_the_web_is_searched_for_what_was_asked_before(question: str, language: str) -> None:
+    made = route(question, PHONE[language])
+    assert (made.route, made.topic, made.question) == ("web", "", PHONE[language][0].question)
+
+
+def test_the_topic_of_a_search_depends_on_nothing() -> None:
+    assert route("Search the web for its price.", PHONE["en"]).topic == "price of Pixel 7"
+    assert route("Search the web for its price.", []).topic == ""
+    assert route("Search the web for the weather in Osaka").topic == "the weather in Osaka"
 
 
 def test_earlier_answers_can_be_asked_for_in_a_first_question() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from veracity.agents.wishes import earlier_answers, from_the_web
+from veracity.agents.wishes import earlier_answers, from_the_web, which_turn
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,18 @@ def test_other_questions_ask_for_none(question: str) -> None:
     ("question", "wanted"),
     [
         ("Search the web for the population of Osaka", "the population of Osaka"),
-        ("Please look up the population of Osaka on the internet.", "up the population of Osaka"),
+        ("Please look up the population of Osaka on the internet.", "the population of Osaka"),
         ("What is the population of Osaka? Look online please.", "What is the population of Osaka"),
         ("Can you google the population of Osaka?", "the population of Osaka"),
         ("search online", ""),
+        ("Look it up online", ""),
+        ("Search the web", ""),
+        ("search the web for it", ""),
+        ("Can you look that up on the internet?", ""),
+        ("上网搜一下", ""),
+        ("网上查一下它", ""),
+        ("ネットで調べて", ""),
+        ("それをネットで調べて", ""),
         ("上网搜一下大阪的人口", "大阪的人口"),
         ("请帮我网上查大阪天气", "大阪天气"),
         ("大阪的人口是多少？上网查一下", "大阪的人口是多少"),
@@ -97,6 +105,52 @@ def test_who_asks_about_the_web_asks_the_documents(question: str) -> None:
     assert from_the_web(question) is None
 
 
+@pytest.mark.parametrize(
+    ("question", "turn"),
+    [
+        ("What did you say?", "last"),
+        ("Repeat your last answer.", "last"),
+        ("What did I ask?", "last"),
+        ("Say that again", "last"),
+        ("Could you repeat that, please?", "last"),
+        ("What was my first question?", "first"),
+        ("What did I ask first?", "first"),
+        ("What was the first thing you said?", "first"),
+        ("你刚才说了什么？", "last"),
+        ("我刚才问了什么？", "last"),
+        ("请再说一遍", "last"),
+        ("我的第一个问题是什么？", "first"),
+        ("你一开始说了什么？", "first"),
+        ("さっき何と言いましたか？", "last"),
+        ("もう一度言ってください", "last"),
+        ("前の回答をもう一度お願いします", "last"),
+        ("最初の質問は何でしたか", "first"),
+    ],
+)
+def test_a_request_that_names_no_topic_asks_for_a_turn(question: str, turn: str) -> None:
+    assert (which_turn(question), earlier_answers(question)) == (turn, "")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did you tell me about refunds?",
+        "What was the first question of the exam?",
+        "How do I say that again in French?",
+        "Repeat the test again",
+        "你刚才说退款要多久？",
+        "再申请一次可以吗？",
+        "さっき返金について何と言いましたか？",
+        "もう一度申請できますか？",
+        "最初の申請は何ですか",
+        "",
+    ],
+)
+def test_what_names_a_topic_asks_for_no_turn(question: str) -> None:
+    assert which_turn(question) is None
+
+
 def test_hostile_length_costs_nothing() -> None:
     assert earlier_answers("what did you tell me about " * 20_000) is None
+    assert which_turn("say that again " * 20_000) is None
     assert from_the_web("search the web " * 20_000) is None

@@ -3,6 +3,7 @@
 How well the best sentence fits the question, whether another document says the same or it stands out from all others,
 whether its document is about the question, how relevant the evidence is and how near in meaning: a logistic curve makes
 a chance of these. Its coefficients were fitted for each language (`python -m benchmarks.answering.calibration`).
+A passage on another office than the one that is asked about holds no answer, however well its words fit.
 Knows nothing about how an answer is written.
 """
 
@@ -17,12 +18,14 @@ from veracity.agents.keywords import Keyword
 from veracity.embedding import Embedder
 from veracity.language import Language
 from veracity.models import Evidence
+from veracity.names import Name, names_in, other_names
 
 # One threshold for every language and kind of text.
 ANSWERABLE = 0.5
 BY_CHANCE = 0.5  # sentences of other documents fit less by so much, and it tells nothing
 MANY = 3  # further passages of one document
 LACKING = 0.25  # of a question: no more can be lacking
+NEARLY = 0.9  # of the rank of what cannot be chosen
 ONLY_ONE = 0.5  # what they count where there is no other document
 FITTED_FOR = "bundled:all-MiniLM-L6-v2-int8"  # another model's similarities mean something else
 
@@ -72,21 +75,28 @@ def signals_of(
     ranked: Sequence[Candidate],
     evidence: Sequence[Evidence],
     embedder: Embedder | None = None,
+    chosen: Sequence[Candidate] = (),
 ) -> Signals:
-    """Of a question's words and at least one candidate; `embedder` is the one by which they were ranked."""
-    best = max(ranked, key=lambda candidate: candidate.fit)
+    """Of a question's words and at least one candidate; `embedder` is the one by which they were ranked. `chosen` are
+    those that may be said, where not all may: the others still tell whether these stand out. Where the best is not
+    among them, what takes its place must be about the question by itself."""
+    chosen = chosen or ranked
+    best = max(chosen, key=lambda candidate: candidate.fit)
+    around = ranked if chosen[0] == ranked[0] else chosen
     documents = [item.document_id for item in evidence]
     own = documents[best.number]
     others = [one for one in ranked if documents[one.number] != own]
     is_known = embedder is not None and embedder.name == FITTED_FOR
-    known = [one.meaning for one in ranked if is_known and one.meaning is not None]
+    known = [one.meaning for one in chosen if is_known and one.meaning is not None]
     several = len(set(documents)) > 1
     return Signals(
         fit=best.fit,
-        agreement=max((other.fit for other in others if other.answers & best.answers), default=0.0),
+        agreement=max(
+            (one.fit for one in around if documents[one.number] != own and one.answers & best.answers), default=0
+        ),
         distance=_distance(best, others) if several else 0.0,
         relevance=max(item.metadata.relevance_score for item in evidence),
-        setting=_setting(wanted, ranked, documents, own),
+        setting=_setting(wanted, around, documents, own),
         lack=_lack(wanted, best, ranked) if several else 0.0,
         meaning=max(known, default=None),
     )
@@ -117,3 +127,53 @@ def _lack(wanted: Sequence[Keyword], best: Candidate, ranked: Sequence[Candidate
         word.weight for word in wanted
     )
     return min(1.0, share / LACKING)
+
+
+# --- of what a passage speaks ---------------------------------------------------------------------------------------
+
+
+def of_something_else(question: str, evidence: Sequence[Evidence]) -> dict[int, list[Name]]:
+    """By their numbers, passages on something else than the question names, and the names that they lack: the title or
+    a heading names another, or a passage of another document has the name. What nobody names is no sign of either."""
+    asked = names_in(question)
+    lacked = [[name for name in asked if not _vouches(item, name, evidence)] for item in evidence] if asked else []
+    found = {}
+    for number, lacks in enumerate(lacked):
+        item = evidence[number]
+        elsewhere = [name for name in lacks if any(name not in others for others in lacked)]
+        headed = f"{_above(item)}\n{_origin(item)}"
+        if lacks and other_names(_above(item), asked) and not any(name.stands_in(headed) for name in asked):
+            found[number] = lacks
+        elif elsewhere and len(lacks) == len(asked):
+            found[number] = elsewhere
+    return found
+
+
+def of_the_right_thing(question: str, ranked: Sequence[Candidate], evidence: Sequence[Evidence]) -> list[Candidate]:
+    """Without candidates of passages on something else. Where the best is one of these, only what has the names that
+    it lacks can take its place, and fits nearly as well: that an office opened says nothing about its hours."""
+    others = of_something_else(question, evidence)
+    kept = [one for one in ranked if one.number not in others]
+    if len(kept) == len(ranked) or ranked[0].number not in others:
+        return kept
+    best, lacked = ranked[0], others[ranked[0].number]
+    kept = [one for one in kept if one.rank >= best.rank * NEARLY]
+    return [one for one in kept if all(_vouches(evidence[one.number], name, evidence) for name in lacked)]
+
+
+def _above(item: Evidence) -> str:
+    return "\n".join(dict.fromkeys((item.title, *item.headings)))
+
+
+def _origin(item: Evidence) -> str:
+    return f"{item.location}\n{item.document_id}"
+
+
+def _vouches(item: Evidence, name: Name, evidence: Sequence[Evidence]) -> bool:
+    """By its text or what stands above it, or where it came from. By other passages of its document as well, unless it
+    names another place itself."""
+    if name.stands_in(f"{_above(item)}\n{item.text}\n{_origin(item)}"):
+        return True
+    if other_names(_above(item) if name.text.isascii() else f"{_above(item)}\n{item.text}", [name]):
+        return False
+    return any(name.stands_in(one.text) for one in evidence if one.document_id == item.document_id)

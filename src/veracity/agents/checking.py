@@ -1,7 +1,8 @@
 """The reviewer without a model: what code can tell of a draft, and how sure it is (SPEC A6, X1).
 
-Sentences are held against what they cite, and the question's parts are looked for in the answer. Knows nothing about
-meaning: a paraphrase far from its source looks unsupported to it, and its confidence says so.
+Sentences are held against what they cite, the question's parts are looked for in the answer, and the names that it asks
+about in what is cited. Knows nothing about meaning: a paraphrase far from its source looks unsupported to it, and its
+confidence says so.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from veracity.agents.answerability import of_something_else
 from veracity.agents.faults import Fault, sentence_faults
 from veracity.agents.sentences import CheckedSentence, check_sentences
 from veracity.citations import without_marks
 from veracity.grounding.statements import SILENCE
 from veracity.language import Language, content_tokens, guess_language
 from veracity.models import Dimension, Evidence, Review
+from veracity.names import names_in, other_names
 from veracity.questions import ADDRESSED, ANSWERS, kind_asked_for, kinds_answered, parts_addressed, question_parts
 
 if TYPE_CHECKING:
     from veracity.agents.reviewer import ReviewTask
 
 MOST_SUGGESTIONS = 20
+LONGEST_TITLE = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ def check(question: str, draft: str, evidence: Sequence[Evidence]) -> LocalCheck
     faults = [
         *sentence_faults(checked, evidence, language),
         *_answer_faults(parts, draft, stands_on, checked, language),
+        *_name_faults(question, checked, evidence, language),
     ]
     return LocalCheck(language, checked, faults[:MOST_SUGGESTIONS], len(parts))
 
@@ -99,6 +104,25 @@ def _answer_faults(
         yield Fault("reasonableness", WORDS[language]["open"].format(part=part), confidence)
 
 
+def _name_faults(
+    question: str, checked: Sequence[CheckedSentence], evidence: Sequence[Evidence], language: Language
+) -> Iterator[Fault]:
+    """What is cited speaks of another office than the one that is asked about. Beside an answer that cites the right
+    one, a sentence may speak of another that it names. The other may be the same by another name: below "sure"."""
+    cited = [(one.sentence, {citation.number - 1 for citation in one.sentence.citations}) for one in checked]
+    cited = [(sentence, numbers) for sentence, numbers in cited if sentence.states and numbers]
+    others = of_something_else(question, evidence) if cited else {}
+    astray = [(sentence, numbers) for sentence, numbers in cited if numbers <= others.keys()]
+    if len(astray) < len(cited):
+        asked = names_in(question)
+        astray = [one for one in astray if not other_names(f": {without_marks(one[0].text)}", asked)]
+    for number in sorted({min(numbers) for _, numbers in astray}):
+        names = ", ".join(name.text for name in others[number])
+        title = " ".join(evidence[number].title.split())[:LONGEST_TITLE]
+        text = WORDS[language]["astray"].format(names=names, number=number + 1, title=title)
+        yield Fault("reasonableness", text, 0.6)
+
+
 def _open_parts(parts: list[str], draft: str, stands_on: str, silent: bool) -> Iterator[tuple[str, float]]:
     """Words alone rarely show that a question was passed over, since a good answer need not repeat it: below one half.
     They do where the answer speaks to another part and shows no sign of the kind of thing that this one asks for."""
@@ -120,18 +144,24 @@ WORDS: dict[Language, dict[str, str]] = {
         "the mark of its evidence.",
         "open": "The question asks “{part}”, and the answer does not say: answer it from the evidence, or say that the "
         "documents do not.",
+        "astray": "The question is about “{names}”, but the cited [{number}] (“{title}”) does not speak of it: answer "
+        "from evidence that does, or say that the documents do not.",
         "parts": "{addressed} of {total} parts of the question are addressed.",
         "statements": "{supported} of {total} statements are supported by the evidence they cite.",
     },
     "zh": {
         "nothing": "回答没有任何可以核对的陈述：请用完整的句子回答问题，并逐句标明证据。",
         "open": "问题问到“{part}”，回答没有涉及：请根据证据作答，或说明资料没有提及。",
+        "astray": "问题问的是“{names}”，而所引的 [{number}]（“{title}”）说的不是它：请根据谈及“{names}”的证据作答，"
+        "或说明资料没有提及。",
         "parts": "问题的 {total} 个部分中有 {addressed} 个得到回应。",
         "statements": "{total} 条陈述中有 {supported} 条得到所引证据的支持。",
     },
     "ja": {
         "nothing": "照合できる記述がありません。質問に文で答え、各文に根拠の記号を付けてください。",
         "open": "質問の「{part}」に答えていません。根拠に基づいて答えるか、資料に記載がないと述べてください。",
+        "astray": "質問は「{names}」についてですが、引用した [{number}]（「{title}」）は別のものについての記述です。"
+        "「{names}」についての根拠に基づいて答えるか、資料に記載がないと述べてください。",
         "parts": "質問の {total} 項目のうち {addressed} 項目に答えています。",
         "statements": "{total} 件の記述のうち {supported} 件が、引用した根拠に裏付けられています。",
     },

@@ -22,8 +22,10 @@ def small_talk(message: str) -> Courtesy | None:
     if not plain or len(plain) > LONGEST:
         return None
     kinds: set[str] = set()
-    rest = PHRASE.sub(lambda found: _taken(found, kinds), plain)
-    if _SAID.search(FILLER.sub(" ", rest)):
+    rest = FILLER.sub(" ", PHRASE.sub(lambda found: _taken(found, kinds), plain))
+    if "thanks" in kinds:
+        rest = FOR_WHAT.sub(" ", rest)
+    if _SAID.search(rest) or (kinds == {"thanks"} and ASKED.search(plain)):
         return None
     return next((kind for kind in KINDS if kind in kinds), None)
 
@@ -59,16 +61,18 @@ _FAREWELL = (
     r"|失礼(?:いた)?します"
 )
 _THANKS = (
-    r"\b(?:many |much )?thanks(?: a lot| a million| so much| very much| again)?\b|\bthank (?:you|u)\b|\bthx\b|\bty\b"
-    r"|\bcheers\b|\bmuch appreciated\b|\bi appreciate (?:it|that|your help)\b"
+    r"\b(?:many |much )?thanks(?: a lot| a million| so much| very much| again)?(?: team)?\b"
+    r"|\bthank (?:you|u)(?: team)?\b|\bthx\b|\bty\b|\bcheers\b"
+    r"|\bmuch appreciated\b|\bi appreciate (?:it|that|your help)\b"
     r"|\b(?:that|this)(?: was|'s| is)? (?:very )?(?:helps?|helpful|great|perfect|useful)\b"
     r"|\b(?:ok(?:ay)?|great|perfect|awesome|excellent|wonderful|got it|i see|understood|nice|cool|well done|good job)\b"
-    r"|谢谢(?:你|您)?(?:了|啦)?|多谢|感谢(?:你|您)?|辛苦(?:你|您)?了|好的|明白了?|知道了|了解了?|太好了|很好|收到"
-    r"|(?:どうも)?ありがとう(?:ございます|ございました)?|感謝します|助かりました|どうも|了解(?:です|しました)?"
+    r"|谢谢(?:你|您)?(?:了|啦)?|多谢|感谢(?:你|您)?|辛苦(?:你|您)?了|好的|明白了?|知道了|了解(?:了|(?=[\s,，。!！]|$))|太好了|很好|收到"
+    r"|(?:どうも)?ありがとう(?:ございます|ございました)?|感謝します|助かりました|どうも|了解(?:です|しました|(?=[\s、。!！]|$))"
     r"|[分わ]かりました|なるほど|承知しました|お疲れ様(?:です|でした)?"
 )
 _GREETING = (
-    r"\b(?:hi|hello|hey|hiya|howdy|greetings)\b|\bgood (?:morning|afternoon|evening|day)\b|\bhow are you(?: doing)?\b"
+    r"\b(?:hi|hello|hey|hiya|howdy|greetings)(?: team)?\b|\bgood (?:morning|afternoon|evening|day)\b"
+    r"|\bhow are you(?: doing)?\b"
     r"|\bhow's it going\b|\bwhat's up\b|\bnice to meet you\b"
     r"|你好|您好|大家好|嗨|哈[喽啰]|早上好|上午好|中午好|下午好|晚上好|早安|你好吗|最近怎么样|很高兴认识你"
     r"|こんにちは|こんばんは|おはよう(?:ございます)?|はじめまして|初めまして|もしもし|お元気ですか|やあ"
@@ -79,12 +83,18 @@ PHRASE = re.compile(
 )
 # What may stand beside it and says nothing.
 FILLER = re.compile(
-    r"\b(?:there|everyone|all|team|friend|veracity|so|very|really|much|a|lot|again|for|your|the|help|that|this|it|and|"
-    r"well|oh|ah|please|now|then|today|you|just|answer|info|information)\b"
-    r"|你|您|的|了|啊|呀|啦|哦|嗯|吗|吧|帮助|回答|解答|非常|真的|十分|请问|那"
-    r"|とても|大変|本当に|あの|えっと|ね|よ|です|回答|お答え|いつも|を|に|は|、",
+    r"\b(?:there|everyone|all|friend|veracity|so|really|again|and|well|oh|ah|please|now|then|today|just)\b"
+    r"|你|您|的|了|啊|呀|啦|哦|嗯|吗|吧|非常|真的|十分|请问|那"
+    r"|とても|大変|本当に|あの|えっと|ね|よ|です|いつも|を|に|は|、",
     re.IGNORECASE,
 )
+# What thanks are given for.
+FOR_WHAT = re.compile(
+    r"\b(?:very|much|a|lot|for|your|the|help|that|this|it|you|answer|info|information)\b|帮助|回答|解答|お答え",
+    re.IGNORECASE,
+)
+# Who asks does not thank: "Understood?"
+ASKED = re.compile("[?？]|吗[。.!！]*$|か[。.!！]*$")
 
 REPLIES: dict[Language, dict[str, str]] = {
     "en": {

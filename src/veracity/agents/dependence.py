@@ -8,13 +8,18 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+import rjieba
+
 from veracity.agents.keywords import Keyword, keywords
+from veracity.agents.polarity import is_negative
 from veracity.language import Language, guess_language, normalized
-from veracity.language.scripts import KATAKANA
+from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
+from veracity.questions import ASKING
 
 Kind = Literal["alone", "thin", "parallel", "bare", "pointing"]
 
 LONGEST = 300  # characters; a longer one says what it is about
+LONGEST_THIN = 20  # characters in Chinese and Japanese
 THIN = 2  # words of its own, none of them a name: it may well be about what was spoken of
 ANTECEDENT = 2  # words in a clause before a pronoun, to which it then refers
 
@@ -28,18 +33,18 @@ class Dependence(NamedTuple):
 
 
 def dependence_of(question: str, language: Language) -> Dependence:
-    plain = " ".join(normalized(question).split())
+    plain = FIRST_THANKS.sub("", " ".join(normalized(question).split()))
     if not plain or len(plain) > LONGEST:
         return Dependence("alone")
     for pattern in PARALLEL[language]:
         found = pattern.match(plain)
         if found and _is_a_thing(found["other"], language):
-            return Dependence("parallel", found["other"].strip())
+            return Dependence("bare" if is_negative(plain, language) else "parallel", found["other"].strip())
     if not telling(SAYS_LITTLE[language].sub(_blank, plain), language):
         return Dependence("bare")
     if _points_back(plain, language):
         return Dependence("pointing")
-    return Dependence("thin" if language == "en" and _is_thin(plain) else "alone")
+    return Dependence("thin" if IS_THIN[language](plain) else "alone")
 
 
 def telling(text: str, language: Language) -> list[Keyword]:
@@ -68,13 +73,23 @@ def _is_bound(plain: str, pronoun: re.Match[str]) -> bool:
     )
 
 
-def _is_thin(plain: str) -> bool:
-    """It names nothing, and what it speaks of is taken as known: one thing alone, "the" thing, or no whole sentence.
-    Only English has an article to tell by."""
+def _is_thin_english(plain: str) -> bool:
+    """It names nothing, and what it speaks of is taken as known: one thing alone, "the" thing, or no whole sentence."""
     own = telling(plain, "en")
     if len(own) > THIN or any(is_a_name(word, plain) for word in own):
         return False
     return len(own) == 1 or TAKEN_AS_KNOWN.search(plain) is not None or IS_A_CLAUSE.search(plain) is None
+
+
+def _is_thin_chinese(plain: str) -> bool:
+    """It says what is done and not what with: 谁来审批？"""
+    tags = [tag for _, tag in rjieba.tag(ASKING.sub(" ", WHEN.sub(" ", plain)).strip())]
+    return len(plain) <= LONGEST_THIN and "v" in tags and not any(tag[0] in "nmtjil" or tag == "eng" for tag in tags)
+
+
+def _is_thin_japanese(plain: str) -> bool:
+    """It says what is done and not what with: 誰が承認しますか？"""
+    return len(plain) <= LONGEST_THIN and PREDICATE_ALONE.fullmatch(plain) is not None
 
 
 def is_a_name(word: Keyword, plain: str) -> bool:
@@ -89,11 +104,31 @@ def _blank(found: re.Match[str]) -> str:
 
 
 _AND = r"(?:(?:and|but|or|so|then|ok(?:ay)?|well|thanks|thank you|great|cool|interesting|i see)[,.!]* )*"
+# Said before a question, and no part of it.
+FIRST_THANKS = re.compile(
+    r"^(?:(?:(?:ok(?:ay)?|thanks(?: a lot| so much)?|thank you(?: so much| very much)?)[,.!]*|(?:great|good|perfect|"
+    r"cool|nice|got it|i see|alright|right|understood)[,.!]+) )+(?=\w)"
+    "|^(?:(?:谢谢[你您]?|多谢|感谢|好的|好|明白了?|知道了|了解了?|嗯|收到)[了啦]?[,，。.!！、 ]+)+"
+    "|^(?:(?:どうも)?(?:ありがとう(?:ございます|ございました)?|(?:分|わ)かりました|なるほど"
+    "|了解(?:です|しました)?|はい)[、。,.!！ ]+)+",
+    re.IGNORECASE,
+)
+WHEN = re.compile("什么时[候间]|多久|几[天时]|多长时间")
+_WHO = (
+    "(?:誰|だれ|どなた|いつ|どこ|どう(?:やって|すれば)?|どのように|何時?|なに|どちら|いくら|どれくらい)?"
+    "(?:が|に|で|から|まで|を|へ)?"
+)
+PREDICATE_ALONE = re.compile(
+    f"{_WHO}(?:また|もう|まだ|すぐに?)?[{HAN}]{{1,4}}(?:[りしきいちみ][{HAN}]{{1,2}})?"
+    f"(?![はがをのにへともや]|で(?![すき])|から|まで|より)[{HIRAGANA}]*(?:ます|ません|ました|(?<=必要)です|(?<=可能)です|る|た|ない)か?[?？。]*"
+)
+IS_THIN = {"en": _is_thin_english, "zh": _is_thin_chinese, "ja": _is_thin_japanese}
 PARALLEL: dict[Language, tuple[re.Pattern[str], ...]] = {
     "en": (
         re.compile(rf"{_AND}(?:what|how) about (?P<other>[^.?!]{{1,60}})[.?!]*$", re.I),
         re.compile(
-            r"(?:and|but|or) (?P<other>(?:(?:in|at|for|on|of|with|from|to|under|during|by|after|before) )?"
+            r"(?:(?:ok|okay|so|well|then) )?(?:and|but|or) "
+            r"(?P<other>(?:(?:in|at|for|on|of|with|from|to|under|during|by|after|before) )?"
             r"[^.?!,]{1,50})[.?!]*$",
             re.I,
         ),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from veracity.agents.answerability import ANSWERABLE, chance, signals_of
+from veracity.agents.answerability import ANSWERABLE, chance, of_something_else, of_the_right_thing, signals_of
 from veracity.agents.candidates import Candidate, language_of, ranked_candidates
 from veracity.agents.keywords import Keyword, in_own_words
 from veracity.agents.layout import laid_out
@@ -40,19 +40,26 @@ class ExtractiveWriter:
         self._embedder = embedder
 
     def write(self, task: WritingTask) -> Written:
-        wanted, ranked = ranked_candidates(task.question, task.evidence, self._embedder)
+        wanted, found = ranked_candidates(task.question, task.evidence, self._embedder)
+        ranked = of_the_right_thing(task.question, found, task.evidence)
         language = language_of(task.question, task.evidence)
-        if ranked and chance(signals_of(wanted, ranked, task.evidence, self._embedder), language) >= ANSWERABLE:
-            text = _answer(task, ranked, language)
-            if text:
+        if ranked:
+            signals = signals_of(wanted, found, task.evidence, self._embedder, ranked)
+            if chance(signals, language) >= ANSWERABLE and (text := _answer(task, ranked, language)):
                 return Written(text)
-        missing = _missing(task.question, wanted, ranked)
+        missing = _names_missing(task, found) or _missing(task.question, wanted, found)
         return Written(_abstention(missing, language), abstains=True, missing=missing)
 
 
 def _abstention(missing: Sequence[str], language: Language) -> str:
     said, colon, comma, stop = ABSTENTION[language]
     return said + (colon + comma.join(missing) if missing else "") + stop
+
+
+def _names_missing(task: WritingTask, found: Sequence[Candidate]) -> tuple[str, ...]:
+    """Those of the question that the best place lacks, where it speaks of something else."""
+    others = of_something_else(task.question, task.evidence)
+    return tuple(name.text for name in others.get(found[0].number, ())) if found else ()
 
 
 def _missing(question: str, wanted: Sequence[Keyword], ranked: Sequence[Candidate]) -> tuple[str, ...]:
@@ -92,8 +99,9 @@ def _in_turn(task: WritingTask, ranked: Sequence[Candidate]) -> Iterator[Candida
     parts = question_parts(task.question)
     if 1 < len(parts) <= MOST_SENTENCES:
         ranks = {(one.number, one.place): one.rank for one in ranked}
+        numbers = {one.number for one in ranked}
         for part in parts:
-            _, found = ranked_candidates(part, task.evidence)
+            found = [one for one in ranked_candidates(part, task.evidence)[1] if one.number in numbers]
             if found:
                 yield max(found, key=lambda one: one.rank + ranks.get((one.number, one.place), 0.0))
     least = ranked[0].rank * ALSO_FITS

@@ -36,6 +36,14 @@ def asked_of_another(question: str, other: str, language: Language) -> str | Non
     return question[: span[0]] + name + question[span[1] :]
 
 
+def side_of(question: str, other: str, language: Language) -> str | None:
+    """The other thing where it is a side of what the question is about: after "有給休暇は何日ですか", "繰り越しは" is
+    "有給休暇の繰り越しは". Only Japanese marks what a question is about."""
+    about = ABOUT.match(question) if language == "ja" else None
+    name = _apart(other, language)[1]
+    return f"{about[0]}の{name}は？" if about and SIDE.fullmatch(name) else None
+
+
 def _apart(other: str, language: Language) -> tuple[str, str]:
     found = PARTICLE[language].match(other)
     particle = found[0].strip() if found else ""
@@ -130,3 +138,9 @@ LATIN_NAME = re.compile(r"\b[A-Z\u00c0-\u00de][\w.'-]*\w(?: (?:of |de |the )?[A-
 RUN = re.compile(f"[{HAN}]+|[{KATAKANA}]+|[A-Za-z0-9][A-Za-z0-9 .-]*[A-Za-z0-9]")
 NAME_BY_SCRIPT = re.compile(f"[{KATAKANA}]{{2,}}|[A-Z][A-Za-z0-9 .-]+")
 FOLLOWS = re.compile(" ?(?:の|では|で|には|に|は|が)")
+ABOUT = re.compile(f"[{HAN}{KATAKANA}A-Za-z0-9の・ ]{{1,24}}(?=は)")
+# What is done with a thing, or belongs to it.
+SIDE = re.compile(
+    f"[{HAN}]+[いきしちにひみりぎじび](?:[{HAN}]+[いきしちにひみりぎじび])*"
+    "|[\u4e00-\u9fff]{0,4}(?:申請|承認|手続|方法|期限|条件|対象者?|上限|下限|理由|金額|日数|時期|担当者?|変更|取消|延長|更新|提出|支給|計算|精算|例外|繰越)"
+)

@@ -6,13 +6,13 @@ nothing is remembered otherwise than it was said. Knows nothing about how the an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from veracity.agents.candidates import language_of
 from veracity.agents.keywords import Keyword, keywords, places_of
 from veracity.agents.unmarked import unmarked
-from veracity.agents.wishes import earlier_answers
+from veracity.agents.wishes import earlier_answers, which_turn
 from veracity.agents.writer import WritingTask, Written
 from veracity.grounding.statements import statements
 from veracity.language import Language, normalized, sentences
@@ -32,7 +32,8 @@ class RecallingWriter:
         topic = task.question if topic is None else topic
         language = language_of(task.question, task.evidence)
         wanted = keywords(topic, language)
-        chosen = list(_chosen(task.evidence, wanted, language))[:MOST_SENTENCES]
+        is_whole = not topic.strip() or _is_one_turn(task)
+        chosen = _whole(task.evidence) if is_whole else _chosen(task.evidence, wanted, language)[:MOST_SENTENCES]
         if chosen:
             return Written(_joined(chosen, language))
         missing = (topic,) if topic.strip() else ()
@@ -45,13 +46,37 @@ class _Said(NamedTuple):
     text: str
 
 
-def _chosen(evidence: Sequence[Evidence], wanted: Sequence[Keyword], language: Language) -> Iterator[_Said]:
-    """Of the answers that bear on the topic, the sentences that do; all of them where only the question names it."""
+def _chosen(evidence: Sequence[Evidence], wanted: Sequence[Keyword], language: Language) -> list[_Said]:
+    """Of the answers that bear on the topic, the sentences that do; all of them where only the question names it. What
+    several answers said is said once."""
     bearing = [number for number, item in enumerate(evidence, 1) if _share(item, wanted, language) >= BEARS]
+    found: dict[str, _Said] = {}
     for number in bearing[:MOST_ANSWERS]:
-        said = [text for one in sentences(evidence[number - 1].text) if (text := _bare(one.text))]
+        said = _sentences(evidence[number - 1])
         on_topic = [text for text in said if places_of(wanted, normalized(text), language)]
-        yield from (_Said(number, text) for text in on_topic or said)
+        for text in on_topic or said:
+            found.setdefault(normalized(text).casefold(), _Said(number, text))
+    return list(found.values())
+
+
+def _is_one_turn(task: WritingTask) -> bool:
+    """The turn itself is asked for, and stands there with its question."""
+    first = task.evidence[0] if task.evidence else None
+    return first is not None and first.title == task.question and first.text.startswith(first.title)
+
+
+def _whole(evidence: Sequence[Evidence]) -> list[_Said]:
+    """The answer that comes first, all of it; its question too where it stands there and asks for something."""
+    if not evidence:
+        return []
+    first = evidence[0]
+    title = "" if which_turn(first.title) else first.title
+    read = (_bare(one.text) or (one.text if one.text in title else "") for one in sentences(first.text))
+    return [_Said(1, text) for text in dict.fromkeys(read) if text]
+
+
+def _sentences(item: Evidence) -> list[str]:
+    return [text for one in sentences(item.text) if (text := _bare(one.text))]
 
 
 def _share(item: Evidence, wanted: Sequence[Keyword], language: Language) -> float:

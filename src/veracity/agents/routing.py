@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from veracity.agents.courtesies import small_talk
 from veracity.agents.router import Routing, RoutingTask
-from veracity.agents.standalone import stand_alone
+from veracity.agents.standalone import looked_for, stand_alone
 from veracity.agents.wishes import earlier_answers, from_the_web
 
 
@@ -26,7 +26,8 @@ class LocalRouter:
                 return Routing("history", "It asks for what was said earlier.", task.question, topic=topic)
         read = stand_alone(task.question, task.turns, task.summary)
         if "web" in task.available and (wanted := from_the_web(task.question)) is not None:
-            return Routing("web", "It asks for a search of the web.", read.question, read.added, topic=wanted)
+            read, topic = looked_for(wanted, task.question, task.turns, task.summary)
+            return Routing("web", "It asks for a search of the web.", read.question, read.added, topic=topic)
         return Routing("knowledge", KNOWLEDGE[read.depends], read.question, read.added)
 
 

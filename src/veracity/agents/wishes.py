@@ -7,6 +7,7 @@ was answered earlier, nor whether the web can be searched.
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from veracity.language import normalized, sentences
 
@@ -21,6 +22,13 @@ def earlier_answers(question: str) -> str | None:
         return None
     found = next((match for pattern in EARLIER if (match := pattern.search(plain))), None)
     return None if found is None else _rest(plain, found)
+
+
+def which_turn(question: str) -> Literal["first", "last"] | None:
+    """The turn that is asked for, where the request names no topic."""
+    if earlier_answers(question) != "":
+        return None
+    return "first" if FIRST.search(_plain(question)) else "last"
 
 
 def speaks_of_what_was_said(question: str) -> bool:
@@ -52,6 +60,44 @@ def _rest(plain: str, found: re.Match[str]) -> str:
 _SOON = r"(?:just |already |also |earlier |before |previously )?"
 _SAID = r"(?:say|said|tell|told|answer(?:ed)?|mention(?:ed)?|explain(?:ed)?|ask(?:ed)?|discuss(?:ed)?|talk(?:ed)?)"
 _ABOUT = r"(?: (?:about|on|of|regarding|concerning|to|for)\b)?"
+# Nothing but the wish to hear it again, or what the first or last question was.
+AGAIN = (
+    re.compile(
+        r"^(?:please |sorry,? |(?:can|could|would) you (?:please )?)*(?:say (?:it|that|this) (?:again|once more)"
+        r"|repeat(?: (?:it|that|this|yourself))?(?: again| once more)?|tell me (?:(?:it|that|this) )?again|come again)"
+        r"(?:,? please)?[.?!]*$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"^(?:and |so )?what (?:was|is) the (?:very )?(?:first|last) (?:thing|question|answer) (?:that )?(?:you|i|we) "
+        rf"(?:have |had )?{_SOON}{_SAID}(?: me| you)?[.?!]*$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        "^(?:请|麻烦|你|您|能不能|可以|能|那)*(?:再(?:说|讲|回答|重复)(?:一[遍次下])|重复(?:一[遍次下])|再来一[遍次])(?:吗|吧|好吗)?[。?!]*$"
+    ),
+    re.compile(
+        "^(?:请问|那么?)?(?:我|你|您)?(?:们)?(?:的)?(?:第一个?|最初的?|最早的?|一开始的?|上一?个?|最后一?个?|前一个|上次的?)(?:次)?(?:的)?"
+        "(?:问题|提问|回答|答案|答复|问)(?:了|的)?(?:是|说)?(?:了)?(?:什么|啥)?(?:来着)?[。?!]*$"
+    ),
+    re.compile(
+        "^(?:すみません[、,]?|では[、,]?)?(?:もう(?:一度|一回|いちど)|再度)?(?:(?:それ|今の|さっきの)(?:を|は)?)?"
+        "(?:(?<=一度)|(?<=一回)|(?<=いちど)|(?<=再度))(?:言って|繰り返して|答えて|教えて|お願いし)[ぁ-ん]{0,10}[。?!]*$"
+    ),
+    re.compile("^(?:それを|今のを)?繰り返して[ぁ-ん]{0,8}[。?!]*$"),
+    re.compile(
+        "^(?:(?:私|僕|あなた)(?:の|が))?(?:最初|一番目|はじめ|初め|最後|直前|前|一つ前|さっき|先ほど)(?:の|に)"
+        "(?:質問|回答|答え)(?:は|を|って)?(?:何|なん)?(?:でした|だった|です)?(?:っけ|か)?(?:もう一度(?:お願い)?[ぁ-ん]{0,8})?[。?!]*$"
+    ),
+    re.compile(
+        "^(?:私は)?(?:最初|はじめ|初め)に(?:何を?|なんと)(?:聞き|聞い|質問し|尋ね|言い|答え)[ぁ-ん]{0,8}[。?!]*$"
+    ),
+)
+FIRST = re.compile(
+    r"\b(?:first|at the (?:beginning|start)|begin with|to start with|originally)\b"
+    "|第一|最初|最早|一开始|一番目|はじめ|初め",
+    re.IGNORECASE,
+)
 EARLIER = (
     re.compile(
         rf"\b(?:what|which|how|when|where)\b(?P<kept>[^?]{{0,40}}?) (?:did|have|had) (?:you|we|i) {_SOON}{_SAID}\b"
@@ -76,7 +122,7 @@ EARLIER = (
         re.IGNORECASE,
     ),
     re.compile(
-        "(?:你|您|我们?|咱们)(?:刚才|刚刚|之前|前面|上次|先前|方才|早些时候|曾经?)(?:跟我|对我|给我|和我|向我)?"
+        "(?:你|您|我们?|咱们)(?:刚才|刚刚|之前|前面|上次|先前|方才|早些时候|曾经?|一开始|最初)(?:跟我|对我|给我|和我|向我)?"
         "(?:说|讲|提|回答|告诉|解释|问|聊|谈|介绍)(?:到|过|了|起|我)*(?:的|关于)?(?:是?什么|哪些|怎么)?"
     ),
     re.compile(
@@ -100,6 +146,7 @@ EARLIER = (
         "(?:会話|文脈|履歴|やり取り)(?:の(?:履歴|内容))?(?:を|から)(?:検索|振り返|要約|まとめ|探)[ぁ-んし]{0,8}"
     ),
     re.compile("(?:あなた|私)は(?:何を?|なんと)(?:言い|答え|聞き|質問し|尋ね)[ぁ-ん]{0,6}"),
+    *AGAIN,
 )
 SPOKEN_OF = re.compile(
     r"\b(?:said|told|asked|answered|mentioned|explained|discussed|talked|spoken?|remind|remember|recall|repeat|earlier|"
@@ -143,7 +190,7 @@ AROUND = (
         r"^\W*(?:please|so|but|and|ok|okay|wait|can you|could you|would you|do you remember|earlier|before)\b,?", re.I
     ),
     re.compile(r"\b(?:earlier|before|previously|just now|again|last time|a moment ago|please|so far)\W*$", re.I),
-    re.compile(r"^\W*(?:about|on|of|regarding|concerning|that|for|to)\b", re.I),
+    re.compile(r"^\W*(?:(?:it |that |this )?up\b)?(?: ?(?:about|on|of|regarding|concerning|that|for|to)\b)?", re.I),
     re.compile(
         "^[,，、 ]*(?:请问|请|关于|你|您|我|帮我|那么|那|告诉我)"
         "|(?:的(?:问题|内容|事情?|信息)|什么|哪些|是什么|来着|吗|呢|了)[?？。 ]*$"
@@ -153,6 +200,6 @@ AROUND = (
     ),
 )
 NOTHING_NAMED = re.compile(
-    r"(?:it|that|this|them|these|those|there|what|me|us|you|i|we|is|are|do|did|have|\W)*|[它他她这那个些是什么的了吗]*|[これそあの何かをはで]*",
+    r"(?:it|that|this|them|these|those|there|what|me|us|you|i|we|is|are|do|did|have|up|for|about|first|last|things?|\W)*|[它他她这那个些是什么的了吗]*|[これそあの何かをはで]*",
     re.IGNORECASE,
 )

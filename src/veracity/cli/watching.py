@@ -20,7 +20,7 @@ from veracity.errors import VeracityError
 from veracity.models import Answer, RunEvent, Step
 from veracity.visible import visible
 
-RECORDED = "The decision is recorded: what follows from it goes on with the next command, such as veracity approvals."
+RECORDED = "The decision is recorded: what follows from it goes on with veracity recover."
 log = logging.getLogger("veracity")
 errors = Console(stderr=True, highlight=False)
 

@@ -4,10 +4,12 @@ import pytest
 
 from tests.evaluator.requests import request
 from veracity.errors import InputError
+from veracity.evaluator import Evaluator
 from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
 from veracity.evaluator.metrics.groundedness import Groundedness
 from veracity.evaluator.metrics.question_coverage import QuestionCoverage
 from veracity.questions import question_parts
+from veracity.settings import Settings
 
 EN = ["Opened items can be returned within 30 days of delivery.", "The customer pays for the return shipping."]
 ZH = ["员工每年享有15天带薪年假。", "未休的年假最多可以结转5天。"]
@@ -214,3 +216,59 @@ class TestQuestionCoverage:
     @pytest.mark.parametrize("question", ["", "??", "🙂"])
     def test_a_question_without_words_is_never_covered(self, question: str) -> None:
         assert QuestionCoverage().evaluate(request(user_query=question)).score == 0
+
+
+OFFICES = {
+    "en": (
+        "How many unused days of leave move into the next year in {}?",
+        "Up to five unused days move into the next year. [1]",
+        "Annual leave in Dublin › Carrying days over\nUp to five unused days move into the next year.",
+        ("Dublin", "Osaka"),
+    ),
+    "zh": (
+        "{}的员工每年有多少天年休假？",
+        "员工每年享有带薪年休假12天。[1]",
+        "上海办公室年休假管理办法 › 天数\n员工每年享有带薪年休假12天。",
+        ("上海", "大阪"),
+    ),
+    "ja": (
+        "{}オフィスの有給休暇は何日付与しますか。",
+        "有給休暇は入社日に10日を付与する。[1]",
+        "大阪オフィス 休暇規程 › 年次有給休暇\n有給休暇は入社日に10日を付与する。",
+        ("大阪", "上海"),
+    ),
+}
+
+
+class TestNamesOfTheQuestion:
+    @pytest.mark.parametrize("language", ["en", "zh", "ja"])
+    def test_the_title_above_the_context_vouches_for_one_office_and_no_other(self, language: str) -> None:
+        question, answer, context, (own, other) = OFFICES[language]
+        right = request(user_query=question.format(own), submission=answer, context=[context])
+        wrong = request(user_query=question.format(other), submission=answer, context=[context])
+        assert Evaluator(settings=Settings(), only_named_judges=True).evaluate(right).overall_score >= 75
+        assert Evaluator(settings=Settings(), only_named_judges=True).evaluate(wrong).overall_score < 75
+        found = QuestionCoverage().evaluate(wrong)
+        assert found.score <= 30 and other in found.evaluator_comment
+
+    def test_a_passing_mention_elsewhere_does_not_vouch_for_what_is_headed_otherwise(self) -> None:
+        question, answer, context, (_, other) = OFFICES["en"]
+        both = f"{answer} The best of them visit Osaka. [2]"
+        visits = "Awards\nThe best of them visit Osaka."
+        asked = request(user_query=question.format(other), submission=both, context=[context, visits])
+        assert QuestionCoverage().evaluate(asked).score <= 30
+
+    def test_another_place_of_the_same_document_vouches_for_it(self) -> None:
+        pay = "On-call duty › Pay\nBeing on call is paid at 310 euro a week."
+        who = "On-call duty › Who\nTwo engineers of the Dublin team are on call."
+        asked = request(
+            user_query="How much is being on call paid in Dublin?",
+            submission="Being on call is paid at 310 euro a week. [1]",
+            context=[pay, who],
+        )
+        assert QuestionCoverage().evaluate(asked).score > 60
+        assert QuestionCoverage().evaluate(asked.model_copy(update={"context": [pay]})).score <= 30
+
+    def test_without_context_a_short_answer_need_not_repeat_the_name(self) -> None:
+        short = request(user_query="How many days of leave are there in Osaka?", submission="Ten days of leave.")
+        assert QuestionCoverage().evaluate(short).score > 30
