@@ -19,7 +19,7 @@ from veracity.models import PastTurn
 SHOWN = 3  # turns
 LONGEST_SHOWN = 250  # characters of an answer
 LONGEST_SUMMARY = 600
-LONGEST_REPLY = 120  # tokens
+LONGEST_REPLY = 1000  # tokens; some models think before they write
 
 
 def asked_to_condense(question: str, turns: Sequence[PastTurn], summary: str) -> tuple[Message, Message]:

@@ -26,7 +26,7 @@ from veracity.models import NOTHING_USED, PastTurn, Route, Usage, WritableText
 ROLE = "router"
 MAX_RETRIES = 1  # a question that waits for its route is not being answered
 LONGEST_REASON = 300
-LONGEST_DECISION = 300  # tokens; some models think aloud without end
+LONGEST_DECISION = 1000  # tokens; some models think aloud without end
 
 
 @dataclass(frozen=True, slots=True)
