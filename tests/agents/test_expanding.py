@@ -108,6 +108,12 @@ def test_what_is_no_slip_stays_as_it_is(question: str) -> None:
     assert mended(question, [found(WARRANTY), found(CHILDREN)], ALL).text == question
 
 
+def test_a_word_that_the_documents_hold_is_no_slip_beside_another() -> None:
+    words = Words("上海市的办公室在静安区。", "公司的年假制度。")
+    assert words.knows("公司") and words.sharing("海")
+    assert mended("上海公司的年假", [], words).text == "上海公司的年假"
+
+
 def test_a_word_no_document_holds_is_put_as_the_best_passages_put_it() -> None:
     mend = mended("my kid is sick", [found(CHILDREN)], ALL)
     assert (mend.text, mend.near) == ("my kid is sick", ("child",))

@@ -61,6 +61,7 @@ def test_an_earlier_answer_is_found_again_d4(engine_with: MakeEngine, question: 
     assert found in answer.text and answer.evidence[0].document_id == f"run:{first.run_id}"
     assert answer.sentences[0].supported and answer.sentences[0].citations[0].quote in answer.evidence[0].text
     assert "recalled" in [one.code for one in answer.notices]
+    assert answer.score == first.score, "the same words, to the same question"
     assert "select_sources" not in steps_of(engine, answer)
 
 

@@ -169,5 +169,8 @@ def _one_in_word(run: str, vocabulary: Vocabulary) -> str | None:
                 if len(word) == length and sum(a != b for a, b in zip(word, piece, strict=True)) == 1
             }
             if len(near) == 1:
-                return run[:start] + near.pop() + run[start + length :]
+                mended = run[:start] + near.pop() + run[start + length :]
+                at = next(place for place, pair in enumerate(zip(run, mended, strict=True)) if pair[0] != pair[1])
+                if not any(vocabulary.knows(run[one : one + 2]) for one in (at - 1, at) if one >= 0):  # 公司 is no slip
+                    return mended
     return None

@@ -14,7 +14,7 @@ from langgraph.types import interrupt
 
 from veracity.errors import VeracityError
 from veracity.graph.parts import Parts
-from veracity.graph.state import Attempt, Plain, RunState, matter
+from veracity.graph.state import Attempt, Plain, RunState, asked
 from veracity.graph.tracing import trace
 from veracity.models import ApprovalReason, Decision, EvaluationRequest, OnReject
 
@@ -42,7 +42,7 @@ def evaluate(state: RunState, runtime: Runtime[Parts]) -> Plain:
     parts = runtime.context
     threshold = parts.settings.approval.threshold
     request = EvaluationRequest(
-        user_query=matter(state),
+        user_query=_answered(state),
         submission=state["final_answer"],
         team_id=state["user"],
         context=[_with_headings(one) for one in state["retrieved_nodes_score"]],
@@ -92,6 +92,12 @@ def human_approval(state: RunState, runtime: Runtime[Parts]) -> Plain:
 def after_human_approval(state: RunState) -> Literal["web_search", "__end__"]:
     """At most one search of the web in a turn (SPEC D7)."""
     return "web_search" if _is_rejected(state) and not state["web_tried"] else "__end__"
+
+
+def _answered(state: RunState) -> str:
+    """The question that the text is an answer to: an earlier answer was one to an earlier question."""
+    given = state["retrieved_nodes_score"]
+    return str(given[0]["title"]) if state["evidence_from"] == "history" and given else asked(state)
 
 
 def _with_headings(evidence: Plain) -> str:
