@@ -29,6 +29,8 @@ class Name(NamedTuple):
         plain, small, known = _read(text)
         if not self.words[0].isascii():
             return any(word in small for word in self.words)
+        if re.search(rf"(?<![a-z0-9]){re.escape(self.text.lower())}(?![a-z0-9])", small):
+            return True
         if any(re.search(rf"(?<![a-z]){re.escape(word)}", small) for word in self.words if len(word) > 3):
             return True
         if any(_are_alike(word, other) for word in self.words for other in known):

@@ -278,6 +278,7 @@ def test_who_asks_about_two_offices_may_hear_of_either() -> None:
         ("How many people work in NYC?", "New York City has 40 desks."),
         ("How many people work in the US?", "The office in the United States has 40 desks."),
         ("What did Barack Obama say?", "Mr Obama said so."),
+        ("Why was pump P-7 shut down?", "It shut down pump P-7."),
         ("What does the Osaka Office cost?", "Osaka’s rent is due in May."),
         ("大阪市的办公室有多少人？", "大阪支社有四十人。"),
         ("美国有多少名队员？", "美军队员有四十名。"),
@@ -296,6 +297,7 @@ def test_another_form_of_a_name_is_that_name(question: str, text: str) -> None:
         ("How many people work in the US?", "We use the bus under supervision."),
         ("What does the Osaka Office cost?", "The Dublin office is rented."),
         ("How many people work in Lima?", "The climate is mild."),
+        ("Why was pump P-7 shut down?", "It shut down pump P-71."),
         ("大阪的员工有多少？", "大连的员工有四十人。"),
     ],
 )
