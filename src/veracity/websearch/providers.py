@@ -86,7 +86,8 @@ class Ddgs:
             import ddgs  # noqa: F401, PLC0415 - an extra; loads all its engines
         except ImportError:
             raise ConfigurationError(
-                "Searching the web with ddgs needs a library that is not installed: pip install 'veracity[web]'."
+                "Searching the web with ddgs needs a library that is not installed: "
+                'pip install "veracity[web]" (in a checkout ".[web]").'
             ) from None
         self._workers = Workers(AT_ONCE, "veracity-websearch")
 
