@@ -12,7 +12,7 @@ test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term
 
 # A long campaign over the configuration loader: 50,000 generated files for each of its properties.
 fuzz: .venv/installed-dev

@@ -286,7 +286,9 @@ def test_the_service_is_given_the_time_it_asks_for(server: LoopbackServer, reran
     assert 0.5 <= second - first < 5
 
 
-@pytest.mark.parametrize("asked", ["3600", email.utils.formatdate(time.time() + 3600, usegmt=True)])
+@pytest.mark.parametrize(
+    "asked", ["3600", email.utils.formatdate(time.time() + 3600, usegmt=True)], ids=["seconds", "date"]
+)
 def test_who_asks_for_more_time_than_there_is_is_told_at_once(
     server: LoopbackServer, reranker: ProviderReranker, asked: str
 ) -> None:
