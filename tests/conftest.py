@@ -2,6 +2,8 @@
 
 import io
 import os
+
+os.environ["COLUMNS"] = "100"  # before the console is made, whichever test comes first
 import sys
 from collections.abc import Iterator
 from pathlib import Path

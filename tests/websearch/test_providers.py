@@ -280,7 +280,7 @@ class TestChoosing:
             return usual(name, *rest)
 
         monkeypatch.setattr(builtins, "__import__", without)
-        with pytest.raises(ConfigurationError, match=r"pip install 'veracity\[web\]'"):
+        with pytest.raises(ConfigurationError, match=r'pip install "veracity\[web\]"'):
             make_provider(WebSettings(provider="ddgs"))
 
     def test_ddgs_is_asked_in_the_language_of_the_query(self, monkeypatch: pytest.MonkeyPatch) -> None:
