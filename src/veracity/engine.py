@@ -99,8 +99,10 @@ class Veracity(Assembly):
         "awaiting_approval": see `approvals` and `decide`. `deadline` is in seconds. Without it and `max_rewrites`,
         those of the settings.
         """
-        options = {"conversation": conversation, "user": user, "max_rewrites": max_rewrites, "deadline": deadline}
-        return _answer_of(self.stream(question, **options))  # type: ignore[arg-type]
+        events = self.stream(
+            question, conversation=conversation, user=user, max_rewrites=max_rewrites, deadline=deadline
+        )
+        return _answer_of(events)
 
     def stream(
         self,
@@ -153,8 +155,10 @@ class Veracity(Assembly):
         The first decision counts, any other raises `DecidedError`; the same one again under the same `key` gives the
         same answer. With `draft_hash`, only the draft that was seen is decided on.
         """
-        options = {"reason": reason, "edit": edit, "by": by, "draft_hash": draft_hash, "key": key}
-        return _answer_of(self.stream_decision(approval_id, verdict, **options))  # type: ignore[arg-type]
+        events = self.stream_decision(
+            approval_id, verdict, reason=reason, edit=edit, by=by, draft_hash=draft_hash, key=key
+        )
+        return _answer_of(events)
 
     def stream_decision(
         self,

@@ -26,7 +26,8 @@ from veracity.models import Evidence, EvidenceMetadata, PastTurn, Route
 
 EARLIER_ANSWERS = 3  # that are looked at, at most
 MOST_TURNS, RECENT_TURNS = 1_000_000, 20  # that are looked at for the first one, and for the last
-HISTORY, WEB = "history", "web"
+HISTORY: Route = "history"
+WEB: Route = "web"
 NOTHING_SAID: dict[Language, str] = {
     "en": "Nothing has been answered in this conversation yet.",
     "zh": "本次对话中还没有任何回答。",
@@ -85,7 +86,7 @@ def summarize_if_needed(state: RunState, runtime: Runtime[Parts]) -> Plain:
 def decide_route(state: RunState, runtime: Runtime[Parts]) -> Plain:
     """Where to look, and what is really asked: a follow-up is understood by what came before it (SPEC D3)."""
     parts = runtime.context
-    available: list[Route] = ["direct", "history", "knowledge", *([WEB] if parts.web else [])]  # type: ignore[list-item]
+    available: list[Route] = ["direct", "history", "knowledge", *([WEB] if parts.web else [])]
     task = RoutingTask(
         question=state["question"],
         summary=state["summary"],
