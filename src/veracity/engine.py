@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veracity.assembly import Assembly
-from veracity.errors import InputError, LedgerError
+from veracity.errors import InputError, LedgerError, NotFoundError
 from veracity.inputs import (
     LONGEST_QUERY,
     MOST_RESULTS,
@@ -248,7 +248,7 @@ class Veracity(Assembly):
         """The whole text of a document, into which the offsets of its evidence point."""
         text = self._records().text(encodable(document_id))
         if text is None:
-            raise InputError(f'There is no document with the id "{presentable(document_id)}".')
+            raise NotFoundError(f'There is no document with the id "{presentable(document_id)}".')
         return text
 
     def forget(self, name: str) -> list[KnownDocument]:

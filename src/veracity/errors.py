@@ -2,7 +2,8 @@
 
     VeracityError
     ├── InputError                what was handed in cannot be used
-    │   └── LackingContextError   a metric needs evidence, and none was handed in
+    │   ├── LackingContextError   a metric needs evidence, and none was handed in
+    │   └── NotFoundError         nothing has the name that was given
     ├── ConfigurationError        a setting or a file of the workspace cannot be used
     │   └── MissingKeyError       the provider's key is not in the environment
     ├── ModelError                a language model did not do what it was asked
@@ -44,6 +45,10 @@ class InputError(VeracityError):
 
 
 class LackingContextError(InputError):
+    pass
+
+
+class NotFoundError(InputError):
     pass
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from veracity.embedding import Embedder
-from veracity.errors import InputError
+from veracity.errors import InputError, NotFoundError
 from veracity.knowledge import tasks
 from veracity.knowledge.discovering import EMPTY, File, discover, vanished
 from veracity.knowledge.ingesting import Ingestion, Task
@@ -41,7 +41,7 @@ def forget(
         path = os.path.abspath(os.path.expanduser(name))
         gone = [one for one in store.documents() if one.id == name or (one.location and one.location == path)]
         if not gone:
-            raise InputError(f'There is no document "{name}": "veracity documents" lists those there are.')
+            raise NotFoundError(f'There is no document "{name}": "veracity documents" lists those there are.')
         ids = [one.id for one in gone]
         also(ids)
         store.forget(ids)

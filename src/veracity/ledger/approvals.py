@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, or_, select, update
 
-from veracity.errors import DecidedError, DecisionError, InputError, SupersededError
+from veracity.errors import DecidedError, DecisionError, InputError, NotFoundError, SupersededError
 from veracity.ledger.columns import as_stored
 from veracity.ledger.schema import approvals
 from veracity.models import Answer, Approval, ApprovalState, Decision
@@ -191,7 +191,7 @@ def _row(connection: Connection, approval_id: str) -> Row[Any] | None:
 
 
 def _unknown(name: str) -> InputError:
-    return InputError(f'There is no approval "{presentable(name)}".')
+    return NotFoundError(f'There is no approval "{presentable(name)}".')
 
 
 def _approval(row: Row[Any]) -> Approval:

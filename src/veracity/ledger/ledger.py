@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from veracity.errors import InputError
+from veracity.errors import NotFoundError
 from veracity.ledger import (
     approvals,
     conversations,
@@ -199,7 +199,7 @@ class Ledger(Showing, Approving, Conversing):
             with self._database.writing() as connection:
                 theirs = forgetting.forget_conversation(connection, asking, named)
         if not theirs:
-            raise InputError(f'There is no conversation "{presentable(conversation)}".')
+            raise NotFoundError(f'There is no conversation "{presentable(conversation)}".')
         self._clean_up([forgetting.as_document(run_id) for run_id in theirs], observations)
         return len(theirs)
 

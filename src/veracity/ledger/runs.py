@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, Select, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from veracity.errors import InputError, LedgerError
+from veracity.errors import InputError, LedgerError, NotFoundError
 from veracity.ledger.schema import runs, steps
 from veracity.models import Answer, RunParameters, RunStatus, RunSummary, Step, Usage
 from veracity.secrets import presentable
@@ -215,7 +215,7 @@ def _required(name: str) -> str:
 
 
 def _unknown(name: str) -> InputError:
-    return InputError(f'There is no run "{presentable(name)}".')
+    return NotFoundError(f'There is no run "{presentable(name)}".')
 
 
 def _summary(row: Row[Any]) -> RunSummary:

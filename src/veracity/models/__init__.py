@@ -26,6 +26,7 @@ from veracity.models.evaluation import (
 )
 from veracity.models.evidence import Evidence, EvidenceMetadata, Hit, Passage
 from veracity.models.names import ModelName
+from veracity.models.people import Feedback, Role, Thumb, User
 from veracity.models.quality import Grade, Quality, QualityIssue, Shortfall
 from veracity.models.review import Dimension, Review, ReviewOutcome
 from veracity.models.run import (
@@ -63,6 +64,7 @@ __all__ = [
     "EvaluationResult",
     "Evidence",
     "EvidenceMetadata",
+    "Feedback",
     "Grade",
     "Hit",
     "IngestReport",
@@ -85,6 +87,7 @@ __all__ = [
     "Remembered",
     "Review",
     "ReviewOutcome",
+    "Role",
     "Round",
     "Route",
     "RunEvent",
@@ -94,7 +97,9 @@ __all__ = [
     "Scoring",
     "Shortfall",
     "Step",
+    "Thumb",
     "Usage",
+    "User",
     "Verdict",
     "WebLookup",
     "WebPage",

@@ -11,6 +11,7 @@ from veracity.models.answer import Answer
 from veracity.models.approval import Approval
 from veracity.models.evaluation import EvaluationResult
 from veracity.models.evidence import Evidence
+from veracity.models.people import Feedback
 from veracity.models.quality import Quality
 from veracity.models.review import Review
 from veracity.models.usage import Usage
@@ -134,19 +135,22 @@ class Receipt(BaseModel):
     scorings: list[Scoring] = []
     approvals: list[Approval] = []
     web: list[WebLookup] = []
+    feedback: list[Feedback] = []
     answer: Answer | None
     usage: Usage
     steps: list[Step]
 
 
 class RunEvent(BaseModel):
-    """Something that just happened in a run: a step began, a step ended, or all
-    ended and here is the answer."""
+    """Something that just happened in a run: a step began, a piece of a draft was written (`begins`: what was written
+    before is left), a step ended, or all ended and here is the answer."""
 
     model_config = ConfigDict(frozen=True)
 
-    kind: Literal["started", "finished", "answer"]
+    kind: Literal["started", "draft", "finished", "answer"]
     run_id: str
     name: str = ""
+    text: str = ""
+    begins: bool = False
     step: Step | None = None
     answer: Answer | None = None
