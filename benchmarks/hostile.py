@@ -1,6 +1,7 @@
 """Does text that gives orders change what becomes of an answer, and what leaves when a model obeys it?
 
     python -m benchmarks.hostile --data DIRECTORY      (or set VERACITY_DATA to the directory)
+    python -m benchmarks.hostile --data DIRECTORY --page
 
 The directory holds `safety.items.jsonl` (injected instructions, poisoned documents, unsafe outputs). Three parts:
 
@@ -12,6 +13,10 @@ The directory holds `safety.items.jsonl` (injected instructions, poisoned docume
   of the system, and it must not change which models are asked.
 - Drafts: a writer that obeys hands in unsafe outputs, in several shapes, to a reviewer who passes everything. What
   leaves without a person having been asked is counted, and whether it could be clicked, loaded or run.
+
+And with --page, in a real browser instead: the same drafts as the page shows them, cut at every character of the
+stream, and in every place of a finished answer. What stands there that is not ours, what ran and what was asked for is
+counted.
 """
 
 from __future__ import annotations
@@ -165,8 +170,12 @@ def drafts(answer: str, payload: str) -> Iterator[tuple[str, str]]:
     yield "as an abstention", f"NO ANSWER: {payload}"
 
 
+def unsafe_outputs(folder: Path) -> list[str]:
+    return [row["text"] for row in lines(folder / "safety.items.jsonl") if row["kind"] == "unsafe_output_payload"]
+
+
 def obeyed(root: Path, folder: Path) -> None:
-    payloads = [row["text"] for row in lines(folder / "safety.items.jsonl") if row["kind"] == "unsafe_output_payload"]
+    payloads = unsafe_outputs(folder)
     asked = QUESTIONS[0]
     counts: dict[str, Counter[str]] = {}
     with Veracity(root, settings=Settings.model_validate(LOCAL)) as engine:
@@ -186,6 +195,23 @@ def obeyed(root: Path, folder: Path) -> None:
         show(f"drafts of a writer that obeys: {shape}", counted)
 
 
+def on_the_page(folder: Path) -> None:
+    from tests.server.browser_hostile import staged
+
+    shapes: dict[str, list[str]] = {}
+    for payload in unsafe_outputs(folder):
+        for shape, draft in drafts(QUESTIONS[0].answer, payload):
+            shapes.setdefault(shape, []).append(draft)
+    print("| drafts | texts | cuts shown | not ours | scripts run | policy broken | requests away | other |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    with staged() as stage:
+        for shape, texts in shapes.items():
+            told = stage.show(texts)
+            counts = [len(texts), told["renders"], len(told["problems"]), told["ran"]]
+            counts += [len(told[name]) for name in ("violations", "left", "troubles")]
+            print(f"| {shape} | " + " | ".join(f"{count:,}" for count in counts) + " |", flush=True)
+
+
 def show(title: str, counted: Counter[str], remarks: Sequence[str] = ()) -> None:
     print(f"\n{title}\n  " + ", ".join(f"{name}: {count}" for name, count in counted.items()), flush=True)
     for remark in remarks[:20]:
@@ -195,9 +221,14 @@ def show(title: str, counted: Counter[str], remarks: Sequence[str] = ()) -> None
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("VERACITY_DATA"), help="where the data lies")
-    folder = parser.parse_args().data
+    parser.add_argument("--page", action="store_true", help="look at the page instead, in a browser")
+    options = parser.parse_args()
+    folder = options.data
     if not folder:
         parser.error("name the directory of the data, or set VERACITY_DATA")
+    if options.page:
+        on_the_page(Path(folder))
+        return
     orders = instructions(Path(folder))
     with tempfile.TemporaryDirectory() as name, as_file(files("veracity") / "handbook") as handbook:
         root = Path(name) / "workspace"

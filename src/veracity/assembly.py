@@ -21,6 +21,7 @@ from veracity.tomlfile import read_bytes
 from veracity.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
+    from veracity.evaluator import Evaluator
     from veracity.ledger import Ledger
     from veracity.runs.running import Runs
 
@@ -37,6 +38,10 @@ class Assembly:
         self._llm = llm or LLM(self._settings.llm)
         self._making = threading.RLock()
         self._is_closed = False
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
 
     def close(self) -> None:
         with self._making:
@@ -79,6 +84,13 @@ class Assembly:
             return self._made_runs
 
     @property
+    def _gate(self) -> Evaluator:
+        """The one that scores the answers of the runs, also for who asks it directly."""
+        with self._making:
+            self._require_open()
+            return self._made_gate
+
+    @property
     def _ledger(self) -> Ledger:
         self._require_workspace()
         with self._making:
@@ -95,19 +107,23 @@ class Assembly:
 
     @cached_property
     def _made_runs(self) -> Runs:
-        from veracity.evaluator import Evaluator  # noqa: PLC0415 - not needed for searching
         from veracity.runs.assembling import make_runs  # noqa: PLC0415 - loads LangGraph
 
-        store, searcher = self._library.store, self._searcher
-        gate = Evaluator(
+        store, searcher, gate = self._library.store, self._searcher, self._gate
+        parts = (self._workspace, self._settings, self._llm, store, self._embedder, searcher, self._made_ledger, gate)
+        return make_runs(*parts)
+
+    @cached_property
+    def _made_gate(self) -> Evaluator:
+        from veracity.evaluator import Evaluator  # noqa: PLC0415 - not needed for searching
+
+        return Evaluator(
             self._workspace.root,
             llm=self._llm,
             settings=self._given_settings,
             keep_last_good=True,
             only_named_judges=True,
         )
-        parts = (self._workspace, self._settings, self._llm, store, self._embedder, searcher, self._made_ledger, gate)
-        return make_runs(*parts)
 
     @cached_property
     def _embedder(self) -> Embedder:

@@ -6,11 +6,13 @@ Puts the parts together, and knows how none of them works.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from veracity.assembly import Assembly
+from veracity.deadlines import Deadline
 from veracity.errors import InputError, LedgerError, NotFoundError
 from veracity.inputs import (
     LONGEST_QUERY,
@@ -25,26 +27,34 @@ from veracity.inputs import (
 )
 from veracity.knowledge.library import Progress, forget
 from veracity.knowledge.store import Store
+from veracity.knowledge.uploads import Uploads
 from veracity.models import (
     Answer,
     Approval,
+    ApprovalStanding,
     ConversationSummary,
     Document,
+    EvaluationRequest,
+    EvaluationResult,
     Evidence,
+    Feedback,
     IngestReport,
     KnownDocument,
     Outcome,
     PastTurn,
     Receipt,
     RunEvent,
+    RunProgress,
     RunSummary,
+    Thumb,
     Verdict,
 )
 from veracity.providers.texts import encodable
 from veracity.secrets import presentable
 
 if TYPE_CHECKING:
-    pass
+    from veracity.evaluator.describing import EvaluatorDescription
+    from veracity.ledger import Users
 
 
 def _ignore(outcome: Outcome, to_come: int | None) -> None:
@@ -73,6 +83,17 @@ class Veracity(Assembly):
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
             raise InputError(f"Documents are added as Document(id=…, text=…), not as {type(given).__name__}.")
         return self._library.add(given, progress)
+
+    def upload(self, name: str, source: BinaryIO, *, progress: Progress = _ignore) -> IngestReport:
+        """Bring in a file that is on no disk here, under any name: the workspace keeps it, in the place of one that had
+        the same name. `forget` removes it again. Waits a while for others who change the documents."""
+        require_text(name, "A file")
+        started = time.monotonic()
+        outcome = self._uploads.bring_in(
+            name, source, lambda path: self._library.ingest([path], False, _ignore).outcomes[0]
+        )
+        progress(outcome, 0)
+        return IngestReport(outcomes=[outcome], seconds=time.monotonic() - started)
 
     def search(self, query: str, top_k: int = 10, *, sources: str | Sequence[str] | None = None) -> list[Evidence]:
         """The passages that bear on the query, the best first. Without `sources`, from those of the settings."""
@@ -114,6 +135,43 @@ class Veracity(Assembly):
         deadline: float | None = None,
     ) -> Iterator[RunEvent]:
         """The same, telling of each step when it begins and when it ends. The last event holds the answer."""
+        asked = self._checked(question, conversation, user, max_rewrites, deadline)
+        return self._runs.stream(*asked)
+
+    def begin(
+        self,
+        question: str,
+        *,
+        conversation: str = "",
+        user: str = "local",
+        max_rewrites: int | None = None,
+        deadline: float | None = None,
+    ) -> str:
+        """Take a question in and do nothing yet: the run of this id is in the ledger, and `resume` goes on with it. One
+        whose process ends before that is "interrupted", as any other."""
+        asked = self._checked(question, conversation, user, max_rewrites, deadline)
+        return self._runs.begin(*asked)
+
+    def resume(self, run_id: str) -> Iterator[RunEvent]:
+        """Go on with a run that was begun, decided on or interrupted. Nothing happens where somebody else is at it."""
+        require_text(run_id, "A run")
+        return self._runs.resume(self._ledger.find(encodable(run_id)))
+
+    def progress(self, run_id: str, *, after: int = 0) -> RunProgress:
+        """How far a run has come, whichever process is at it: its steps but for the first `after`, and how it ended."""
+        require_text(run_id, "A run")
+        return self._runs.progress(self._ledger.find(encodable(run_id)), after)
+
+    def leave(self) -> None:
+        """For a program that ends: the runs that are under way stop after the step they are at, and can be taken up."""
+        with self._making:
+            runs = self.__dict__.get("_made_runs")
+        if runs:
+            runs.leave()
+
+    def _checked(
+        self, question: str, conversation: str, user: str, max_rewrites: int | None, deadline: float | None
+    ) -> tuple[str, str, int, float, str]:
         settings = self._settings
         rewrites = settings.quality.max_rewrites if max_rewrites is None else max_rewrites
         seconds = settings.answering.run_deadline if deadline is None else deadline
@@ -127,12 +185,18 @@ class Veracity(Assembly):
         self._require_workspace()
         if not self._library.store.languages():
             raise InputError("The workspace holds no documents yet: bring some in with veracity ingest PATH.")
-        return self._runs.stream(asked, user, rewrites, seconds, conversation)
+        return asked, user, rewrites, seconds, conversation
 
-    def approvals(self, *, user: str | None = None, limit: int = 100) -> list[Approval]:
-        """The drafts that wait for a person, the longest waiting first. `user` is who asked."""
+    def approvals(self, *, user: str | None = None, limit: int = 100, state: str = "pending") -> list[Approval]:
+        """The drafts that wait for a person, the longest waiting first. `user` is who asked. Of another `state`, or of
+        "any": the newest first."""
         require_number(limit, MOST_RUNS, "approvals")
-        return self._ledger.approvals(limit, user)
+        return self._ledger.approvals(limit, user, state)
+
+    def approval_states(self, limit: int = 200) -> list[ApprovalStanding]:
+        """How the approvals stand that were made or decided last, the latest first: for who looks every second."""
+        require_number(limit, MOST_RUNS, "approvals")
+        return self._ledger.approval_states(limit)
 
     def approval(self, name: str) -> Approval:
         """By its id, the beginning of it, its run's id, or "last": the newest that waits."""
@@ -208,15 +272,35 @@ class Veracity(Assembly):
                 self._ledger.deliver(Observations(self._workspace.observations_file))
         return []
 
-    def conversations(self, *, user: str = "local", limit: int = 20) -> list[ConversationSummary]:
-        """Those of this user, the latest first."""
+    @property
+    def users(self) -> Users:
+        """Who may use the workspace over the network, by which token, in which role."""
+        return self._ledger.users
+
+    def rate(self, run_id: str, thumb: Thumb, why: str = "", by: str = "local") -> Feedback:
+        """Say that an answer is good ("up"), or not ("down"): then its question is a weak point, and the answer is not
+        used again. What the same person says later takes the place of it."""
+        for text, what in ((run_id, "A run"), (why, "A reason"), (by, "Whoever rates")):
+            require_text(text, what)
+        return self._ledger.rate(self._ledger.find(encodable(run_id)), thumb, by=by, why=encodable(why))
+
+    def feedback(self, run_id: str) -> list[Feedback]:
+        """What people said of an answer, the latest last."""
+        require_text(run_id, "A run")
+        return self._ledger.feedback(self._ledger.find(encodable(run_id)))
+
+    def conversations(self, *, user: str = "local", limit: int = 20, query: str = "") -> list[ConversationSummary]:
+        """Those of this user, the latest first. With a query, those in which a turn holds all its words."""
         require_number(limit, MOST_RUNS, "conversations")
-        return self._ledger.conversations(user, limit)
+        require_text(query, "What to look for")
+        return self._ledger.conversations(user, limit, encodable(query[:LONGEST_QUERY]))
 
     def turns(self, conversation: str, *, user: str = "local", limit: int = 50) -> list[PastTurn]:
         """What was asked and answered in a conversation, the latest last."""
         require_number(limit, MOST_TURNS, "turns")
-        return self._ledger.turns(user, conversation, limit)
+        turns = self._ledger.turns(user, conversation, limit, to_show=True)
+        left = set(self.interrupted()) if any(turn.status == "running" for turn in turns) else set()
+        return [turn.model_copy(update={"status": "interrupted"}) if turn.run_id in left else turn for turn in turns]
 
     def forget_conversation(self, conversation: str, *, user: str = "local") -> int:
         """Remove its questions and answers from ledger, receipts and observations. How many turns it had."""
@@ -252,13 +336,52 @@ class Veracity(Assembly):
         return text
 
     def forget(self, name: str) -> list[KnownDocument]:
-        """Remove the document with this id or from this path, and its text from receipts and observations."""
-        return forget(self._records(), self._workspace.knowledge_folder, name, self._forget_in_ledger)
+        """Remove the document with this id or from this path, and its text from receipts and observations. A file that
+        was uploaded goes too."""
+        records, uploads = self._records(), self._uploads
+
+        def also(document_ids: list[str]) -> None:
+            self._forget_in_ledger(document_ids)
+            uploads.remove(one.location for one in records.documents() if one.id in document_ids)
+
+        with uploads.changing():
+            return forget(records, self._workspace.knowledge_folder, name, also)
 
     def reindex(self, *, progress: Progress = _ignore) -> IngestReport:
         """Cut and embed all documents anew, as the settings are now. The files are not needed."""
         self._require_workspace()
         return self._library.reindex(progress)
+
+    def describe_metrics(self) -> EvaluatorDescription:
+        """The metrics there are, and which of them score the answers of runs."""
+        self._require_workspace()
+        return self._gate.describe()
+
+    def evaluate(
+        self,
+        question: str,
+        answer: str,
+        context: Sequence[str] = (),
+        *,
+        metrics: Sequence[str] | None = None,
+        user: str = "local",
+    ) -> EvaluationResult:
+        """Score an answer as those of runs are scored, or by the `metrics` of these names, in equal parts. `context` is
+        the evidence it was given, in the order in which [1], [2], … name it."""
+        self._require_workspace()
+        gate = self._gate
+        request = EvaluationRequest(
+            user_query=encodable(question),
+            submission=encodable(answer),
+            team_id=user,
+            context=[encodable(text) for text in context],
+            config=gate.choose(metrics) if metrics else None,
+        )
+        return gate.evaluate(request, deadline=Deadline.within(self._settings.answering.run_deadline))
+
+    @property
+    def _uploads(self) -> Uploads:
+        return Uploads(self._workspace.uploads_folder, self._settings.reading.max_megabytes)
 
     def _forget_in_ledger(self, document_ids: list[str]) -> None:
         if self._workspace.ledger_folder.exists():

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 import socket
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, UserPromptPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 from pydantic_ai.settings import ModelSettings
 
 from veracity.deadlines import Deadline
@@ -28,7 +29,9 @@ from veracity.llm import LLM, Message
 from veracity.llm.calling import TOOL
 from veracity.settings import LLMSettings
 
-__all__ = ["ScriptedCall", "ScriptedLLM", "offline"]
+__all__ = ["Pieces", "ScriptedCall", "ScriptedLLM", "offline"]
+
+FEW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,17 @@ class ScriptedCall:
     settings: ModelSettings
 
 
-Reply = dict[str, Any] | str | Exception | Callable[[ScriptedCall], Any]
-"""A structured answer, plain text, an error to raise, or a function that is given the call and returns one of these."""
+class Pieces:
+    """A text as it comes to who listens, `pause` seconds between two pieces. An error in it breaks it off."""
+
+    def __init__(self, *pieces: str | Exception, pause: float = 0.0) -> None:
+        self.pieces = pieces
+        self.pause = pause
+
+
+Reply = dict[str, Any] | str | Pieces | Exception | Callable[[ScriptedCall], Any]
+"""A structured answer, plain text (in a few pieces for who listens, or in those that are given), an error to raise, or a
+function that is given the call and returns one of these."""
 
 Replies = Reply | list[Any] | tuple[Reply, ...]
 """One reply or several."""
@@ -93,11 +105,17 @@ class _Script:
 
     def model(self, name: str, role: str) -> FunctionModel:
         async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-            call = _call(name, role, messages, info)
-            reply = self._next(call)
-            return _response(await _apart(lambda: reply(call)) if callable(reply) else reply)
+            return _response(await self._reply(_call(name, role, messages, info)))
 
-        return FunctionModel(respond, model_name=name)
+        async def speak(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+            async for piece in _spoken(await self._reply(_call(name, role, messages, info))):
+                yield piece
+
+        return FunctionModel(respond, stream_function=speak, model_name=name)
+
+    async def _reply(self, call: ScriptedCall) -> Any:
+        reply = self._next(call)
+        return await _apart(lambda: reply(call)) if callable(reply) else reply
 
     def _next(self, call: ScriptedCall) -> Reply:
         script, name = self.of(call.role), call.role if call.role in self._roles else ""
@@ -133,7 +151,30 @@ def _apart(action: Callable[[], Any]) -> Awaitable[Any]:
     return asyncio.wrap_future(future)
 
 
+async def _spoken(reply: Any) -> AsyncIterator[str | DeltaToolCalls]:
+    if isinstance(reply, dict):
+        yield {0: DeltaToolCall(TOOL, json.dumps(reply))}
+        return
+    pieces = reply if isinstance(reply, Pieces) else _cut(reply)
+    for number, piece in enumerate(pieces.pieces):
+        if number:
+            await asyncio.sleep(pieces.pause)
+        if isinstance(piece, Exception):
+            raise piece
+        yield piece
+
+
+def _cut(reply: str | Exception) -> Pieces:
+    if isinstance(reply, Exception) or not reply:
+        return Pieces(reply)
+    size = -(-len(reply) // FEW)
+    return Pieces(*(reply[start : start + size] for start in range(0, len(reply), size)))
+
+
 def _response(reply: Any) -> ModelResponse:
+    if isinstance(reply, Pieces):
+        broken = next((piece for piece in reply.pieces if isinstance(piece, Exception)), None)
+        reply = broken or "".join(map(str, reply.pieces))
     if isinstance(reply, Exception):
         raise reply
     part = TextPart(reply) if isinstance(reply, str) else ToolCallPart(TOOL, reply)

@@ -30,6 +30,10 @@ class Workspace:
         return self.root / "knowledge"
 
     @property
+    def uploads_folder(self) -> Path:
+        return self.root / "uploads"
+
+    @property
     def ledger_folder(self) -> Path:
         return self.root / "ledger"
 

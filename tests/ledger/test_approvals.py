@@ -211,7 +211,7 @@ def test_approvals_are_listed_by_user_and_state(ledger: Ledger) -> None:
     assert [one.run_id for one in ledger.approvals()] == ["r1", "r2", "r3"]
     assert [one.run_id for one in ledger.approvals(limit=1)] == ["r1"]
     assert [one.run_id for one in ledger.approvals(user="ann")] == ["r2"]
-    assert [one.run_id for one in ledger.approvals(user="ann", state=None)] == ["r2", "r0"]
+    assert [one.run_id for one in ledger.approvals(user="ann", state="any")] == ["r2", "r0"]
     assert [one.run_id for one in ledger.approvals(state="approved")] == ["r0"]
 
 
@@ -269,3 +269,52 @@ def test_a_run_without_approvals_has_none(ledger: Ledger) -> None:
     assert ledger.approvals_of("r1") == []
     with pytest.raises(InputError, match="There is no approval"):
         ledger.approval("r1")
+
+
+def test_how_the_latest_stand_is_told_without_their_drafts_d6(ledger: Ledger) -> None:
+    """For a server that looks every second: what was made or decided last comes first, however old it is."""
+    assert ledger.approval_states() == []
+    for number, user in enumerate(("ann", "bob", "ann", "王芳")):
+        waits(ledger, f"r{number}", user=user, question=f"Question {number}?")
+    ledger.decide("r0", "reject", by="carl")
+    ledger.forget_documents(["d1"])  # the drafts that wait rest on it
+    told = ledger.approval_states()
+    assert {one.approval_id: (one.run_id, one.user, one.state, one.by) for one in told} == {
+        "r0.1": ("r0", "ann", "rejected", "carl"),
+        "r1.1": ("r1", "bob", "superseded", ""),
+        "r2.1": ("r2", "ann", "superseded", ""),
+        "r3.1": ("r3", "王芳", "superseded", ""),
+    }
+    assert "24 days" not in str([one.model_dump() for one in told])
+
+
+def test_a_decision_on_an_old_one_is_among_the_latest(ledger: Ledger) -> None:
+    for number in range(12):
+        waits(ledger, f"r{number:02}")
+    assert [one.run_id for one in ledger.approval_states(3)] == ["r11", "r10", "r09"]
+    ledger.decide("r00", "approve", by="bob")
+    assert [(one.run_id, one.state) for one in ledger.approval_states(3)] == [
+        ("r00", "approved"),
+        ("r11", "pending"),
+        ("r10", "pending"),
+    ]
+
+
+def test_they_are_listed_by_state(ledger: Ledger) -> None:
+    for run_id in ("r0", "r1", "r2", "r3"):
+        waits(ledger, run_id)
+    ledger.decide("r1", "approve", by="bob")
+    ledger.decide("r2", "reject", by="bob")
+    listed = {
+        state: [one.run_id for one in ledger.approvals(state=state)]
+        for state in ("pending", "approved", "rejected", "superseded", "any")
+    }
+    assert listed == {
+        "pending": ["r0", "r3"],
+        "approved": ["r1"],
+        "rejected": ["r2"],
+        "superseded": [],
+        "any": ["r3", "r2", "r1", "r0"],
+    }
+    with pytest.raises(InputError, match='The state of an approval is pending, .*, any, not "waiting"'):
+        ledger.approvals(state="waiting")

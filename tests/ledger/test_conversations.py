@@ -2,13 +2,15 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tests.ledger.material import USED, answered, begin, make_answer, make_draft, ran, waits
 from veracity.errors import InputError
 from veracity.ledger import Ledger
-from veracity.models import Decision, Review, ReviewOutcome, Verdict
+from veracity.models import Decision, Review, ReviewOutcome, RunStatus, Verdict
+from veracity.models.conversation import TurnStatus
 
 HOSTILE = ["a'; DROP TABLE runs; --", 'a"b', "%", "_", "\\", "休假", "あ\u3000い", "x' OR '1'='1", " ", "c" * 500]
 
@@ -196,3 +198,24 @@ def test_what_is_stored_grows_with_the_turns_and_not_faster(ledger: Ledger, tmp_
     assert [turn.number for turn in ledger.remembered("ann", "c").turns] == list(range(495, 501))
     (found, *_) = ledger.past_turns("ann", "c", "topic7", None, 5)
     assert found.run_id == "r7"
+
+
+def test_a_turn_tells_how_its_run_ended(ledger: Ledger) -> None:
+    """What waits, was rejected or failed has no answer to show."""
+    answered(ledger, "r1", "Who pays?", "You do.", "c")
+    answered(ledger, "r2", "Who pays?", "Nobody knows.", "c", status="abstained")
+    answered(ledger, "r3", "Who pays?", "Wrong.", "c", status="rejected")
+    answered(ledger, "r4", "Who pays?", "Broken.", "c", status="failed")
+    waits(ledger, "r5", conversation="c")
+    begin(ledger, "r6", conversation="c")
+    told = [("answered", "You do."), ("abstained", "Nobody knows."), ("rejected", ""), ("failed", "")]
+    told += [("awaiting_approval", ""), ("running", "")]
+    for to_show in (True, False):
+        assert [(turn.status, turn.answer) for turn in ledger.turns("ann", "c", to_show=to_show)] == told
+    assert get_args(TurnStatus) == get_args(RunStatus)
+
+
+def test_people_are_shown_what_went_out_after_a_failed_review(ledger: Ledger) -> None:
+    reviewed(ledger, "r1", "failed")
+    assert [turn.answer for turn in ledger.turns("ann", "c")] == [""]
+    assert [turn.answer for turn in ledger.turns("ann", "c", to_show=True)] == ["14 days, says r1."]

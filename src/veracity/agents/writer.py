@@ -16,13 +16,14 @@ from veracity.deadlines import Deadline
 from veracity.errors import ModelAnswerError
 from veracity.grounding.statements import SILENCE, statements
 from veracity.language import Language, content_tokens, guess_language
-from veracity.llm import LLM, Budget, Message, Writing
+from veracity.llm import LLM, Budget, Message, OnText, Piece, Writing
 from veracity.models import NOTHING_USED, AnswerForm, Evidence, Usage
 
 ROLE = "writer"
 MOST_MISSING = 5
 LONGEST_MISSING = 300
 LONGEST_NAMED = 120
+LONGEST_OPENING = 32  # characters; "NO ANSWER:" with all that may stand around it has fewer
 LONGEST_DRAFT = 20_000  # characters; reviewing more would take longer than a run may
 
 INSTRUCTIONS = """\
@@ -37,13 +38,15 @@ nothing.
 
 @dataclass(frozen=True, slots=True)
 class WritingTask:
-    """`messages` hold it all for a model, feedback on the last draft included (SPEC A10)."""
+    """`messages` hold it all for a model, feedback on the last draft included (SPEC A10). `on_text` hears a draft while
+    a model writes it; what has to be thought of as text of the model's, and may yet be left."""
 
     question: str
     evidence: Sequence[Evidence]
     messages: Sequence[Message]
     deadline: Deadline = field(default_factory=Deadline)
     budget: Budget | None = None
+    on_text: OnText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,11 @@ class LLMWriter:
 
     def write(self, task: WritingTask) -> Written:
         writing = Writing(self._model, ROLE, tuple(task.messages))
-        reply = self._llm.write(writing, budget=task.budget, deadline=task.deadline)
+        opening = _Opening(task.on_text) if task.on_text is not None else None
+        on_text = opening.hear if opening else None
+        reply = self._llm.write(writing, budget=task.budget, deadline=task.deadline, on_text=on_text)
+        if opening:
+            opening.end()
         if len(reply.text) > LONGEST_DRAFT:
             raise ModelAnswerError(
                 f'The draft of "{self._model}" has {len(reply.text):,} characters, and at most {LONGEST_DRAFT:,} are '
@@ -91,6 +98,34 @@ class LLMWriter:
             )
         written = read_reply(reply.text, guess_language(task.question), reply.usage)
         return replace(written, missing=tuple(one for one in written.missing if _names_a_part(one, task.question)))
+
+
+class _Opening:
+    """Holds the first words back until it is plain that they do not open an abstention, which is no draft to show."""
+
+    def __init__(self, on_text: OnText) -> None:
+        self._on_text = on_text
+        self._held: str | None = ""  # None: it is a draft
+        self._abstains = False
+
+    def hear(self, piece: Piece) -> None:
+        if piece.begins:
+            self._held, self._abstains = "", False
+        if self._held is None:
+            self._on_text(Piece(piece.text))
+            return
+        self._held += piece.text
+        if len(self._held.lstrip()) > LONGEST_OPENING:
+            self.end()
+
+    def end(self) -> None:
+        if self._held is None or self._abstains:
+            return
+        if _NO_ANSWER.match(self._held):
+            self._abstains = True
+        elif self._held:
+            self._on_text(Piece(self._held, begins=True))
+            self._held = None
 
 
 def read_reply(text: str, language: Language, usage: Usage = NOTHING_USED) -> Written:

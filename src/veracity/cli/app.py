@@ -19,6 +19,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+users = typer.Typer(rich_markup_mode=None)
+app.add_typer(users, name="users")
 
 
 def _named(option: typer.CallbackParam, name: str | None) -> str | None:
@@ -226,6 +228,22 @@ def show(
 
 
 @app.command()
+def rate(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, or: last.")],
+    thumb: Annotated[str, typer.Argument(metavar="up|down", help="Whether the answer is good.")],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="A word of why.", show_default=False)] = "",
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say of an answer that it is good, or that it is not.
+
+    The question of an answer that is not is a weak point from then on: it is searched with more care when it comes
+    again, and the answer is not used again. A later thumb up takes that back.
+    """
+    _run("rating", run, thumb, why, workspace, as_json)
+
+
+@app.command()
 def runs(
     limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, help="How many.")] = 20,
     workspace: WorkspaceOption = None,
@@ -332,3 +350,77 @@ def demo(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None
     In English, Chinese and Japanese; scored with the local metrics, or with those of a workspace.
     """
     _run("demonstrating", workspace, as_json)
+
+
+UserArgument = Annotated[str, typer.Argument(metavar="NAME", help="The user.")]
+ROLE_HELP = "asker: asks and sees what is his own; approver: also decides on drafts; admin: also changes documents."
+
+
+@users.callback(invoke_without_command=True)
+def list_or_change_users(
+    context: typer.Context, workspace: WorkspaceOption = None, as_json: JsonOption = False
+) -> None:
+    """List and change who may use the workspace over the network, with veracity serve.
+
+    Everyone has a token and a role. Without a command: list them.
+    """
+    context.obj = (workspace, as_json)
+    if context.invoked_subcommand is None:
+        _run("users", workspace, as_json)
+
+
+@users.command("list")
+def list_users(context: typer.Context, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """List the users and their roles."""
+    _run("users", workspace or context.obj[0], as_json or context.obj[1])
+
+
+@users.command("add")
+def add_user(
+    context: typer.Context,
+    name: UserArgument,
+    role: Annotated[str, typer.Option("--role", metavar="asker|approver|admin", help=ROLE_HELP)],
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Add a user, and print the token. It is shown only this once."""
+    _run("users", name, role, workspace or context.obj[0], what="add")
+
+
+@users.command("remove")
+def remove_user(context: typer.Context, name: UserArgument, workspace: WorkspaceOption = None) -> None:
+    """Remove a user: the token is refused from then on. What the user asked stays."""
+    _run("users", name, workspace or context.obj[0], what="remove")
+
+
+@users.command("renew")
+def renew_token(context: typer.Context, name: UserArgument, workspace: WorkspaceOption = None) -> None:
+    """Print a new token for a user, once. The old one is refused from then on."""
+    _run("users", name, workspace or context.obj[0], what="renew")
+
+
+@users.command("role")
+def change_role(
+    context: typer.Context,
+    name: UserArgument,
+    role: Annotated[str, typer.Argument(metavar="asker|approver|admin", help=ROLE_HELP)],
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Change the role of a user."""
+    _run("users", name, role, workspace or context.obj[0], what="change_role")
+
+
+@app.command()
+def serve(
+    workspace: WorkspaceOption = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", help="The address to listen on. Default: that of the settings.", callback=_named),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="The port. 0: one that is free.", show_default=False)
+    ] = None,
+) -> None:
+    """Serve the page and the API.
+
+    Listens on this machine alone; anything else needs a token: see veracity users."""
+    _run("serving", workspace, host, port)

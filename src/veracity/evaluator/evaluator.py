@@ -15,6 +15,8 @@ from typing import Literal, overload
 from veracity.deadlines import Deadline
 from veracity.errors import ConfigurationError, EvaluationError, InputError, LackingContextError, VeracityError
 from veracity.evaluator.batches import in_order
+from veracity.evaluator.choosing import chosen
+from veracity.evaluator.describing import EvaluatorDescription, describe
 from veracity.evaluator.judging import ROLE, Judge
 from veracity.evaluator.loading import Loaded, Sources, Terms, load, read_settled_sources, read_sources
 from veracity.evaluator.metrics.base import BaseMetric
@@ -123,6 +125,15 @@ class Evaluator:
     def plan(self, config: EvaluationConfig | None = None) -> Plan:
         """The metrics that would run now, with their weights and models."""
         return self._fresh()[0].plan(config)
+
+    def choose(self, names: Sequence[str]) -> EvaluationConfig:
+        """A configuration for a request: these metrics, each as it is configured here, in equal parts."""
+        return chosen(names, self._fresh()[0])
+
+    def describe(self) -> EvaluatorDescription:
+        """Every metric there is, those that would run now with their weights and models, and what to warn of."""
+        loaded, _, warnings = self._fresh()
+        return describe(loaded, warnings)
 
     @property
     def metrics(self) -> list[Entry]:

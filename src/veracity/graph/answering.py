@@ -19,10 +19,12 @@ from veracity.agents.reviewer import ReviewTask
 from veracity.agents.writer import Writer, WritingTask, Written
 from veracity.citations import without_marks
 from veracity.errors import BudgetError, ModelAnswerError, ModelError, ModelTimeoutError
+from veracity.graph.drafting import Showing
 from veracity.graph.parts import Parts
 from veracity.graph.spoken import as_langchain, as_ours
 from veracity.graph.state import Plain, RunState, asked, fresh_attempt, matter
 from veracity.graph.tracing import trace
+from veracity.llm import OnText
 from veracity.models import Evidence, Review
 
 log = logging.getLogger("veracity")
@@ -71,8 +73,9 @@ def generate_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
     local = parts.recaller if state["evidence_from"] == "history" else parts.extractor
     is_local = parts.writer.form == "extractive" or not state["retrieved_nodes_score"]  # of nothing there is nothing
     writer = local if is_local else parts.writer
+    showing = Showing(runtime.stream_writer, _known(state))
     try:
-        written = _inert(writer.write(_writing_task(state, parts)), state)
+        written = _written(writer, state, parts, showing)
     except ModelError as problem:
         code = _stopped_by(problem, parts)
         if is_redraft:
@@ -86,7 +89,7 @@ def generate_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
             raise
         notices = [*notices, {"code": code, "problem": str(problem)}]
         writer = local
-        written = _inert(writer.write(_writing_task(state, parts)), state)
+        written = _written(writer, state, parts, showing)
     if is_redraft and written.abstains:  # the draft that is there says more
         notice = {"code": "redraft_failed", "problem": "the writer found no answer any more."}
         return {"halted": True, "notices": [*notices, notice], **trace({"outcome": "the redraft abstains"})}
@@ -176,9 +179,19 @@ def _abstained(state: RunState) -> Plain:
     return {**state["rejected"], "notices": notices if state["halted"] else [*notices, {"code": "web_empty"}], **told}
 
 
+def _written(writer: Writer, state: RunState, parts: Parts, showing: Showing) -> Written:
+    """Shown while it is written, where a model writes; else all at once."""
+    written = _inert(writer.write(_writing_task(state, parts, showing.hear)), state)
+    if writer.form == "written":
+        showing.end()
+    elif not written.abstains:
+        showing.whole(written.text)
+    return written
+
+
 def _inert(written: Written, state: RunState) -> Written:
     """Nothing in it can be followed or loaded but what the evidence holds."""
-    text = inert(written.text, [asked(state), *(one.text for one in _given(state))])
+    text = inert(written.text, _known(state))
     if not written.abstains and not text.strip():
         raise ModelAnswerError("The draft held nothing but markup and addresses that no evidence holds.")
     return replace(written, text=text)
@@ -214,9 +227,14 @@ def _chosen(best: list[Plain], first: list[Plain], most: int) -> list[Plain]:
     return [*best[: most - len(missing)], *missing]
 
 
-def _writing_task(state: RunState, parts: Parts) -> WritingTask:
+def _known(state: RunState) -> list[str]:
+    """Texts whose addresses may stand in an answer."""
+    return [asked(state), *(one.text for one in _given(state))]
+
+
+def _writing_task(state: RunState, parts: Parts, on_text: OnText) -> WritingTask:
     spoken = [as_ours(message) for message in state["messages"]]
-    return WritingTask(_understood(state), _given(state), spoken, parts.limits.run, parts.limits.budget)
+    return WritingTask(_understood(state), _given(state), spoken, parts.limits.run, parts.limits.budget, on_text)
 
 
 def _understood(state: RunState) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeVar
 
+from veracity import telemetry
 from veracity.agents.reviewer import Reviewer
 from veracity.agents.rewriter import Rewriter
 from veracity.agents.router import Router
@@ -145,6 +146,7 @@ class Parts:
     def within(self, deadline: Deadline, job: Callable[[], T], grace: float = 0.0) -> T:
         """Do it on another thread, so that nothing that hangs there can hold up the run. What keeps to the deadline by
         itself has a `grace` to tell of it."""
+        job = telemetry.carried(job)
         future = self.workers.submit(lambda _: job())
         wait([future], deadline.left + grace)
         if not future.done():  # asking for the result might raise a timeout of the job's own

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import Any
 
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
+from veracity import telemetry
 from veracity.errors import VeracityError
 from veracity.graph.parts import Parts
 from veracity.graph.state import Plain
@@ -34,15 +36,17 @@ def traced(node: Callable[[Any, Runtime[Parts]], Plain]) -> Any:
 
         def ended(facts: Plain, texts: Plain) -> None:
             seconds = time.monotonic() - begun
+            span.facts(facts)
             runtime.stream_writer(Step(name=name, started=started, seconds=seconds, facts=facts, texts=texts))
 
-        try:
-            update = node(state, runtime)
-        except VeracityError as problem:
-            ended({"problem": str(problem)}, {})
-            raise
-        told = update.pop(TRACE, {"facts": {}, "texts": {}})
-        ended(**told)
+        with telemetry.step(name, expected=GraphBubbleUp) as span:  # which only waits for a person
+            try:
+                update = node(state, runtime)
+            except VeracityError as problem:
+                ended({"problem": str(problem)}, {})
+                raise
+            told = update.pop(TRACE, {"facts": {}, "texts": {}})
+            ended(**told)
         return update
 
     return run

@@ -7,6 +7,7 @@ Knows nothing about how a question is answered. Importing it imports SQLAlchemy:
 from veracity.ledger.approvals import draft_hash
 from veracity.ledger.ledger import Ledger
 from veracity.ledger.observations import Observations
+from veracity.ledger.users import Users
 from veracity.ledger.weakpoints import WeakPoint
 
-__all__ = ["Ledger", "Observations", "WeakPoint", "draft_hash"]
+__all__ = ["Ledger", "Observations", "Users", "WeakPoint", "draft_hash"]

@@ -73,7 +73,7 @@ def of_run(connection: Connection, run_id: str) -> list[Approval]:
     return [_approval(row) for row in connection.execute(theirs)]
 
 
-def listed(connection: Connection, limit: int, user: str | None, state: ApprovalState | None) -> list[Approval]:
+def listed(connection: Connection, limit: int, user: str | None, state: str | None) -> list[Approval]:
     """Those that wait: the longest waiting first. Else the newest first."""
     order = approvals.c.number.asc() if state == "pending" else approvals.c.number.desc()
     wanted = select(approvals).order_by(order).limit(limit)
@@ -125,7 +125,7 @@ def named_to_decide(connection: Connection, name: str) -> Approval:
 def supersede(connection: Connection, run_id: str) -> None:
     """What waits of this run cannot be decided any more."""
     pending = (approvals.c.run_id == run_id) & (approvals.c.state == "pending")
-    connection.execute(update(approvals).where(pending).values(state="superseded"))
+    connection.execute(update(approvals).where(pending).values(state="superseded", decided_at=datetime.now(UTC)))
 
 
 def cannot_search(connection: Connection, run_id: str) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import get_args
 
 from veracity.errors import InputError
-from veracity.ledger import approvals, leases, runs, stripping
+from veracity.ledger import approvals, leases, runs, standings, stripping
 from veracity.ledger.database import Database
 from veracity.ledger.names import decider_name, storable
-from veracity.models import Approval, ApprovalState, Decision, Usage, Verdict
+from veracity.models import Approval, ApprovalStanding, ApprovalState, Decision, Usage, Verdict
+from veracity.secrets import presentable
 
 LONGEST_REASON = 2000  # characters
+ANY = "any"
+STATES = (*get_args(ApprovalState), ANY)
 
 
 class Approving:
@@ -72,12 +76,19 @@ class Approving:
         decided = [one.decision for one in self.approvals_of(run_id) if one.attempt == attempt and one.decision]
         return decided[-1] if decided else None
 
-    def approvals(
-        self, limit: int = 100, user: str | None = None, state: ApprovalState | None = "pending"
-    ) -> list[Approval]:
-        """Those that wait: the longest waiting first. Of another state, or of any (None): the newest first."""
+    def approvals(self, limit: int = 100, user: str | None = None, state: str = "pending") -> list[Approval]:
+        """Those that wait: the longest waiting first. Of another state, or of "any": the newest first."""
+        if state not in STATES:
+            raise InputError(f'The state of an approval is {", ".join(STATES)}, not "{presentable(str(state))}".')
         with self._database.reading() as connection:
-            return approvals.listed(connection, limit, user, state)
+            return approvals.listed(connection, limit, user, None if state == ANY else state)
+
+    def approval_states(self, limit: int = 200) -> list[ApprovalStanding]:
+        """How those stand that were made or decided last, the latest first: for whoever looks every second."""
+        if not self._database.is_there:
+            return []
+        with self._database.reading() as connection:
+            return standings.latest(connection, limit)
 
     def approval(self, name: str) -> Approval:
         """Named by its id, by that of its run (then the newest), by the beginning of them, or as "last" that waits."""

@@ -10,12 +10,22 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, select, update
 
+from veracity.ledger.feedback import is_disliked
 from veracity.ledger.schema import conversations, runs
 from veracity.models import ConversationSummary, PastTurn, Remembered
 
 USABLE = ("answered", "abstained")  # an answer of another status is not used again
 UNPROVEN = ("failed", "not_reviewed")  # nor is one that comes out of its review so, unless a person approved it
-_TURN: Select[Any] = select(runs.c.run_id, runs.c.turn, runs.c.question, runs.c.status, runs.c.started, runs.c.answer)
+TURN: Select[Any] = select(
+    runs.c.number,
+    runs.c.run_id,
+    runs.c.turn,
+    runs.c.question,
+    runs.c.status,
+    runs.c.started,
+    runs.c.answer,
+    is_disliked().label("disliked"),
+)
 
 
 def next_turn(connection: Connection, user: str, conversation: str) -> int:
@@ -37,7 +47,7 @@ def remembered(connection: Connection, user: str, conversation: str, before_run:
     if before_run is not None:
         own = connection.execute(select(runs.c.turn).where(_of(user, conversation) & (runs.c.run_id == before_run)))
         theirs &= runs.c.turn < (own.scalar() or 0)
-    rows = connection.execute(_TURN.where(theirs).order_by(runs.c.turn))
+    rows = connection.execute(TURN.where(theirs).order_by(runs.c.turn))
     return Remembered(summary=summary, folded=folded, turns=[past_turn(row) for row in rows])
 
 
@@ -64,8 +74,8 @@ def unfold(connection: Connection, user: str, conversation: str, turn: int) -> N
         empty_summary(connection, user, conversation)
 
 
-def listed(connection: Connection, user: str, limit: int) -> list[ConversationSummary]:
-    """That with the newest turn first."""
+def listed(connection: Connection, user: str, limit: int | None) -> list[ConversationSummary]:
+    """That with the newest turn first. All of them without a limit."""
     newest = func.max(runs.c.number)
     grouped = (
         select(
@@ -99,10 +109,10 @@ def listed(connection: Connection, user: str, limit: int) -> list[ConversationSu
     ]
 
 
-def turns(connection: Connection, user: str, conversation: str, limit: int) -> list[PastTurn]:
-    """The newest, in the order in which they were asked."""
-    wanted = _TURN.where(_of(user, conversation)).order_by(runs.c.turn.desc()).limit(limit)
-    return [past_turn(row) for row in connection.execute(wanted)][::-1]
+def turns(connection: Connection, user: str, conversation: str, limit: int, *, to_show: bool) -> list[PastTurn]:
+    """The newest, in the order in which they were asked. `to_show`: with every answer that went out, for people."""
+    wanted = TURN.where(_of(user, conversation)).order_by(runs.c.turn.desc()).limit(limit)
+    return [past_turn(row, to_show=to_show) for row in connection.execute(wanted)][::-1]
 
 
 def run_ids(
@@ -123,23 +133,28 @@ def remove(connection: Connection, user: str, conversation: str, run_ids: Sequen
         connection.execute(update(runs).where(runs.c.run_id == run_id).values(nothing))
 
 
-def past_turn(row: Row[Any], similarity: float = 0.0) -> PastTurn:
+def past_turn(row: Row[Any], similarity: float = 0.0, *, to_show: bool = False) -> PastTurn:
     return PastTurn(
         run_id=row.run_id,
         number=row.turn,
         question=row.question,
-        answer=row.answer["text"] if is_usable(row) else "",
+        answer=row.answer["text"] if is_usable(row) or (to_show and _went_out(row)) else "",
         asked=row.started,
         similarity=similarity,
+        status=row.status,
     )
 
 
 def is_usable(row: Row[Any]) -> bool:
-    """Whether its answer may be shown to a model again: it stood, or a person approved it."""
-    if row.status not in USABLE or row.answer is None:
+    """Whether its answer may be shown to a model again: it stood, or a person approved it, and nobody dislikes it."""
+    if not _went_out(row) or row.disliked:
         return False
     outcome = (row.answer.get("review") or {}).get("outcome")
     return outcome not in UNPROVEN or any(one["verdict"] == "approve" for one in row.answer.get("decisions", ()))
+
+
+def _went_out(row: Row[Any]) -> bool:
+    return row.status in USABLE and row.answer is not None
 
 
 def _of(user: str, conversation: str) -> Any:

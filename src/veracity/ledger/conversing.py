@@ -3,7 +3,7 @@ conversation is understood."""
 
 from __future__ import annotations
 
-from veracity.ledger import conversations, recalling
+from veracity.ledger import conversations, finding, recalling
 from veracity.ledger.database import Database
 from veracity.ledger.names import conversation_name, user_name
 from veracity.models import ConversationSummary, PastTurn, Remembered
@@ -44,14 +44,19 @@ class Conversing:
         with self._database.reading() as connection:
             return recalling.matching(connection, asking, named, query, vector, limit, leave_out)
 
-    def conversations(self, user: str, limit: int = 20) -> list[ConversationSummary]:
-        """That with the newest turn first."""
+    def conversations(self, user: str, limit: int = 20, query: str = "") -> list[ConversationSummary]:
+        """That with the newest turn first. With a query, those in which a turn holds all its words."""
         asking = user_name(user)
         with self._database.reading() as connection:
-            return conversations.listed(connection, asking, limit)
+            if not query.strip():
+                return conversations.listed(connection, asking, limit)
+            fitting = finding.conversations_with(connection, asking, query)
+            known = conversations.listed(connection, asking, None) if fitting else []
+            return [one for one in known if one.conversation in fitting][:limit]
 
-    def turns(self, user: str, conversation: str, limit: int = 50) -> list[PastTurn]:
-        """The newest, in the order in which they were asked."""
+    def turns(self, user: str, conversation: str, limit: int = 50, *, to_show: bool = False) -> list[PastTurn]:
+        """The newest, in the order in which they were asked. An answer that may not be used again is left out; with
+        `to_show`, for people, only one that never went out."""
         asking, named = user_name(user), conversation_name(conversation)
         with self._database.reading() as connection:
-            return conversations.turns(connection, asking, named, limit)
+            return conversations.turns(connection, asking, named, limit, to_show=to_show)

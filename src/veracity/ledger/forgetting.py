@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, false, func, insert, select, update
 
-from veracity.ledger import approvals, conversations, leases, passages, runs, weakpoints
+from veracity.ledger import approvals, conversations, feedback, leases, passages, runs, weakpoints
 from veracity.ledger.schema import forgotten_documents
 from veracity.ledger.schema import runs as run_rows
 from veracity.ledger.stripping import ALL, FOUND, GIVEN, strip
@@ -55,6 +55,7 @@ def forget_conversation(connection: Connection, user: str, conversation: str) ->
         strip(connection, run_id, ALL)
         approvals.remove_question(connection, run_id)
         weakpoints.remove(connection, run_id)
+        feedback.remove(connection, run_id)
         if unfinished:
             approvals.supersede(connection, run_id)
             runs.set_status(connection, run_id, "failed", ENDED)

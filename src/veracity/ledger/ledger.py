@@ -31,15 +31,17 @@ from veracity.ledger.database import Database
 from veracity.ledger.names import conversation_name, storable, user_name
 from veracity.ledger.observations import Observations
 from veracity.ledger.owners import Owners
+from veracity.ledger.rating import Rating
 from veracity.ledger.showing import Showing
+from veracity.ledger.users import Users
 from veracity.ledger.weakpoints import WeakPoint
 from veracity.models import Answer, Evidence, RunParameters, RunStatus, Step, Usage
 from veracity.secrets import presentable
 
-WeakReason = Literal["failed_review", "low_score", "rejected"]
+WeakReason = Literal["failed_review", "low_score", "rejected", "disliked"]
 
 
-class Ledger(Showing, Approving, Conversing):
+class Ledger(Showing, Approving, Conversing, Rating):
     """`folder` is made with the first write. A `token` is what begin() or take_over() gave: who has lost the run
     meanwhile is refused (LostLeaseError), and changes nothing."""
 
@@ -47,6 +49,7 @@ class Ledger(Showing, Approving, Conversing):
         self._folder = folder
         self._database = Database(folder)
         self._owners = Owners(folder)
+        self.users = Users(self._database)
 
     def begin(
         self,

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select, text, update
-from sqlalchemy.schema import CreateColumn
+from sqlalchemy.schema import CreateColumn, CreateIndex
 
 from veracity.errors import LedgerError
 from veracity.ledger.schema import (
     approvals,
     conversations,
+    feedback,
     leases,
     ledger_version,
     recall_terms,
     recall_vectors,
     runs,
     tables,
+    users,
 )
 
 ENDED = "The process that worked on it ended."
@@ -32,6 +34,13 @@ def _to_conversations(connection: Connection) -> None:
     connection.execute(update(runs).where(runs.c.status == "running").values(status="failed", problem=ENDED))
 
 
+def _to_users(connection: Connection) -> None:
+    """Version 3: who may use the workspace, what they say of answers, and how approvals stand at a glance."""
+    tables.create_all(connection, tables=[users, feedback])
+    for index in approvals.indexes:  # some are there, and that of an expression cannot be looked up beforehand
+        connection.execute(CreateIndex(index, if_not_exists=True))
+
+
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     for name in names:
         column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
@@ -39,7 +48,7 @@ def _add_columns(connection: Connection, table: Table, *names: str) -> None:
 
 
 # Each leads from one version to the next. A ledger that is new gets the tables as schema.py has them.
-CHANGES: Sequence[Callable[[Connection], None]] = (_to_conversations,)
+CHANGES: Sequence[Callable[[Connection], None]] = (_to_conversations, _to_users)
 CURRENT = 1 + len(CHANGES)
 
 

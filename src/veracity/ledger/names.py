@@ -29,5 +29,9 @@ def decider_name(by: str) -> str:
     return storable(by, "Whoever decides", 0)
 
 
+def rater_name(by: str) -> str:
+    return storable(by, "Whoever rates", 0)
+
+
 def conversation_name(conversation: str) -> str:
     return storable(conversation, "A conversation", 1)

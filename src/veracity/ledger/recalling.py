@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from veracity.errors import InputError
 from veracity.language import normalized
@@ -39,9 +39,6 @@ _ASKING_BACK = re.compile(
 )
 _HAN = re.compile("[\u3400-\u9fff]+")
 _EMPTY = re.compile("关于|有关|对于|[的了是在有和与或吗呢吧么也都就被把对你我您请]")  # Chinese words that say nothing
-_TURN: Select[Any] = select(
-    runs.c.number, runs.c.run_id, runs.c.turn, runs.c.question, runs.c.status, runs.c.started, runs.c.answer
-)
 
 
 def add(connection: Connection, run: HeldRun, answer: str, vector: bytes | None) -> None:
@@ -79,7 +76,7 @@ def matching(
     numbers = {*_by_words(connection, user, conversation, words), *meaning}
     theirs = runs.c.number.in_(numbers) & (runs.c.user_name == user) & (runs.c.run_id != leave_out)
     theirs &= (runs.c.forgotten == 0) & runs.c.status.in_(conversations.USABLE)
-    rows = connection.execute(_TURN.where(theirs).order_by(runs.c.number.desc())).all() if numbers else []
+    rows = connection.execute(conversations.TURN.where(theirs).order_by(runs.c.number.desc())).all() if numbers else []
     wanted = names(query)
     fitting = [row for row in rows if conversations.is_usable(row) and not _names_another(wanted, row)]
     scored = [(max(_share(words, row), meaning.get(row.number, 0.0)), row) for row in fitting]

@@ -13,6 +13,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
+    func,
     text,
 )
 
@@ -151,6 +152,9 @@ approvals = Table(
     Index("approvals_by_state", "state", "number"),
     sqlite_autoincrement=True,
 )
+# With what lies behind the draft in a row: a draft fills pages of the file, and all of them would be read.
+approval_changed = func.coalesce(approvals.c.decided_at, approvals.c.created)
+Index("approvals_by_change", approval_changed, approvals.c.number, approvals.c.state, approvals.c.decided_by)
 
 # `emptied_at` is the newest run when the summary was last emptied: runs up to it may have read what was forgotten.
 conversations = Table(
@@ -185,4 +189,25 @@ recall_vectors = Table(
     Column("vector", LargeBinary, nullable=False),
     Index("recall_vectors_of_user", "user_name", "run"),
     Index("recall_vectors_of_conversation", "user_name", "conversation", "run"),
+)
+
+# Who may use the workspace over the network. Of a token only its SHA-256 is kept.
+users = Table(
+    "users",
+    tables,
+    Column("name", Words, primary_key=True),
+    Column("role", Words, nullable=False),
+    Column("token_hash", Words, nullable=False, unique=True),
+    Column("created", Moment, nullable=False),
+)
+
+# What people say of answers. `user_name` is whoever says it, not whoever asked.
+feedback = Table(
+    "feedback",
+    tables,
+    Column("run_id", Words, ForeignKey("runs.run_id"), primary_key=True),
+    Column("user_name", Words, primary_key=True),
+    Column("thumb", Words, nullable=False),
+    Column("why", Words, nullable=False),
+    Column("at", Moment, nullable=False),
 )

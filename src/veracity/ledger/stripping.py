@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, null, update
 
-from veracity.ledger import approvals, leases, outbox, passages, recalling, runs
+from veracity.ledger import approvals, feedback, leases, outbox, passages, recalling, runs
 from veracity.ledger.schema import runs as run_rows
 from veracity.ledger.schema import steps
 from veracity.models import Answer, Decision, Dimension, EvaluationResult, Notice, Review, Step
@@ -44,6 +44,8 @@ def strip(connection: Connection, run_id: str, touched: int, *, told: bool = Fal
         level = extent(approval.draft, touched, emptied)
         draft = as_kept(approval.draft, level, emptied, told=told)
         approvals.replace_draft(connection, approval.approval_id, draft, mute=level >= GIVEN)
+    if reached >= GIVEN:
+        feedback.mute(connection, run_id)
     _strip_steps(connection, run_id, reached, told)
     _mark(connection, run_id, reached)
     outbox.withdraw(connection, run_id)

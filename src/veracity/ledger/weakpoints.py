@@ -1,4 +1,5 @@
-"""Weak points (SPEC C3): questions of a user that failed review, scored low or were rejected.
+"""Weak points (SPEC C3): questions of a user that failed review, scored low or were rejected, or whose answer somebody
+disliked.
 
 They are found by the words of a new question, at a cost that does not grow with their number. What failed is never kept
 here: only the question, and by its run the passages the writer had. Knows nothing about how they are used.
@@ -47,10 +48,20 @@ def add(connection: Connection, run_id: str, user: str, question: str, reason: s
         connection.execute(insert(weak_terms), rows)
 
 
-def remove(connection: Connection, run_id: str) -> None:
-    theirs = select(weak_points.c.number).where(weak_points.c.run_id == run_id)
+def add_once(connection: Connection, run_id: str, user: str, question: str, reason: str) -> None:
+    """A run that is one already stays one, for the reason it was."""
+    if connection.execute(select(weak_points.c.number).where(weak_points.c.run_id == run_id)).first() is None:
+        add(connection, run_id, user, question, reason)
+
+
+def remove(connection: Connection, run_id: str, reason: str | None = None) -> None:
+    """With a `reason`, only if that is what made it one."""
+    its = weak_points.c.run_id == run_id
+    if reason is not None:
+        its &= weak_points.c.reason == reason
+    theirs = select(weak_points.c.number).where(its)
     connection.execute(delete(weak_terms).where(weak_terms.c.weak_point.in_(theirs)))
-    connection.execute(delete(weak_points).where(weak_points.c.run_id == run_id))
+    connection.execute(delete(weak_points).where(its))
 
 
 def matching(connection: Connection, user: str, question: str, limit: int) -> list[WeakPoint]:

@@ -7,7 +7,8 @@ call, not by this import.
 
 from veracity.llm.budget import Budget
 from veracity.llm.door import LLM
+from veracity.llm.hearing import OnText, Piece
 from veracity.llm.messages import Message
 from veracity.llm.requests import Answer, Question, Text, Writing
 
-__all__ = ["LLM", "Answer", "Budget", "Message", "Question", "Text", "Writing"]
+__all__ = ["LLM", "Answer", "Budget", "Message", "OnText", "Piece", "Question", "Text", "Writing"]

@@ -21,6 +21,10 @@ class Budget:
         self._uncounted = 0
         self._lock = threading.Lock()
 
+    @property
+    def has_ceiling(self) -> bool:
+        return self.tokens is not None or self.cost_usd is not None
+
     def spend(self, usage: Usage) -> None:
         with self._lock:
             self.spent = self.spent + usage

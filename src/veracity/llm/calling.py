@@ -1,6 +1,7 @@
-"""One call to one model, through pydantic-ai: the only module (with `failures.py`) that knows that library.
+"""One call to one model, through pydantic-ai: with `streaming.py` and `failures.py`, all that knows that library.
 
-A call is made once: no retries here, and none in the provider's SDK.
+A call is made once: no retries here, and none in the provider's SDK. Nor does pydantic-ai tell anybody of it, whatever
+a program has set up: what is traced is in `telemetry.py`, and holds no text.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from genai_prices import calc_price
+from opentelemetry.context import Context
 from pydantic import BaseModel
-from pydantic_ai.direct import model_request_sync
+from pydantic_ai.direct import model_request_stream_sync, model_request_sync
 from pydantic_ai.exceptions import UnsupportedSettingWarning
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
@@ -20,8 +22,11 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from veracity import telemetry
 from veracity.llm.answers import Reply, Written
 from veracity.llm.messages import Message
+from veracity.llm.streaming import Say, heard
+from veracity.llm.texts import aloud
 from veracity.models import Usage
 from veracity.providers.failures import explained
 from veracity.providers.texts import encodable
@@ -42,6 +47,7 @@ class Call:
     """What is sent: `turns` end with the user's, `output` is the schema the answer should fit, None for plain text."""
 
     model: str
+    role: str
     instructions: str
     turns: tuple[Message, ...]
     output: type[BaseModel] | None
@@ -64,24 +70,59 @@ def _retries_of_sdk(model: Model) -> int | None:
     return retries if isinstance(retries, int) else None
 
 
-def send(model: Model, call: Call) -> Reply:
+def send(model: Model, call: Call, say: Say | None = None, parent: Context | None = None) -> Reply:
+    """With `say`, the text is also said as it comes: the server is asked to stream."""
+    with telemetry.model_call(_described(model, call, streams=say is not None), parent) as span:
+        response = explained(call.model, lambda: _streamed(model, call, say) if say else _whole(model, call))
+        usage = _usage(response)
+        span.answered(response.model_name, response.finish_reason, usage.input_tokens, usage.output_tokens)
+    if say:
+        return Reply([aloud(_text(response))], response.finish_reason, usage)
+    written: list[Written] = _written(response) if call.output else [_text(response)]
+    return Reply(written, response.finish_reason, usage)
+
+
+def _described(model: Model, call: Call, streams: bool) -> telemetry.ModelCall:
+    return telemetry.ModelCall(
+        provider=model.system,
+        model=model.model_name,
+        role=call.role,
+        output="json" if call.output else "text",
+        temperature=call.temperature,
+        max_tokens=call.max_tokens,
+        streams=streams,
+    )
+
+
+def _whole(model: Model, call: Call) -> ModelResponse:
+    parameters = _parameters(call.output, call.mode) if call.output else PLAIN_TEXT
+    return model_request_sync(
+        model,
+        _history(call),
+        model_settings=_settings(model, call),
+        model_request_parameters=parameters,
+        instrument=False,
+    )
+
+
+def _streamed(model: Model, call: Call, say: Say) -> ModelResponse:
+    stream = model_request_stream_sync(
+        model,
+        _history(call),
+        model_settings=_settings(model, call),
+        model_request_parameters=PLAIN_TEXT,
+        instrument=False,
+    )
+    return heard(stream, call.model, say)
+
+
+def _settings(model: Model, call: Call) -> ModelSettings:
     settings = ModelSettings(temperature=call.temperature, request_timeout=call.timeout)
     if _retries_of_sdk(model) != 0:
         settings["max_retries"] = 0  # for a single call, for which pydantic-ai copies the client: 0.3 ms
     if call.max_tokens is not None:
         settings["max_tokens"] = call.max_tokens
-    parameters = _parameters(call.output, call.mode) if call.output else PLAIN_TEXT
-    response = explained(
-        call.model,
-        lambda: model_request_sync(
-            model,
-            _history(call),
-            model_settings=settings,
-            model_request_parameters=parameters,
-        ),
-    )
-    written: list[Written] = _written(response) if call.output else [_text(response)]
-    return Reply(written, response.finish_reason, _usage(response))
+    return settings
 
 
 def _history(call: Call) -> list[ModelMessage]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import defaultdict
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as NotDone
 from threading import TIMEOUT_MAX
@@ -11,10 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from veracity import telemetry
 from veracity.deadlines import Deadline
 from veracity.errors import ModelAnswerError, ModelError, ModelRefusedError, ModelTimeoutError
 from veracity.llm.answers import Reply
 from veracity.llm.budget import Budget
+from veracity.llm.hearing import Audience, Habits, Hearing, NotStreamedError, OnText
 from veracity.llm.limits import Due
 from veracity.llm.messages import Message
 from veracity.llm.requests import Answer, Errand, Question, Text, Writing, asking, writing_on
@@ -25,6 +29,7 @@ from veracity.settings import LLMSettings
 from veracity.workers import Belongings, Workers
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from pydantic_ai.models import Model
 
     from veracity.llm.calling import MakeModel
@@ -43,6 +48,7 @@ class LLM:
         self._make_model = make_model
         self._workers = Workers(self.settings.workers, "veracity-llm")
         self._set_up: set[tuple[str, str]] = set()
+        self._habits: defaultdict[tuple[str, str], Habits] = defaultdict(Habits)
 
     def require(self, model: str, role: str, deadline: Deadline | None = None) -> None:
         """Raise now if the model cannot even be set up: no key, no such provider, no SDK."""
@@ -60,40 +66,63 @@ class LLM:
         """At most 1 + `max_retries` calls, all by the sooner of the deadline and `llm.deadline` from now."""
         return Answer(*self._carry_out(asking(question), budget or Budget(), deadline))
 
-    def write(self, writing: Writing, budget: Budget | None = None, deadline: Deadline | None = None) -> Text:
-        """As `ask`, for plain text."""
-        return Text(*self._carry_out(writing_on(writing), budget or Budget(), deadline))
+    def write(
+        self,
+        writing: Writing,
+        budget: Budget | None = None,
+        deadline: Deadline | None = None,
+        on_text: OnText | None = None,
+    ) -> Text:
+        """As `ask`, for plain text. `on_text` hears it while it is written, on this thread and a few times a second;
+        what is returned is the text that counts."""
+        return Text(*self._carry_out(writing_on(writing), budget or Budget(), deadline, on_text))
 
     def close(self) -> None:
         """End the threads. Optional: they end with the LLM."""
         self._workers.close()
 
-    def _carry_out(self, errand: Errand[V], budget: Budget, deadline: Deadline | None) -> tuple[V, Usage]:
+    def _carry_out(
+        self, errand: Errand[V], budget: Budget, deadline: Deadline | None, on_text: OnText | None = None
+    ) -> tuple[V, Usage]:
         asked = errand.asked
         if (asked.role, asked.model) not in self._set_up:
             self.require(asked.model, asked.role, deadline)
         usage = Usage()
         turns = errand.turns
         due = Due.sooner_of(deadline or Deadline(), self.settings.deadline)
+        audience = Audience(on_text, self._habits[asked.role, asked.model]) if on_text is not None else None
         for attempt in itertools.count(1):
             budget.check()
+            hearing = audience.hearing() if audience else None
             try:
-                reply = self._call(errand, turns, due)
+                reply = self._call(errand, turns, due, hearing)
+                if hearing and budget.has_ceiling and not reply.usage.tokens:
+                    raise NotStreamedError(_uncounted(asked.model), for_good=True)
                 usage = usage + reply.usage
                 budget.spend(reply.usage)
-                return _read(reply, errand), usage
+                value = _read(reply, errand)
             except ModelError as problem:
                 failure = problem.with_traceback(None)  # which leads to this LLM and would keep it alive
+            else:
+                if audience:
+                    audience.end(hearing, str(value))
+                return value, usage
+            if audience:
+                audience.learn(failure)
             pause_or_raise(failure, attempt, asked.max_retries, self.settings.backoff, due)
             turns = _asked_again(errand, failure) or turns
         raise AssertionError("the last attempt returns or raises")
 
-    def _call(self, errand: Errand[Any], turns: Turns, due: Due) -> Reply:
-        model = errand.asked.model
+    def _call(self, errand: Errand[Any], turns: Turns, due: Due, hearing: Hearing | None) -> Reply:
+        model, parent = errand.asked.model, telemetry.here()
         if due.deadline.has_passed:
             raise NeverSentError(f'The model "{model}" was not asked, since {due.leaves}.')
-        future: Future[Reply] = self._workers.submit(lambda models: self._send(models, errand, turns, due))
+        future: Future[Reply] = self._workers.submit(
+            lambda models: self._send(models, errand, turns, due, hearing.say if hearing else None, parent)
+        )
         try:
+            if hearing:
+                hearing.listen(future, due.deadline)
             return future.result(due.deadline.left)
         except NotDone:
             pass
@@ -106,7 +135,15 @@ class LLM:
         except NotDone:
             raise ModelTimeoutError(f'The model "{model}" did not answer in time.') from None
 
-    def _send(self, models: Belongings, errand: Errand[Any], turns: Turns, due: Due) -> Reply:
+    def _send(
+        self,
+        models: Belongings,
+        errand: Errand[Any],
+        turns: Turns,
+        due: Due,
+        say: Callable[[str], None] | None,
+        parent: Context | None,
+    ) -> Reply:
         """Runs on a worker. The time spent waiting for one counts."""
         from veracity.llm.calling import Call, send  # noqa: PLC0415 - loads pydantic-ai
 
@@ -117,6 +154,7 @@ class LLM:
             raise NeverSentError(self._too_busy(asked.model, due))
         call = Call(
             model=asked.model,
+            role=asked.role,
             instructions=errand.instructions,
             turns=turns,
             output=errand.output,
@@ -125,7 +163,7 @@ class LLM:
             max_tokens=asked.max_tokens,
             timeout=min(left, self.settings.call_timeout),
         )
-        return send(model, call)
+        return send(model, call, say, parent)
 
     def _model(self, models: Belongings, name: str, role: str) -> Model:
         from veracity.llm.calling import make_model  # noqa: PLC0415 - loads pydantic-ai
@@ -148,6 +186,10 @@ def _read(reply: Reply, errand: Errand[V]) -> V:
             f'The model "{errand.asked.model}" refused to answer: reword the text or use another model.'
         )
     return errand.read(reply)
+
+
+def _uncounted(model: str) -> str:
+    return f'The server of "{model}" does not tell how many tokens it used while it streams.'
 
 
 def _asked_again(errand: Errand[Any], failure: ModelError) -> Turns | None:

@@ -9,7 +9,7 @@ from veracity.models.answer import (
     Notice,
     NoticeCode,
 )
-from veracity.models.approval import Approval, ApprovalReason, ApprovalState, OnReject
+from veracity.models.approval import Approval, ApprovalReason, ApprovalStanding, ApprovalState, OnReject
 from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
 from veracity.models.decision import Decision, Verdict
 from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
@@ -35,6 +35,7 @@ from veracity.models.run import (
     Round,
     RunEvent,
     RunParameters,
+    RunProgress,
     RunStatus,
     RunSummary,
     Scoring,
@@ -52,6 +53,7 @@ __all__ = [
     "AnswerStatus",
     "Approval",
     "ApprovalReason",
+    "ApprovalStanding",
     "ApprovalState",
     "Citation",
     "ConversationSummary",
@@ -92,6 +94,7 @@ __all__ = [
     "Route",
     "RunEvent",
     "RunParameters",
+    "RunProgress",
     "RunStatus",
     "RunSummary",
     "Scoring",

@@ -37,3 +37,16 @@ class Approval(BaseModel):
     created: datetime
     state: ApprovalState = "pending"
     decision: Decision | None = None
+
+
+class ApprovalStanding(BaseModel):
+    """How an approval stands, without its draft. `user` is who asked, `by` who decided, empty while nobody has."""
+
+    model_config = ConfigDict(frozen=True)
+
+    approval_id: str
+    run_id: str
+    user: str
+    state: ApprovalState
+    question: str
+    by: str = ""

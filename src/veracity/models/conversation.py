@@ -8,11 +8,13 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Route = Literal["direct", "history", "knowledge", "web"]
+# Those of a run, whose module imports this one.
+TurnStatus = Literal["running", "interrupted", "awaiting_approval", "answered", "abstained", "rejected", "failed"]
 
 
 class PastTurn(BaseModel):
     """`answer` is empty where there was none that may be used again. `number` counts the turns of its conversation,
-    from 1. `similarity` is how well it fits what was searched for."""
+    from 1. `similarity` is how well it fits what was searched for; `status` is that of its run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -22,6 +24,7 @@ class PastTurn(BaseModel):
     answer: str
     asked: datetime
     similarity: float = Field(default=0.0, ge=0, le=1)
+    status: TurnStatus = "answered"
 
 
 class Remembered(BaseModel):

@@ -61,6 +61,16 @@ class RunParameters(BaseModel):
     usage: Usage = Usage()
 
 
+class RunProgress(BaseModel):
+    """How far a run has come, as the ledger knows it. `answer` is there once it ended, or waits for a person."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: RunSummary
+    steps: list[Step]
+    answer: Answer | None = None
+
+
 class Round(BaseModel):
     """One search: the query, what was found, and its grade. `rewritten` says how the query came about."""
 

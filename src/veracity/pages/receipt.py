@@ -17,6 +17,7 @@ from veracity.pages.answers import answer_text, citations_of, remarks
 from veracity.pages.decisions import decisions
 from veracity.pages.drafts import drafts
 from veracity.pages.elements import Safe, joined, tag
+from veracity.pages.feedback import feedback
 from veracity.pages.labels import LANGUAGES, Words
 from veracity.pages.layout import badge, facts, language_of, moment, section, span
 from veracity.pages.passages import numbered
@@ -96,6 +97,7 @@ def _parts(receipt: Receipt, words: Words) -> Iterator[Part]:
     yield "drafts", list(drafts(receipt.drafts, words))
     yield "scores", list(scores(receipt.scorings, words))
     yield "decisions", decisions(receipt, words)
+    yield "feedback", feedback(receipt.feedback, words)
     yield "web", list(web_lookups(receipt.web, words))
     yield "spending", list(_spending(receipt, words))
     yield "timeline", timeline(receipt.steps, receipt.approvals, words)

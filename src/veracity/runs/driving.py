@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -13,16 +14,18 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from veracity import telemetry
 from veracity.deadlines import Deadline
-from veracity.errors import LedgerError
+from veracity.errors import LedgerError, VeracityError
 from veracity.graph.build import build_graph
 from veracity.graph.parts import Limits, Parts
 from veracity.graph.state import RunState
 from veracity.ledger import Ledger
-from veracity.llm import Budget
+from veracity.llm import Budget, Piece
 from veracity.models import RunEvent, RunParameters, Step
 from veracity.runs.tracing import untraced
 from veracity.settings import BudgetSettings, Settings
+from veracity.telemetry import names
 
 log = logging.getLogger("veracity")
 
@@ -33,13 +36,21 @@ COSTLY = 0.1  # seconds; what such a step did, and used, is written down at once
 WAITS = "__interrupt__"
 
 
+class LeftError(VeracityError):
+    """The run was left where it can be taken up again."""
+
+
 class Drive:
     """One stretch of a run in this process: what it may take, and what it took. Time in which a person decides lies
     between two stretches, and does not count."""
 
-    def __init__(self, run: RunParameters, token: int, ceiling: BudgetSettings) -> None:
+    def __init__(
+        self, run: RunParameters, token: int, ceiling: BudgetSettings, is_leaving: threading.Event | None = None
+    ) -> None:
+        """Who sets `is_leaving` lets it end after the step it is at."""
         self.run = run
         self.token = token
+        self.is_leaving = is_leaving or threading.Event()
         self.budget = Budget(ceiling.tokens, ceiling.cost_usd, run.usage)
         self.deadline = Deadline.within(max(0.0, run.deadline - run.seconds))
         self._begun = time.monotonic()
@@ -87,18 +98,26 @@ class Driver:
         # LangGraph counts steps to end what goes in circles; ours end by themselves.
         most = 40 + 6 * (drive.run.max_rewrites + 1) + 6 * (settings.answering.gener_epoch + 1)
         config: RunnableConfig = {**_thread(run_id), "recursion_limit": most}
+        span = telemetry.run(run_id, drive.token)
         told = untraced(
             lambda: self._graph.stream(
                 start, config, context=parts, durability="sync", stream_mode=["custom", "values"]
-            )
+            ),
+            span,
         )
         state: Any = start
         notes = _Notes(self._ledger, drive)
         try:
-            with _told_as_ours():
+            with _told_as_ours(), _ending(span):
                 for mode, what in told:
                     if mode == "values":
                         state = what
+                        if drive.is_leaving.is_set():  # what was done so far is kept
+                            raise LeftError("The program is ending: the question is taken up again when it runs.")
+                    elif isinstance(what, Piece):
+                        yield RunEvent(
+                            kind="draft", run_id=run_id, name="generate_answer", text=what.text, begins=what.begins
+                        )
                     elif isinstance(what, Step):
                         notes.add(what)
                         if what.seconds > COSTLY:
@@ -108,6 +127,7 @@ class Driver:
                         if what in SLOW:
                             notes.write_down()
                         yield RunEvent(kind="started", run_id=run_id, name=str(what))
+                span.tell(names.RUN_OUTCOME, "waits" if state.get(WAITS) else "ended")
         finally:
             notes.write_down(at_once=True)
         waits = state.pop(WAITS, ())
@@ -134,6 +154,21 @@ class _Notes:
         self._ledger.record(drive.run.run_id, *self._steps, token=drive.token, usage=spent, seconds=seconds)
         self._steps.clear()
         self._written = time.monotonic()
+
+
+@contextmanager
+def _ending(span: telemetry.Span) -> Iterator[None]:
+    """Between two of its steps others do other things, so it is nobody's current one, and is ended by hand."""
+    try:
+        yield
+    except (GeneratorExit, LeftError):  # whoever watched has gone, or the program ends
+        span.tell(names.RUN_OUTCOME, "left")
+        span.end()
+        raise
+    except BaseException as problem:
+        span.end(problem)
+        raise
+    span.end()
 
 
 @contextmanager

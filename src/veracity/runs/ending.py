@@ -19,7 +19,7 @@ from veracity.ledger.approvals import draft_hash
 from veracity.models import Answer, Approval, RunParameters, Usage
 from veracity.runs.checkpoints import threads
 from veracity.runs.concluding import conclude, decided_answer, observation, recallable, waiting_answer, weak_point
-from veracity.runs.driving import Drive
+from veracity.runs.driving import Drive, LeftError
 from veracity.settings import Settings
 
 log = logging.getLogger("veracity")
@@ -88,11 +88,11 @@ class Endings:
 
     def given_up(self, drive: Drive, problem: BaseException) -> None:
         """A run that a person decided on is left to be taken up again: no decision is lost. So is one that was taken up
-        for somebody else, when we are only told to stop. Any other has failed."""
+        for somebody else, when we are only told to stop, and any when the program ends. Any other has failed."""
         run_id = drive.run.run_id
         with contextlib.suppress(VeracityError):  # what went wrong first is what is told
             was_stopped = drive.token > 1 and not isinstance(problem, Exception)
-            if was_stopped or self._ledger.approvals_of(run_id):
+            if was_stopped or isinstance(problem, LeftError) or self._ledger.approvals_of(run_id):
                 self._ledger.release(run_id, drive.token)
             else:
                 told = str(problem) if isinstance(problem, VeracityError) else f"stopped ({type(problem).__name__})"

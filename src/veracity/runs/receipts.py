@@ -37,6 +37,7 @@ def receipt(ledger: Ledger, run_id: str) -> Receipt:
         scorings=[_scoring(step) for step in steps if step.name == "evaluate" and "threshold" in step.facts],
         approvals=ledger.approvals_of(run_id),
         web=[_web(step, evidence) for step in steps if step.name == "web_search" and "provider" in step.facts],
+        feedback=ledger.feedback(run_id),
         answer=ledger.answer(run_id),
         usage=ledger.usage(run_id),
         steps=steps,

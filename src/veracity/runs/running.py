@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -18,9 +19,9 @@ from veracity.errors import LedgerError, LostLeaseError, VeracityError
 from veracity.graph.state import RunState, fresh_turn
 from veracity.language import guess_language
 from veracity.ledger import Ledger
-from veracity.models import Answer, Approval, RunEvent, RunParameters
+from veracity.models import Answer, Approval, RunProgress, RunEvent, RunParameters
 from veracity.runs.concluding import waiting_answer
-from veracity.runs.driving import Drive, Driver
+from veracity.runs.driving import Drive, Driver, LeftError
 from veracity.runs.ending import Endings
 from veracity.settings import Settings
 
@@ -47,13 +48,32 @@ class Runs:
         self._endings = endings
         self._settings = settings
         self._models = models
-        self.close = close
+        self._end = close
+        self._begun: dict[str, tuple[RunParameters, int]] = {}
+        self._is_leaving = threading.Event()
         endings.tidy()
+
+    def leave(self) -> None:
+        """Whoever drives a run stops at the next step, and those that were only begun are left: all can be taken up
+        again, by this workspace's next process or by another one that is there."""
+        self._is_leaving.set()
+        while self._begun:
+            run_id, (_, token) = self._begun.popitem()
+            with contextlib.suppress(VeracityError):  # it is taken up all the same when this process has ended
+                self._ledger.release(run_id, token)
+
+    def close(self) -> None:
+        self.leave()
+        self._end()
 
     def stream(
         self, question: str, user: str, max_rewrites: int, deadline: float, conversation: str = ""
     ) -> Iterator[RunEvent]:
         """What happens, as it happens; the last event holds the answer."""
+        yield from self.resume(self.begin(question, user, max_rewrites, deadline, conversation))
+
+    def begin(self, question: str, user: str, max_rewrites: int, deadline: float, conversation: str = "") -> str:
+        """It is in the ledger, and ours; nothing is done yet. Should this process die, another one takes it up."""
         asked = {"question": question, "user": user, "conversation": conversation}
         run = RunParameters(run_id=new_run_id(), **asked, max_rewrites=max_rewrites, deadline=deadline)
         token = self._ledger.begin(
@@ -67,10 +87,14 @@ class Runs:
             deadline=deadline,
             lease=deadline + GRACE,
         )
-        yield from self._drive(run, token, _start_of(run))
+        self._begun[run.run_id] = (run, token)
+        return run.run_id
 
     def resume(self, run_id: str) -> Iterator[RunEvent]:
-        """Take up a run that was decided or interrupted. Nothing happens where another process is at it."""
+        """Go on with a run that was begun, decided or interrupted. Nothing happens where another process is at it."""
+        if begun := self._begun.pop(run_id, None):
+            yield from self._drive(*begun, _start_of(begun[0]))
+            return
         lease = self._ledger.parameters(run_id).deadline + GRACE
         token = self._ledger.take_over(run_id, lease)
         if token is None:
@@ -103,6 +127,13 @@ class Runs:
             time.sleep(0.1)  # another process is at it; should it die, the run is ours
         raise LedgerError(f'The run "{approval.run_id}" is being taken up by another process: look at it later.')
 
+    def progress(self, run_id: str, after: int) -> RunProgress:
+        """What the ledger knows, whoever is at it: the steps after the first `after`."""
+        run = self._ledger.summary(run_id)
+        steps = self._ledger.steps(run_id)[after:]
+        is_over = run.status not in ("running", "failed")
+        return RunProgress(run=run, steps=steps, answer=self._outcome(run_id) if is_over else None)
+
     def recover(self) -> list[Answer]:
         """Take up what a process left that died, and what was decided and not carried out."""
         answers: list[Answer] = []
@@ -116,7 +147,7 @@ class Runs:
         return answers
 
     def _drive(self, run: RunParameters, token: int, start: RunState | None) -> Iterator[RunEvent]:
-        drive = Drive(run, token, self._settings.budget)
+        drive = Drive(run, token, self._settings.budget, self._is_leaving)
         try:
             ended = yield from self._driver.steps(drive, start)
             if ended.waits:
@@ -127,7 +158,8 @@ class Runs:
             self._endings.left(run.run_id)
             raise
         except BaseException as problem:
-            self._endings.given_up(drive, problem)
+            # What fails when the program ends fails for that: the run is taken up again.
+            self._endings.given_up(drive, LeftError(str(problem)) if self._is_leaving.is_set() else problem)
             raise
         yield from self._told(answer)
 
@@ -150,10 +182,11 @@ class Runs:
 
     def _outcome(self, run_id: str) -> Answer | None:
         """None while somebody is at it."""
-        run, newest = self._ledger.summary(run_id), self._ledger.approvals_of(run_id)[-1]
+        run = self._ledger.summary(run_id)
         if run.status == "failed":
             raise LedgerError(f'The run "{run_id}" failed: {run.problem}')
         if run.status == "awaiting_approval":
+            newest = self._ledger.approvals_of(run_id)[-1]
             return waiting_answer(newest) if newest.state == "pending" else None
         return None if run.status == "running" else self._ledger.answer(run_id)
 

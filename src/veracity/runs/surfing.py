@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
+from veracity import telemetry
 from veracity.deadlines import Deadline
 from veracity.embedding import Embedder
 from veracity.knowledge.preparing import context, prepare
@@ -51,6 +52,12 @@ class WebLookups:
 
     def look_up(self, query: str, question: str, deadline: Deadline) -> FoundOnWeb:
         """Searches for the query and ranks what comes of it by the question."""
+        with telemetry.web_search(self.name) as span:
+            found = self._look_up(query, question, deadline)
+            span.looked_up(len(found.pages), len(found.evidence))
+        return found
+
+    def _look_up(self, query: str, question: str, deadline: Deadline) -> FoundOnWeb:
         found = self._search.look_up(query, deadline)
         pages = list(found.pages)
         hits: list[Hit] = []

@@ -12,13 +12,17 @@ from typing import TypeVar
 
 from langsmith.run_helpers import tracing_context
 
+from veracity import telemetry
+
 T = TypeVar("T")
 
 
-def untraced(begin: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """What the iterator yields. It runs in a context of its own, so that the tracing of whoever asks is left alone."""
+def untraced(begin: Callable[[], Iterator[T]], span: telemetry.Span) -> Iterator[T]:
+    """What the iterator yields. It runs in a context of its own, so that the tracing of whoever asks is left alone.
+    What is traced of it, which holds no text, belongs to the span."""
     context = contextvars.copy_context()
     context.run(tracing_context(enabled=False).__enter__)
+    context.run(telemetry.stay, span.here)
     steps = context.run(begin)
     nothing = object()
     try:

@@ -1,0 +1,52 @@
+"""Names for files that strangers hand in: from any name one that every file system takes and that leads nowhere else.
+
+Knows nothing about the files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+UNNAMED = "untitled"
+LONGEST = 200  # bytes; file systems take 255
+LONGEST_ENDING = 20  # bytes of .docx and the like
+FORBIDDEN = frozenset('<>:"|?*')  # on Windows
+RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)")  # there as well
+AT_THE_ENDS = re.compile(r"^[\s.~]+|[\s.]+$")
+UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def kept_name(name: str) -> str:
+    """The last part of a path, in one spelling (NFC). What had to be changed beyond that gets a mark made of the whole
+    name, so that two names never become one."""
+    last = unicodedata.normalize("NFC", re.split(r"[/\\]", _without_halves(name))[-1])
+    fit = _harmless(last)
+    return fit if fit == last and len(fit.encode()) <= LONGEST else _marked(fit, last)
+
+
+def _without_halves(name: str) -> str:
+    return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in name)
+
+
+def _harmless(name: str) -> str:
+    """Nothing hidden, nothing unseen, nothing that a file system keeps for itself."""
+    seen = "".join(one for one in name if unicodedata.category(one) not in UNSEEN)
+    plain = "".join("_" if one in FORBIDDEN else one for one in seen)
+    plain = AT_THE_ENDS.sub("", plain)
+    return f"_{plain}" if RESERVED.match(plain) else plain or UNNAMED
+
+
+def _marked(name: str, original: str) -> str:
+    mark = f"-{hashlib.blake2b(original.encode(), digest_size=4).hexdigest()}"
+    stem, ending = _split(name)
+    left = LONGEST - len((mark + ending).encode())
+    return AT_THE_ENDS.sub("", stem.encode()[:left].decode(errors="ignore")) + mark + ending
+
+
+def _split(name: str) -> tuple[str, str]:
+    """What comes before the last dot, and the rest, unless that is too long to be an ending."""
+    stem, dot, ending = name.rpartition(".")
+    is_ending = bool(stem and ending) and len(ending.encode()) < LONGEST_ENDING
+    return (stem, dot + ending) if is_ending else (name, "")

@@ -1,0 +1,130 @@
+"""The people who use a workspace together, and the tokens by which they are known.
+
+A token is shown once, to whoever makes it; here only its SHA-256 is kept. Each question is one read of what is
+committed, so a token that was taken away is refused from the next one on, in every process. Knows nothing about what a
+role allows.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import hmac
+import secrets
+import unicodedata
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from sqlalchemy import Delete, Row, Update, bindparam, delete, insert, select, update
+
+from veracity.errors import InputError, NotFoundError
+from veracity.ledger.database import Database
+from veracity.ledger.names import storable
+from veracity.ledger.schema import users
+from veracity.models import Role, User
+from veracity.secrets import presentable
+
+LOCAL = "local"  # whoever is at the command line
+TOKEN_PREFIX = "vt_"
+TOKEN_BYTES = 32
+LONGEST_TOKEN = 200  # characters; what is longer is none of ours
+ROLES: tuple[Role, ...] = get_args(Role)
+_BY_TOKEN = select(users).where(users.c.token_hash == bindparam("hash"))  # built once: it comes with every request
+
+
+class Users:
+    """Can be shared by threads, and a workspace by processes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self) -> builtins.list[User]:
+        """In the order of their names."""
+        if not self._database.is_there:
+            return []
+        with self._database.reading() as connection:
+            return [_user(row) for row in connection.execute(select(users).order_by(users.c.name))]
+
+    def any(self) -> bool:
+        if not self._database.is_there:
+            return False
+        with self._database.reading() as connection:
+            return connection.execute(select(users.c.name).limit(1)).first() is not None
+
+    def who(self, token: str) -> User | None:
+        """Whose token it is; None for whatever is nobody's. Hashes are looked up and compared, so the time it takes
+        tells nothing about a token."""
+        if not isinstance(token, str) or len(token) > LONGEST_TOKEN or not self._database.is_there:
+            return None
+        wanted = _hash(token)
+        with self._database.reading() as connection:
+            row = connection.execute(_BY_TOKEN, {"hash": wanted}).one_or_none()
+        return _user(row) if row is not None and hmac.compare_digest(row.token_hash, wanted) else None
+
+    def add(self, name: str, role: Role) -> str:
+        """The token of the new user, which cannot be had again."""
+        token = _new_token()
+        values = {"name": _name(name), "role": _role(role), "token_hash": _hash(token), "created": datetime.now(UTC)}
+        with self._database.writing() as connection:
+            if connection.execute(select(users.c.name).where(users.c.name == name)).first():
+                raise InputError(
+                    f'There is a user "{presentable(name)}" already: renew the token, or choose another name.'
+                )
+            connection.execute(insert(users), values)
+        return token
+
+    def remove(self, name: str) -> None:
+        """The token is refused from now on. What the user asked and decided stays."""
+        self._change(name, delete(users))
+
+    def renew(self, name: str) -> str:
+        """A new token; the old one is refused from now on."""
+        token = _new_token()
+        self._change(name, update(users).values(token_hash=_hash(token)))
+        return token
+
+    def change_role(self, name: str, role: Role) -> None:
+        self._change(name, update(users).values(role=_role(role)))
+
+    def _change(self, name: str, change: Update | Delete) -> None:
+        known = _name(name)
+        if self._database.is_there:
+            with self._database.writing() as connection:
+                if connection.execute(change.where(users.c.name == known)).rowcount:
+                    return
+        raise NotFoundError(f'There is no user "{presentable(known)}".')
+
+
+def _name(name: str) -> str:
+    """As any user's, and such that people who read it know who is meant: no unseen characters, no spaces around it. A
+    token in its place, which somebody may paste, is not repeated."""
+    if not isinstance(name, str):
+        raise InputError(f"A user is named by text, not by {type(name).__name__}.")
+    if name.startswith(TOKEN_PREFIX):
+        raise InputError(f'A user is known by a name, which does not begin with "{TOKEN_PREFIX}" as tokens do.')
+    storable(name, "A user", 1)
+    if not name.isprintable() or name != name.strip():
+        raise InputError("The name of a user has no characters that cannot be seen, and no spaces around it.")
+    if unicodedata.normalize("NFKC", name).casefold() == LOCAL:
+        raise InputError(f'"{LOCAL}" is the user of the command line, who needs no token: choose another name.')
+    return name
+
+
+def _role(role: Role) -> Role:
+    if role not in ROLES:
+        raise InputError(
+            f'The role of a user is {", ".join(ROLES[:-1])} or {ROLES[-1]}, not "{presentable(str(role))}".'
+        )
+    return role
+
+
+def _new_token() -> str:
+    return TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+def _user(row: Row[Any]) -> User:
+    return User(name=row.name, role=row.role, created=row.created)

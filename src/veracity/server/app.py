@@ -1,0 +1,83 @@
+"""The application: every route of the server, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from veracity.engine import Veracity
+from veracity.server import (
+    approving,
+    asking,
+    completions,
+    conversing,
+    documents,
+    evaluating,
+    feeding,
+    measuring,
+    page,
+    problems,
+    running,
+    searching,
+    sessions,
+)
+from veracity.server.access import Access
+from veracity.server.feed import Feed
+from veracity.server.guarding import Guard
+from veracity.server.limits import Limits
+from veracity.server.live import LiveRuns
+from veracity.server.measuring import Measures, Measuring
+from veracity.version import __version__
+
+ROUTERS = (
+    sessions.router,
+    asking.router,
+    running.router,
+    approving.router,
+    conversing.router,
+    documents.router,
+    searching.router,
+    evaluating.router,
+    feeding.router,
+    completions.router,
+    measuring.router,
+)
+
+
+def make_app(engine: Veracity, own_token: str = "") -> FastAPI:
+    """Over an engine that whoever calls this closes. `own_token` is that of the user "local", an admin."""
+    settings = engine.settings.server
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        feed = Feed(engine)
+        live = LiveRuns(engine, settings, app.state.limits)
+        live.on_change, live.ended = feed.poke, app.state.measures.run_ended
+        app.state.feed, app.state.live = feed, live
+        try:
+            yield
+        finally:
+            live.stop(grace=0)
+            feed.stop()
+
+    app = FastAPI(
+        title="Veracity",
+        version=__version__,
+        summary="Answers that have been examined.",
+        lifespan=lifespan,
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.engine = engine
+    app.state.access = Access(engine, own_token)
+    app.state.limits = Limits(settings)
+    app.state.measures = Measures()
+    problems.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    page.install(app)
+    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Measuring, measures=app.state.measures)
+    return app

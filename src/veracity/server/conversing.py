@@ -1,0 +1,43 @@
+"""Conversations: those of the caller, and only those."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from veracity.models import ConversationSummary, PastTurn
+from veracity.server.access import Caller, Engine
+from veracity.server.problems import refusals
+
+router = APIRouter(prefix="/api/conversations", tags=["conversations"])
+
+
+class Forgotten(BaseModel):
+    turns: int
+
+
+@router.get("", responses=refusals(400))
+def conversations(
+    caller: Caller,
+    engine: Engine,
+    query: Annotated[str, Query(max_length=500)] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> list[ConversationSummary]:
+    """The latest first; with a query, those whose questions or answers hold its words."""
+    return engine.conversations(user=caller.name, limit=limit, query=query)
+
+
+@router.get("/{name}/turns", responses=refusals(400))
+def turns(
+    name: str, caller: Caller, engine: Engine, limit: Annotated[int, Query(ge=1, le=1000)] = 50
+) -> list[PastTurn]:
+    """The latest last. Of a conversation that is not there: none."""
+    return engine.turns(name, user=caller.name, limit=limit)
+
+
+@router.delete("/{name}", responses=refusals(400, 404))
+def forget(name: str, caller: Caller, engine: Engine) -> Forgotten:
+    """Removes its questions and answers, also from receipts and observations."""
+    return Forgotten(turns=engine.forget_conversation(name, user=caller.name))

@@ -1,0 +1,92 @@
+"""The documents over HTTP: list, read, remove. Knows nothing about how they are read or stored."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+
+from veracity.engine import Veracity
+from veracity.errors import InputError, NotFoundError
+from veracity.models import KnownDocument
+from veracity.secrets import presentable
+from veracity.server import uploading
+from veracity.server.access import AdminCaller, Caller, Engine
+from veracity.server.changes import changes_of
+from veracity.server.feed import Feed
+from veracity.server.problems import refusals
+
+LONGEST_TEXT = 100_000  # characters at a time
+
+router = APIRouter(prefix="/api", tags=["documents"])
+router.include_router(uploading.router)
+
+DocumentId = Annotated[str, Query(alias="id", max_length=1000, description="as the list of documents tells it")]
+Place = Annotated[int, Query(ge=0, le=10**12)]
+
+
+class DocumentText(BaseModel):
+    """`text` is `start` to `end` of all the `characters`, counted in Unicode code points."""
+
+    id: str
+    title: str
+    text: str
+    start: int
+    end: int
+    characters: int
+
+
+@router.get("/documents", responses=refusals(500))
+def list_documents(caller: Caller, engine: Engine) -> list[KnownDocument]:
+    return engine.documents()
+
+
+@router.get("/document", responses=refusals(404, 500))
+def read_document(caller: Caller, engine: Engine, document_id: DocumentId) -> KnownDocument:
+    return _known(engine, document_id)
+
+
+@router.get("/document/text", responses=refusals(400, 404, 500))
+def read_text(
+    caller: Caller, engine: Engine, document_id: DocumentId, start: Place = 0, end: Place | None = None
+) -> DocumentText:
+    """At most 100,000 characters; `end` of the answer tells where the next ones start."""
+    if end is not None and end < start:
+        raise InputError(f"The text cannot end at {end}, before it starts at {start}.")
+    document, text = _known(engine, document_id), engine.text(document_id)
+    first = min(start, len(text))
+    last = min(start + LONGEST_TEXT if end is None else end, first + LONGEST_TEXT, len(text))
+    return DocumentText(
+        id=document.id,
+        title=document.title,
+        text=text[first:last],
+        start=first,
+        end=last,
+        characters=len(text),
+    )
+
+
+@router.delete("/document", responses=refusals(403, 404, 409, 500))
+async def remove_document(
+    request: Request, caller: AdminCaller, engine: Engine, document_id: DocumentId
+) -> list[KnownDocument]:
+    """Its text goes from receipts and observations too, and the file, where it was uploaded."""
+
+    def work() -> list[KnownDocument]:
+        _known(engine, document_id)  # by its id alone: a path of the server is no name here
+        return engine.forget(document_id)
+
+    changes = changes_of(request)
+    with changes.place():
+        removed = await changes.turn(work)
+    feed: Feed = request.app.state.feed
+    feed.tell("documents")
+    return removed
+
+
+def _known(engine: Veracity, document_id: str) -> KnownDocument:
+    found = next((one for one in engine.documents() if one.id == document_id), None)
+    if found is None:
+        raise NotFoundError(f'There is no document with the id "{presentable(document_id)}".')
+    return found

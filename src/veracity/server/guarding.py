@@ -1,0 +1,120 @@
+"""What every request must pass, and what every response carries: whose name it is addressed to, which page sends it,
+how large it is. Knows nothing about users and routes."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from veracity.secrets import presentable
+from veracity.server.problems import answer_with
+from veracity.settings import ServerSettings
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+ALWAYS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+UPLOADS = "/api/documents"
+APIS = ("/api/", "/v1/")
+FROM_ELSEWHERE = ("cross-site", "same-site")
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self._app = app
+        self._hosts = {"localhost", settings.host.lower(), *(host.lower() for host in settings.allowed_hosts)}
+        self._largest = settings.request_kilobytes * 1024
+        self._largest_upload = settings.upload_megabytes * 1024 * 1024
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        guarded = _guarded(send, scope["path"])
+        largest = self._largest_upload if scope["path"] == UPLOADS else self._largest
+        refusal = self._refusal(scope["path"], headers, largest)
+        if refusal:
+            status, kind, message = refusal
+            response = answer_with(Request(scope), status, kind, message, {"Connection": "close"})
+            await response(scope, receive, guarded)
+        else:
+            await self._app(scope, _counted(receive, largest), guarded)
+
+    def _refusal(self, path: str, headers: Headers, largest: int) -> tuple[int, str, str] | None:
+        host = headers.get("host", "")
+        if not self._is_ours(host):
+            told = f'This server is not reached as "{presentable(host)}": name that in server.allowed_hosts.'
+            return 403, "Forbidden", told
+        origin = headers.get("origin")
+        is_foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        if is_foreign or (path.startswith(APIS) and headers.get("sec-fetch-site") in FROM_ELSEWHERE):
+            return 403, "Forbidden", "This request comes from a page of another origin."
+        if (length := headers.get("content-length", "")).isdecimal() and int(length[:18]) > largest:
+            return 413, "TooLarge", too_large(largest)
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        """Only a name can be made to point here by somebody else: an address cannot."""
+        try:
+            parts = urlsplit(f"//{host}")
+        except ValueError:
+            return False
+        name = (parts.hostname or "").rstrip(".")
+        if parts.netloc != host or "@" in host:
+            return False
+        return name in self._hosts or _is_address(name)
+
+
+def too_large(largest: int) -> str:
+    return f"The request is larger than the {largest // 1024:,} kB that are taken."
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _counted(receive: Receive, largest: int) -> Receive:
+    """A request that does not say how large it is."""
+    received = 0
+
+    async def counted() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > largest:
+            raise HTTPException(413, too_large(largest))
+        return message
+
+    return counted
+
+
+def _guarded(send: Send, path: str) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in ALWAYS.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store" if path.startswith(APIS) else "no-cache")
+        await send(message)
+
+    return guarded

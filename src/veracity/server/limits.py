@@ -1,0 +1,70 @@
+"""How much one user, and all together, may ask of the server. What is over it is told when to come again."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+
+from veracity.server.problems import RefusedError
+from veracity.settings import ServerSettings
+
+MOST_USERS = 10_000  # remembered at once; who was away for a minute starts afresh anyway
+
+
+class Bucket:
+    """Each user has `per_minute` pieces, which come back evenly over a minute."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._left: dict[str, tuple[float, float]] = {}
+        self._lock = threading.Lock()
+
+    def seconds_to_wait(self, user: str) -> float:
+        """0 where one was taken."""
+        now = time.monotonic()
+        with self._lock:
+            if len(self._left) > MOST_USERS:
+                self._left.clear()
+            left, since = self._left.get(user, (float(self._per_minute), now))
+            left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
+            if left < 1:
+                return (1 - left) * 60 / self._per_minute
+            self._left[user] = (left - 1, now)
+            return 0.0
+
+
+class Limits:
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._requests = Bucket(settings.requests_per_minute)
+        self._asks = Bucket(settings.asks_per_minute)
+        self._streams = 0
+        self._lock = threading.Lock()
+
+    def require_request(self, user: str) -> None:
+        if wait := self._requests.seconds_to_wait(user):
+            raise too_many(f"More than {self._settings.requests_per_minute} requests in a minute", wait)
+
+    def require_ask(self, user: str) -> None:
+        if wait := self._asks.seconds_to_wait(user):
+            raise too_many(f"More than {self._settings.asks_per_minute} questions in a minute", wait)
+
+    def open_stream(self) -> None:
+        with self._lock:
+            if self._streams >= self._settings.streams:
+                raise too_many(f"All {self._settings.streams} event streams are taken", 10)
+            self._streams += 1
+
+    def close_stream(self) -> None:
+        with self._lock:
+            self._streams -= 1
+
+    @property
+    def streams(self) -> int:
+        return self._streams
+
+
+def too_many(what: str, seconds: float) -> RefusedError:
+    wait = max(1, math.ceil(seconds))
+    return RefusedError(429, "TooMany", f"{what}: come again in {wait} s.", {"Retry-After": str(wait)})

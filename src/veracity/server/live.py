@@ -1,0 +1,237 @@
+"""Runs at work: threads that drive them, and their events for whoever follows.
+
+A run is in the ledger before it waits for its turn, so nothing is lost when this process ends. Knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+
+from veracity.engine import Veracity
+from veracity.errors import LedgerError, VeracityError
+from veracity.models import Answer, Approval, RunEvent, User, Verdict
+from veracity.runs.driving import LeftError
+from veracity.server.following import Following
+from veracity.server.limits import Limits, too_many
+from veracity.server.problems import INSIDE, stopping
+from veracity.server.standing import require_sight, sees_drafts, without_drafts
+from veracity.server.stretches import LiveEvent, Stretch, place_of
+from veracity.settings import ServerSettings
+
+log = logging.getLogger("veracity.server")
+
+DECIDERS = 2  # threads for what follows from a decision, which asks never take
+KEPT = 500  # runs whose events are remembered after they ended
+SWEEP = 5.0  # seconds between two looks for what a process left that died
+
+
+class LiveRuns:
+    """`on_change` hears of every run that ended or waits."""
+
+    def __init__(self, engine: Veracity, settings: ServerSettings, limits: Limits) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._stretches: OrderedDict[str, Stretch] = OrderedDict()
+        self._lock = threading.Lock()
+        self._waiting = self._working = 0
+        self._seconds = 1.0  # that a run took lately
+        self._asks = ThreadPoolExecutor(settings.runs, "veracity-run")
+        self._decisions = ThreadPoolExecutor(DECIDERS, "veracity-decision")
+        self._stopping = threading.Event()
+        self._following = Following(engine, self._stretches, self._stopping)
+        self.on_change: Callable[[], None] = lambda: None
+        self.ended: Callable[[str, float], None] = lambda status, seconds: None
+        threading.Thread(target=self._sweep, name="veracity-sweep", daemon=True).start()
+
+    @property
+    def waiting(self) -> int:
+        return self._waiting
+
+    @property
+    def working(self) -> int:
+        return self._working
+
+    def start(
+        self,
+        caller: User,
+        question: str,
+        *,
+        conversation: str = "",
+        max_rewrites: int | None = None,
+        deadline: float | None = None,
+    ) -> str:
+        """The run is in the ledger when this returns, and waits for its turn."""
+        self._require_open()
+        self._limits.require_ask(caller.name)
+        ahead = self._take_place()
+        try:
+            run_id = self._engine.begin(
+                question, conversation=conversation, user=caller.name, max_rewrites=max_rewrites, deadline=deadline
+            )
+            stretch = self._new_stretch(run_id, 0)
+            stretch.publish("queued", ahead=ahead)
+            with self._as_stopping():
+                self._asks.submit(self._work, stretch, lambda: self._engine.resume(run_id), is_ask=True)
+        except BaseException:
+            self._leave_place()
+            raise
+        return run_id
+
+    def decide(
+        self,
+        caller: User,
+        approval_id: str,
+        verdict: Verdict,
+        *,
+        reason: str = "",
+        edit: str | None = None,
+        draft_hash: str | None = None,
+        key: str | None = None,
+    ) -> Approval:
+        """The decision counts when this returns; what follows from it goes on by itself."""
+        self._require_open()
+        engine = self._engine
+        events = engine.stream_decision(
+            approval_id, verdict, reason=reason, edit=edit, by=caller.name, draft_hash=draft_hash, key=key
+        )
+        decided = engine.approval(approval_id)
+        self._go_on(decided.run_id, lambda: events, decided.approval_id)
+        self.on_change()
+        return decided
+
+    async def require_sight(self, run_id: str, caller: User) -> str:
+        """The full id of a run that the caller may see."""
+        run = (await self._following.progress(run_id)).run
+        require_sight(caller, run.user, "run", run_id)
+        return run.run_id
+
+    async def follow(self, run_id: str, caller: User, after: str = "") -> AsyncIterator[LiveEvent]:
+        """What happened since the event `after`, and what happens until the run ends or waits for a person."""
+        named = await self.require_sight(run_id, caller)
+        may_see_drafts = sees_drafts(caller, self._settings)
+        async for event in self._following.events(named, place_of(after)):
+            data = event.data if may_see_drafts else without_drafts(event.data)
+            if data is not None:
+                yield LiveEvent(event.id, data)
+
+    async def outcome(self, run_id: str, caller: User) -> Answer:
+        async for event in self.follow(run_id, caller):
+            if event.data["kind"] == "answer":
+                return Answer.model_validate(event.data["answer"])
+            if event.data["kind"] == "failed":
+                stretch = self._stretches.get(run_id)
+                raise (stretch and stretch.problem) or LedgerError(event.data["problem"])
+        raise stopping(f'The server is stopping: the run "{run_id}" goes on later.')
+
+    def stop(self, grace: float) -> None:
+        """Nothing new is begun; what is under way has `grace` seconds to end, and is then left to be taken up again."""
+        self._stopping.set()
+        for pool in (self._asks, self._decisions):  # those of a decision that had to wait are taken up later
+            pool.shutdown(wait=False, cancel_futures=True)
+        end = time.monotonic() + grace
+        while self._working and time.monotonic() < end:
+            time.sleep(0.05)
+        self._engine.leave()
+        for stretch in list(self._stretches.values()):
+            stretch.end()
+
+    def _require_open(self) -> None:
+        if self._stopping.is_set():
+            raise stopping("The server is stopping: ask again when it runs.")
+
+    @contextmanager
+    def _as_stopping(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError:  # there are no threads any more: the run is in the ledger, and taken up later
+            self._require_open()
+            raise
+
+    def _take_place(self) -> int:
+        with self._lock:
+            if self._waiting >= self._settings.queue + max(0, self._settings.runs - self._working):
+                wait = self._waiting * self._seconds / self._settings.runs
+                raise too_many(f"{self._waiting} questions wait already", min(60, wait))
+            self._waiting += 1
+            return self._waiting - 1
+
+    def _leave_place(self) -> None:
+        with self._lock:
+            self._waiting -= 1
+
+    def _new_stretch(self, run_id: str, steps: int, cause: str = "") -> Stretch:
+        stretch = Stretch(run_id, steps, cause, self._loop)
+        with self._lock:
+            self._stretches.pop(run_id, None)
+            self._stretches[run_id] = stretch
+            over = [known for known, one in self._stretches.items() if one.is_over]
+            for known in over[: max(0, len(self._stretches) - KEPT)]:
+                del self._stretches[known]
+        return stretch
+
+    def _go_on(self, run_id: str, events: Callable[[], Iterator[RunEvent]], cause: str = "") -> None:
+        """With a run that is there already, unless this process is at it for the same cause."""
+        known = self._stretches.get(run_id)
+        if known and not known.is_over and (not cause or known.cause == cause):
+            return
+        steps = len(self._engine.progress(run_id).steps)
+        pool = self._decisions if cause else self._asks
+        with suppress(RuntimeError):  # there are no threads any more: what was decided counts, and is taken up later
+            pool.submit(self._work, self._new_stretch(run_id, steps, cause), events)
+
+    def _work(self, stretch: Stretch, events: Callable[[], Iterator[RunEvent]], is_ask: bool = False) -> None:
+        with self._lock:
+            self._waiting -= is_ask
+            self._working += 1
+        begun = time.monotonic()
+        try:
+            for event in events():
+                self._publish(stretch, event)
+        except LeftError:
+            pass
+        except VeracityError as problem:
+            stretch.problem = problem
+            stretch.publish("failed", problem=str(problem))
+            self.ended("failed", time.monotonic() - begun)
+        except BaseException:
+            log.exception("Run %s failed", stretch.run_id)
+            stretch.publish("failed", problem=INSIDE)
+            self.ended("failed", time.monotonic() - begun)
+        finally:
+            with self._lock:
+                self._working -= 1
+                self._seconds = 0.9 * self._seconds + 0.1 * (time.monotonic() - begun)
+            stretch.end()
+            self.on_change()
+
+    def _publish(self, stretch: Stretch, event: RunEvent) -> None:
+        if event.kind == "answer" and event.answer:
+            self.ended(event.answer.status, event.answer.seconds)
+            stretch.publish("answer", answer=event.answer.model_dump(mode="json"))
+        elif event.kind == "finished" and event.step:
+            stretch.publish("finished", name=event.name, step=event.step.model_dump(mode="json"))
+        elif event.kind == "draft":
+            stretch.publish("draft", text=event.text, begins=event.begins)
+        else:
+            stretch.publish(event.kind, name=event.name)
+
+    def _sweep(self) -> None:
+        """Takes up what a process left that died: at the start, and while we run."""
+        while not self._stopping.is_set():
+            try:
+                for run_id in self._engine.interrupted():
+                    self._go_on(run_id, lambda run_id=run_id: self._engine.resume(run_id))  # type: ignore[misc]
+            except VeracityError as problem:
+                log.warning("What was interrupted could not be looked for: %s", problem)
+            except Exception:
+                log.exception("The sweep failed")
+            self._stopping.wait(SWEEP)

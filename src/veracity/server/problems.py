@@ -1,0 +1,156 @@
+"""What went wrong, as HTTP tells it: a status, and one sentence. Knows nothing about routes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from veracity import errors
+from veracity.secrets import presentable
+
+log = logging.getLogger("veracity.server")
+
+SOON = "5"  # seconds after which whoever met another writer may try again
+INSIDE = "Something went wrong inside Veracity; the log of the server tells what."
+
+# The first that fits: what is more special stands above what is more general.
+STATUSES: tuple[tuple[type[errors.VeracityError], int], ...] = (
+    (errors.NotFoundError, 404),
+    (errors.InputError, 400),
+    (errors.DecisionError, 409),
+    (errors.BusyError, 409),
+    (errors.OutdatedIndexError, 409),
+    (errors.ModelError, 502),
+    (errors.WebSearchError, 502),
+    (errors.EvaluationError, 502),
+)
+TELLS: dict[int, str] = {
+    400: "What was asked for cannot be done as it was asked for.",
+    401: "There is no token, or it is not valid.",
+    403: "The role of this user does not allow it, or the request comes from elsewhere.",
+    404: "There is no such thing, or it is somebody else's.",
+    409: "Somebody was faster, or the draft is not the one that waits.",
+    413: "The request is too large.",
+    422: "The request does not have the form that is described here.",
+    429: "Too many requests: Retry-After says when to come again.",
+    500: "Something in the workspace or in Veracity itself does not work.",
+    502: "A model or a metric failed.",
+    503: "The server is stopping: Retry-After says when to come again.",
+}
+
+
+class Told(BaseModel):
+    kind: str
+    message: str
+
+
+class Problem(BaseModel):
+    """What every refusal looks like."""
+
+    error: Told
+
+
+class RefusedError(errors.VeracityError):
+    """For what only a server refuses."""
+
+    def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.headers = dict(headers or {})
+
+
+def stopping(message: str) -> RefusedError:
+    return RefusedError(503, "Stopping", message, {"Retry-After": SOON})
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For the description of a route: what else it may answer with."""
+    return {status: {"model": Problem, "description": TELLS[status]} for status in sorted({*statuses, 401, 422, 429})}
+
+
+def status_of(problem: errors.VeracityError) -> int:
+    if isinstance(problem, RefusedError):
+        return problem.status
+    if isinstance(problem, errors.EvaluationError) and isinstance(problem.cause, errors.InputError):
+        return 400
+    return next((status for kind, status in STATUSES if isinstance(problem, kind)), 500)
+
+
+def answer_with(
+    request: Request, status: int, kind: str, message: str, headers: Mapping[str, str], param: str | None = None
+) -> JSONResponse:
+    """The form is that of the tree which was asked."""
+    body: dict[str, Any] = {"error": {"kind": kind, "message": message}}
+    if request.url.path.startswith("/v1/"):
+        body = {
+            "error": {"message": message, "type": OPENAI_TYPES.get(status, "api_error"), "param": param, "code": kind}
+        }
+    return JSONResponse(body, status, headers=dict(headers))
+
+
+OPENAI_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "invalid_request_error",
+    413: "invalid_request_error",
+    422: "invalid_request_error",
+    429: "rate_limit_error",
+}
+
+
+def install(app: FastAPI) -> None:
+    """From here on nobody sees a traceback."""
+    app.add_exception_handler(errors.VeracityError, _ours)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _by_status)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+def _ours(request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, errors.VeracityError)
+    status = status_of(problem)
+    headers = problem.headers if isinstance(problem, RefusedError) else {}
+    if isinstance(problem, errors.BusyError):
+        headers = {"Retry-After": SOON}
+    kind = problem.kind if isinstance(problem, RefusedError) else type(problem).__name__
+    if status >= 500:
+        log.warning("%s %s: %s", request.method, request.url.path, problem)
+    return answer_with(request, status, kind, str(problem), headers, getattr(problem, "param", None))
+
+
+def _malformed(request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, RequestValidationError)
+    first = problem.errors()[0]
+    place = ".".join(str(one) for one in first["loc"] if one != "body") or "the body"
+    told = f"The request cannot be read: {presentable(place)}: {presentable(str(first['msg']))}."
+    is_openai = request.url.path.startswith("/v1/")  # whose clients know no 422
+    return answer_with(request, 400 if is_openai else 422, "InputError", told, {})
+
+
+def _by_status(request: Request, problem: Exception) -> JSONResponse:
+    """What the framework itself refuses."""
+    assert isinstance(problem, HTTPException)
+    status = problem.status_code
+    name = HTTPStatus(status).phrase
+    told = {
+        404: f'There is nothing at "{presentable(request.url.path)}".',
+        405: f'"{presentable(request.url.path)}" does not take {request.method}.',
+    }.get(status, f"{name}: {presentable(str(problem.detail))}")
+    kind = {404: "NotFoundError", 413: "TooLarge", 400: "InputError"}.get(status, name.replace(" ", ""))
+    return answer_with(request, status, kind, told, problem.headers or {})
+
+
+def _unforeseen(request: Request, problem: Exception) -> JSONResponse:
+    log.error("%s %s failed", request.method, request.url.path, exc_info=problem)
+    return answer_with(request, 500, "ServerError", INSIDE, {})

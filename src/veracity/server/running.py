@@ -1,0 +1,79 @@
+"""Runs: what was asked, what happened, the receipt, and what people say of the answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from veracity.models import Feedback, Receipt, RunSummary, Thumb, User
+from veracity.pages import receipt_page
+from veracity.server.access import Caller, Engine, Live, require_role
+from veracity.server.problems import refusals
+from veracity.server.standing import receipt_without_drafts, require_sight, sees_drafts
+from veracity.server.streaming import EVENTS, follow_response
+
+router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+RECEIPT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Opinion(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    thumb: Thumb
+    why: Annotated[str, Field(max_length=2000)] = ""
+
+
+@router.get("", responses=refusals(403))
+def runs(
+    caller: Caller, engine: Engine, limit: Annotated[int, Query(ge=1, le=1000)] = 20, everyone: bool = False
+) -> list[RunSummary]:
+    """What was asked, the latest first."""
+    if everyone:
+        require_role(caller, "approver")
+    return engine.runs(limit, user=None if everyone else caller.name)
+
+
+@router.get("/{run_id}", responses=refusals(404))
+def receipt(run_id: str, caller: Caller, engine: Engine) -> Receipt:
+    """All that is known of a run."""
+    return _receipt(run_id, caller, engine)
+
+
+@router.get("/{run_id}/page", response_model=None, responses={**refusals(404), 200: {"content": {"text/html": {}}}})
+def page(run_id: str, caller: Caller, engine: Engine) -> HTMLResponse:
+    """The same as one page that asks for nothing else."""
+    shown = receipt_page(_receipt(run_id, caller, engine))
+    return HTMLResponse(shown, headers={"Content-Security-Policy": RECEIPT_POLICY, "Cache-Control": "no-store"})
+
+
+@router.get("/{run_id}/events", responses={**refusals(404, 503), 200: EVENTS})
+async def events(
+    run_id: str,
+    caller: Caller,
+    live: Live,
+    request: Request,
+    last_event_id: Annotated[str, Header(max_length=100)] = "",
+    after: Annotated[str, Query(max_length=100)] = "",
+) -> Any:
+    """What happened since the event that is named, and what happens until the run ends or waits for a person."""
+    await live.require_sight(run_id, caller)
+    return follow_response(request, live.follow(run_id, caller, last_event_id or after))
+
+
+@router.post("/{run_id}/feedback", responses=refusals(400, 404, 413))
+def feedback(run_id: str, opinion: Opinion, caller: Caller, engine: Engine) -> Feedback:
+    """A thumb, and a word of why. Down makes the question one that is searched for harder next time."""
+    run = _receipt(run_id, caller, engine).run
+    return engine.rate(run.run_id, opinion.thumb, why=opinion.why, by=caller.name)
+
+
+def _receipt(run_id: str, caller: User, engine: Engine) -> Receipt:
+    found = engine.receipt(run_id)
+    require_sight(caller, found.run.user, "run", run_id)
+    return found if sees_drafts(caller, engine.settings.server) else receipt_without_drafts(found)

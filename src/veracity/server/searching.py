@@ -1,0 +1,33 @@
+"""Searching over HTTP. Knows nothing about how passages are found."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from veracity.inputs import LONGEST_QUERY, MOST_RESULTS
+from veracity.models import Evidence
+from veracity.server.access import Caller, Engine
+from veracity.server.problems import refusals
+
+MOST_SOURCES = 10
+
+router = APIRouter(prefix="/api", tags=["search"])
+
+
+class Search(BaseModel):
+    """Without `sources`, in those of the settings."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(max_length=LONGEST_QUERY)
+    top_k: int = Field(default=10, ge=1, le=MOST_RESULTS)
+    sources: Annotated[list[str], Field(min_length=1, max_length=MOST_SOURCES)] | None = None
+
+
+@router.post("/search", responses=refusals(400, 409, 413, 500, 502))
+def search(caller: Caller, engine: Engine, wanted: Search) -> list[Evidence]:
+    """The passages that bear on the query, the best first."""
+    return engine.search(wanted.query, wanted.top_k, sources=wanted.sources)

@@ -1,0 +1,87 @@
+"""Running the server and stopping it, and how what is under way is left.
+
+Knows nothing about routes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from veracity.engine import Veracity
+from veracity.server.app import make_app
+from veracity.server.opening import Door
+from veracity.settings import ServerSettings
+
+LAST_STEP = 5.0  # seconds for the steps that are under way when the time to end is up
+KEEP_ALIVE = 75
+SWITCH = 0.001  # seconds after which a thread that computes lets others have their turn: those who decide wait for none
+
+
+def serve(engine: Veracity, door: Door, announce: Callable[[Door], None]) -> None:
+    """Until it is told to stop. `announce` is called when it answers."""
+    sys.setswitchinterval(SWITCH)
+    app = make_app(engine, door.token)
+    server = Server(app, engine.settings.server, lambda: announce(door))
+    server.run(sockets=[door.listening])
+    _end_threads(app)
+
+
+class Server(uvicorn.Server):
+    """Told to stop, it first lets go of what is under way; told so twice, it ends at once, and loses nothing either."""
+
+    def __init__(self, app: FastAPI, settings: ServerSettings, when_ready: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                timeout_keep_alive=KEEP_ALIVE,
+                timeout_graceful_shutdown=3,
+            )
+        )
+        self._app = app
+        self._when_ready = when_ready
+        self._grace = settings.grace
+        self._is_stopping = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._when_ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._is_stopping:
+            os._exit(130)
+        self._is_stopping = True
+        threading.Thread(target=self._stop, name="veracity-stop", daemon=True).start()
+
+    def _stop(self) -> None:
+        try:
+            self._app.state.live.stop(self._grace)
+            self._app.state.feed.stop()
+        finally:
+            self.should_exit = True
+
+
+def _end_threads(app: FastAPI) -> None:
+    """A step that hangs in a model is not waited for: its run is taken up again by the next process."""
+    end = time.monotonic() + LAST_STEP
+    while app.state.live.working and time.monotonic() < end:
+        time.sleep(0.05)
+    if app.state.live.working:
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)

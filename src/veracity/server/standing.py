@@ -1,0 +1,59 @@
+"""What a user may see: what is his own, and as an approver what is others'; drafts as the settings say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from veracity.errors import NotFoundError
+from veracity.models import Approval, Receipt, Role, User
+from veracity.secrets import presentable
+from veracity.settings import ServerSettings
+
+ORDER: tuple[Role, ...] = ("asker", "approver", "admin")
+UNDECIDED = ("running", "interrupted", "awaiting_approval")
+
+
+def reaches(user: User, role: Role) -> bool:
+    return ORDER.index(user.role) >= ORDER.index(role)
+
+
+def may_see(user: User, owner: str) -> bool:
+    return user.name == owner or reaches(user, "approver")
+
+
+def require_sight(user: User, owner: str, what: str, name: str) -> None:
+    """What is somebody else's is not there."""
+    if not may_see(user, owner):
+        raise NotFoundError(f'There is no {what} "{presentable(name)}".')
+
+
+def sees_drafts(user: User, settings: ServerSettings) -> bool:
+    return settings.drafts == "everyone" or reaches(user, "approver")
+
+
+def without_drafts(data: dict[str, Any]) -> dict[str, Any] | None:
+    """An event of a run for who may not see drafts. None: not at all."""
+    if data["kind"] == "draft":
+        return None
+    return {**data, "step": {**data["step"], "texts": {}}} if data["kind"] == "finished" else data
+
+
+def receipt_without_drafts(receipt: Receipt) -> Receipt:
+    """While nothing has gone out. What has was examined, and may be seen with all that led to it."""
+    if receipt.run.status not in UNDECIDED:
+        return receipt
+    steps = [step.model_copy(update={"texts": {}}) for step in receipt.steps]
+    hidden: dict[str, Any] = {"drafts": [], "scorings": [], "approvals": [], "answer": None}
+    return receipt.model_copy(update={**hidden, "steps": steps})
+
+
+def approval_without_draft(approval: Approval) -> Approval:
+    hidden: dict[str, Any] = {
+        "text": "",
+        "sentences": [],
+        "evidence": [],
+        "missing": [],
+        "review": None,
+        "evaluation": None,
+    }
+    return approval.model_copy(update={"draft": approval.draft.model_copy(update=hidden)})

@@ -1,0 +1,171 @@
+// An answer, or a draft of one: `<${Answer} answer=${…} isDraft=${…} onCite=${(citation) => …} />`. Unsupported sentences
+// are marked, citations are buttons, and the sources are listed below. Knows nothing about how it came about; whoever shows
+// it opens the Source panel.
+import { html, useMemo, useState } from "./vendor/preact.js";
+import { Icon } from "./icons.js";
+import { known, percent, t } from "./i18n.js";
+import { Markdown } from "./markdown.js";
+import { visible } from "./visible.js";
+import { asText, citationAt, isDoubtful, placeOf, placed, sourcesOf } from "./citing.js";
+
+const STRESSED = new Set(
+  ["rejected", "review_failed", "unsupported", "low_score", "from_web", "not_reviewed", "not_scored"],
+);
+const BANNERS = {
+  abstained: ["warn", "info"],
+  awaiting_approval: ["accent", "clock"],
+  rejected: ["bad", "cross"],
+};
+
+const UNFORMED = new Set(["abstained", "awaiting_approval"]); // there is nothing yet to say how it was made, or to copy
+
+export const pageWords = (number) => t("answer.page", { number });
+
+export function Answer({ answer, isDraft = false, onCite }) {
+  const places = useMemo(() => placed(answer), [answer]);
+  const cite = (number, at) => html`<${Cite} number=${number} answer=${answer} onCite=${onCite}
+    citation=${citationAt(answer, places, number, at)} />`;
+  return html`<article class=${`answer ${isDraft ? "answer-draft" : ""}`}
+    aria-label=${t(isDraft ? "answer.draft" : "answer.answer")}>
+    ${isDraft ? html`<${DraftLabel} />` : html`<${Banner} answer=${answer} />`}
+    ${answer.text
+      ? html`<div class="answer-text" lang=${answer.language || undefined}>
+          <${Markdown} text=${answer.text} marks=${doubts(places)} cite=${cite} />
+        </div>`
+      : html`<p class="muted">${t("answer.removed")}</p>`}
+    <${Legend} places=${places} />
+    <${Missing} answer=${answer} />
+    <${Notices} notices=${answer.notices ?? []} />
+    ${isDraft || UNFORMED.has(answer.status) ? null : html`<${Foot} answer=${answer} />`}
+    <${Sources} answer=${answer} onCite=${onCite} />
+  </article>`;
+}
+
+function doubts(places) {
+  const label = t("answer.unsupported.label");
+  return places
+    .filter(({ sentence }) => isDoubtful(sentence))
+    .map(({ start, end }) => ({ start, end, className: "answer-unsupported", title: t("answer.unsupported"), label }));
+}
+
+function Cite({ number, answer, citation, onCite }) {
+  if (!citation) {
+    const isKnown = (answer.evidence ?? []).length > 0;
+    return html`<span class=${`answer-cite ${isKnown ? "answer-unresolved" : ""}`}
+      title=${isKnown ? t("answer.unresolved") : undefined}>${number}</span>`;
+  }
+  const title = visible(answer.evidence?.[number - 1]?.title || t("answer.untitled"));
+  if (!onCite) return html`<span class="answer-cite" title=${title}>${number}</span>`;
+  return html`<button type="button" class="answer-cite" title=${title} aria-label=${t("answer.cite", { number, title })}
+    onClick=${() => onCite(citation)}>${number}</button>`;
+}
+
+function DraftLabel() {
+  return html`<p class="answer-draft-label"><${Icon} name="edit" size=${14} /> ${t("answer.draft.label")}</p>`;
+}
+
+function Banner({ answer }) {
+  const look = BANNERS[answer.status];
+  if (!look) return null;
+  const [tone, icon] = look;
+  return html`<p class=${`notice ${tone}`}>
+    <${Icon} name=${icon} /> <strong>${t(`answer.status.${answer.status}`)}</strong>
+  </p>`;
+}
+
+function Legend({ places }) {
+  const count = places.filter(({ sentence }) => isDoubtful(sentence)).length;
+  if (!count) return null;
+  return html`<p class="answer-legend small muted">
+    <span class="answer-unsupported" aria-hidden="true">${t("answer.legend.sample")}</span>
+    ${" "}${t("answer.legend", { n: count })}
+  </p>`;
+}
+
+// What is missing is often in the text already; then it is not said twice.
+function Missing({ answer }) {
+  const missing = (answer.missing ?? []).filter((one) => !answer.text.includes(one));
+  if (!missing.length) return null;
+  return html`<section class="answer-missing">
+    <h3>${t("answer.missing")}</h3>
+    <ul>${missing.map((one) => html`<li dir="auto">${visible(one)}</li>`)}</ul>
+  </section>`;
+}
+
+function Notices({ notices }) {
+  if (!notices.length) return null;
+  const sorted = [...notices].sort((one, other) => STRESSED.has(other.code) - STRESSED.has(one.code));
+  return html`<ul class="answer-notices" aria-label=${t("answer.notices")}>
+    ${sorted.map(({ code, text }) => html`<li class=${STRESSED.has(code) ? "answer-stressed" : ""}>
+      <${Icon} name=${STRESSED.has(code) ? "warn" : "info"} size=${16} /><span dir="auto">${visible(text)}</span>
+    </li>`)}
+  </ul>`;
+}
+
+function Foot({ answer }) {
+  const isWeb = (answer.evidence ?? []).some(({ source }) => source === "web");
+  return html`<div class="answer-foot row">
+    ${known(`answer.form.${answer.form}`) ? html`<span class="badge">${t(`answer.form.${answer.form}`)}</span>` : null}
+    ${isWeb ? html`<span class="badge warn">${t("answer.form.web")}</span>` : null}
+    <${Copy} answer=${answer} />
+  </div>`;
+}
+
+function Copy({ answer }) {
+  const [said, setSaid] = useState("");
+  const copy = async () => {
+    setSaid((await copied(asText(answer, pageWords))) ? "answer.copied" : "answer.notCopied");
+    setTimeout(() => setSaid(""), 2500);
+  };
+  return html`<button type="button" class="quiet small" onClick=${copy}>${t("answer.copy")}</button>
+    <span class="small muted" role="status">${said ? t(said) : ""}</span>`;
+}
+
+// The clipboard is there on secure addresses only; a team's server may be reached over plain HTTP.
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.body.appendChild(Object.assign(document.createElement("textarea"), { value: text }));
+    area.className = "visually-hidden";
+    area.select();
+    const isDone = document.execCommand("copy");
+    area.remove();
+    return isDone;
+  }
+}
+
+// The cited ones, and folded the others that were read.
+function Sources({ answer, onCite }) {
+  const sources = sourcesOf(answer);
+  const row = (one) => html`<${SourceRow} key=${one.number} ...${one} onCite=${onCite} />`;
+  const cited = sources.filter(({ isCited }) => isCited).map(row);
+  const others = sources.filter(({ isCited }) => !isCited).map(row);
+  if (!sources.length) return null;
+  return html`<section class="answer-sources">
+    <h3>${t("answer.sources")}</h3>
+    ${cited.length ? html`<ol>${cited}</ol>` : null}
+    ${others.length
+      ? html`<details>
+          <summary class="small muted">${t(cited.length ? "answer.uncited" : "answer.read", { n: others.length })}</summary>
+          <ol>${others}</ol>
+        </details>`
+      : null}
+  </section>`;
+}
+
+function SourceRow({ number, evidence, citation, onCite }) {
+  const place = placeOf(evidence, pageWords);
+  const relevance = evidence.metadata?.relevance_score;
+  const kind = known(`answer.source.${evidence.source}`) ? t(`answer.source.${evidence.source}`) : visible(evidence.source);
+  const title = evidence.text ? visible(evidence.title || evidence.location || t("answer.untitled")) : t("answer.removed");
+  return html`<li><button type="button" class="answer-source" disabled=${!onCite} onClick=${() => onCite?.(citation)}>
+    <span class="answer-number">${number}</span>
+    <span class="answer-source-text">
+      <bdi class="answer-source-title">${title}</bdi>
+      <span class="small muted">${place ? html`<bdi>${visible(place)}</bdi> · ` : null}${kind}${
+        relevance === undefined ? null : ` · ${t("answer.relevance", { share: percent(relevance) })}`}</span>
+    </span>
+  </button></li>`;
+}

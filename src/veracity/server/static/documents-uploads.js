@@ -1,0 +1,140 @@
+// Files on their way into the workspace. The upload goes on while other pages are looked at: so it is kept here and not in
+// a component. Knows nothing about how it is shown.
+import { useEffect, useState } from "./vendor/preact.js";
+import { upload } from "./api.js";
+
+const BATCH_FILES = 40; // so that the first outcomes come early, and a lost connection costs little
+const BATCH_SHARE = 0.5; // of what a request may hold: the server counts the parts between the files too
+const MEGABYTE = 1024 * 1024;
+const ENVELOPE = 2048; // bytes around a file in a request, its name included
+const OVER = new Set(["added", "updated", "unchanged", "skipped", "failed", "removed"]);
+const HOPELESS = new Set([0, 401, 403]); // what follows would be refused like this one
+
+// A row is {key, file, name, status, share, reason, again}; `again`: it was never read, so it may be sent once more.
+let state = { rows: [], busy: false, stopping: false };
+let lastKey = 0;
+let megabytes = Infinity;
+const listeners = new Set();
+
+function change(changes) {
+  state = { ...state, ...changes };
+  listeners.forEach((listener) => listener(state));
+}
+
+function changeRows(keys, changed) {
+  change({ rows: state.rows.map((row) => (keys.has(row.key) ? { ...row, ...changed(row) } : row)) });
+}
+
+export function useUploads() {
+  const [shown, setShown] = useState(state);
+  useEffect(() => {
+    setShown(state);
+    listeners.add(setShown);
+    return () => listeners.delete(setShown);
+  }, []);
+  return shown;
+}
+
+export const isOver = (row) => OVER.has(row.status);
+
+export function addFiles(files, limit) {
+  megabytes = limit || Infinity;
+  const kept = state.busy ? state.rows : [];
+  change({ rows: [...kept, ...[...files].map(asRow)], stopping: false });
+  work();
+}
+
+function asRow(file) {
+  const row = { key: (lastKey += 1), file, name: file.name, status: "waiting", share: 0, reason: "", again: false };
+  return file.size + ENVELOPE > megabytes * MEGABYTE ? { ...row, status: "failed", tooLarge: megabytes } : row;
+}
+
+export function stopSending() {
+  change({ stopping: true });
+}
+
+export function sendAgain() {
+  const keys = new Set(state.rows.filter((row) => row.again).map((row) => row.key));
+  changeRows(keys, (row) => asRow(row.file));
+  change({ stopping: false });
+  work();
+}
+
+export function dismiss() {
+  if (!state.busy) change({ rows: [], stopping: false });
+}
+
+async function work() {
+  if (state.busy) return;
+  change({ busy: true });
+  window.addEventListener("beforeunload", warn);
+  for (let batch = nextBatch(); batch.length; batch = nextBatch()) await sendBatch(batch);
+  window.removeEventListener("beforeunload", warn);
+  if (state.stopping) fail(state.rows.filter((row) => !isOver(row)), { stopped: true });
+  change({ busy: false });
+}
+
+function warn(event) {
+  event.preventDefault();
+}
+
+function nextBatch() {
+  if (state.stopping) return [];
+  const batch = [];
+  let room = megabytes * MEGABYTE * BATCH_SHARE;
+  for (const row of state.rows) {
+    if (row.status !== "waiting") continue;
+    if (batch.length && (row.file.size > room || batch.length === BATCH_FILES)) break;
+    batch.push(row);
+    room -= row.file.size;
+  }
+  return batch;
+}
+
+async function sendBatch(batch) {
+  const keys = new Set(batch.map((row) => row.key));
+  let told = ""; // what the server says of the whole, after it has taken the files
+  changeRows(keys, () => ({ status: "sending" }));
+  try {
+    await upload("/api/documents", batch.map((row) => row.file), {
+      onProgress: (share) => showSent(batch, share),
+      onEvent: (kind, data) => {
+        if (kind === "outcome") settle(keys, data);
+        if (kind === "failed") told = data.problem;
+      },
+    });
+    fail(open(keys), { unanswered: true });
+  } catch (problem) {
+    fail(open(keys), { reason: told || problem.message });
+    if (HOPELESS.has(problem.status)) fail(state.rows.filter((row) => !isOver(row)), { reason: problem.message });
+  }
+}
+
+function open(keys) {
+  return state.rows.filter((row) => keys.has(row.key) && !isOver(row));
+}
+
+function fail(rows, why) {
+  changeRows(new Set(rows.map((row) => row.key)), () => ({ status: "failed", again: true, ...why }));
+}
+
+// The files of a request go one after another: how much of each has gone follows from how much of the whole has.
+function showSent(batch, share) {
+  let sent = share * batch.reduce((total, row) => total + row.file.size, 0);
+  const shares = new Map();
+  for (const row of batch) {
+    shares.set(row.key, row.file.size ? Math.max(0, Math.min(1, sent / row.file.size)) : Number(share === 1));
+    sent -= row.file.size;
+  }
+  changeRows(new Set(shares.keys()), (row) => {
+    if (row.status !== "sending") return {};
+    return share === 1 ? { share: 1, status: "reading" } : { share: shares.get(row.key) };
+  });
+}
+
+// The server may have had to change a name; it takes the files in their order.
+function settle(keys, outcome) {
+  const waiting = open(keys);
+  const row = waiting.find((one) => one.name === outcome.name) || waiting[0];
+  if (row) changeRows(new Set([row.key]), () => ({ status: outcome.status, reason: outcome.reason || "", share: 1 }));
+}

@@ -1,0 +1,43 @@
+// The evidence of a trial: numbered rows of text that can be added, taken away, and split where several were pasted at once.
+import { html, useRef } from "./vendor/preact.js";
+import { t } from "./i18n.js";
+import { Icon } from "./icons.js";
+
+const MOST = 50; // what the server takes
+
+export function Passages({ passages, onChange }) {
+  const list = useRef(null);
+  const replace = (at, ...texts) => onChange([...passages.slice(0, at), ...texts, ...passages.slice(at + 1)].slice(0, MOST));
+  const focusRow = (at) => requestAnimationFrame(() => list.current?.querySelectorAll("textarea")[at]?.focus());
+  const remove = (at) => {
+    if (passages.length > 1) replace(at);
+    else replace(at, "");
+    focusRow(Math.max(0, at - 1));
+  };
+  const add = () => {
+    onChange([...passages, ""]);
+    focusRow(passages.length);
+  };
+  return html`<fieldset class="evaluator-passages">
+    <legend>${t("evaluator.evidence")}</legend>
+    <ol ref=${list}>${passages.map((text, at) => html`<${Row} key=${at} text=${text} place=${at + 1}
+      onText=${(next) => replace(at, next)} onSplit=${(texts) => replace(at, ...texts)} onRemove=${() => remove(at)} />`)}</ol>
+    ${passages.length < MOST && html`<button type="button" class="small" onClick=${add}><${Icon} name="plus" size=${16} />
+      ${t("evaluator.add_passage")}</button>`}
+  </fieldset>`;
+}
+
+function Row({ text, place, onText, onSplit, onRemove }) {
+  const parts = text.split(/\n[^\S\n]*\n/).map((part) => part.trim()).filter(Boolean);
+  return html`<li>
+    <span class="evaluator-place number" aria-hidden="true">[${place}]</span>
+    <div>
+      <textarea rows="2" aria-label=${t("evaluator.passage", { number: place })} value=${text}
+        onInput=${(event) => onText(event.target.value)}></textarea>
+      ${parts.length > 1 && html`<button type="button" class="small" onClick=${() => onSplit(parts)}>
+        ${t("evaluator.split", { count: parts.length })}</button>`}
+    </div>
+    <button type="button" class="icon quiet" aria-label=${t("evaluator.remove_passage", { number: place })}
+      onClick=${onRemove}><${Icon} name="close" /></button>
+  </li>`;
+}

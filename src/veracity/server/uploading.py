@@ -1,0 +1,160 @@
+"""Bringing documents in over HTTP, and indexing them anew, with their outcomes as they happen.
+
+Knows nothing about how documents are read or stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from typing import Annotated, Any
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
+from starlette.datastructures import UploadFile
+from starlette.requests import ClientDisconnect
+
+from veracity.engine import Veracity
+from veracity.errors import InputError, VeracityError
+from veracity.models import IngestReport, Outcome
+from veracity.server.access import AdminCaller, Engine
+from veracity.server.changes import Change, Changes, Telling, changes_of
+from veracity.server.feed import Feed
+from veracity.server.limits import Limits
+from veracity.server.problems import refusals
+from veracity.server.streaming import EventStream, wants_events
+from veracity.visible import visible
+
+MOST_FILES = 1000  # in one upload
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    app.state.changes = Changes()
+    try:
+        yield
+    finally:
+        await run_sync(app.state.changes.close)
+
+
+router = APIRouter(lifespan=_lifespan)
+
+
+class Uploaded(BaseModel):
+    """For the description alone: the form is read once it is known who sends it."""
+
+    files: list[Annotated[str, Field(json_schema_extra={"format": "binary"})]]
+
+
+FORM: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": Uploaded.model_json_schema()}}}
+}
+WATCHED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "What became of each document. With `Accept: text/event-stream` as it happens: events `outcome` "
+        "(with `done` and `to_come`), and as the last one `report`, or `failed` with the `problem`.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.post(
+    "/documents",
+    response_model=IngestReport,
+    responses={**refusals(400, 403, 409, 413, 500), **WATCHED},
+    openapi_extra=FORM,
+)
+async def upload_documents(request: Request, caller: AdminCaller, engine: Engine) -> Response:
+    """A file with the name of one that was uploaded before takes its place."""
+    changes = changes_of(request)
+    with ExitStack() as held:
+        held.enter_context(changes.place())  # first: what is refused is not read
+        files = await _files_of(request)
+        held.callback(_close, files)
+        return await _answered(request, partial(_bring_in, engine, files, changes), held)
+
+
+@router.post("/documents/reindex", response_model=IngestReport, responses={**refusals(403, 409, 500), **WATCHED})
+async def reindex_documents(request: Request, caller: AdminCaller, engine: Engine) -> Response:
+    """Cut and embed all documents anew, as the settings are now. Until all is done the old index stays in use."""
+    changes = changes_of(request)
+
+    async def reindex(telling: Telling) -> IngestReport:
+        return await changes.turn(partial(engine.reindex, progress=telling.outcome))
+
+    with ExitStack() as held:
+        held.enter_context(changes.place())
+        return await _answered(request, reindex, held)
+
+
+async def _answered(request: Request, change: Change, held: ExitStack) -> Response:
+    """What is `held` goes over to the change, which may outlast the request."""
+    feed: Feed = request.app.state.feed
+    limits: Limits = request.app.state.limits
+
+    async def told(telling: Telling) -> IngestReport:
+        try:
+            return await change(telling)
+        finally:
+            feed.tell("documents")
+
+    if not wants_events(request.headers.get("accept", "")):
+        _, task = changes_of(request).begin(told, held.pop_all())
+        report = await asyncio.shield(task)
+        return JSONResponse(report.model_dump(mode="json"))
+    limits.open_stream()
+    telling, _ = changes_of(request).begin(told, held.pop_all())
+    return EventStream(telling.events(), limits.close_stream)
+
+
+async def _files_of(request: Request) -> list[UploadFile]:
+    """Read here and not by the framework, which would take in a whole upload before it asks whose it is."""
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise InputError('Files are uploaded as multipart/form-data, in the field "files".')
+    try:
+        form = await request.form(max_files=MOST_FILES, max_fields=MOST_FILES)
+    except ClientDisconnect:
+        raise InputError("The upload broke off.") from None
+    files = [value for name, value in form.multi_items() if isinstance(value, UploadFile) and name == "files"]
+    if not files:
+        await form.close()
+        raise InputError('The upload holds no file: send at least one in the field "files".')
+    return files
+
+
+async def _bring_in(engine: Veracity, files: list[UploadFile], changes: Changes, telling: Telling) -> IngestReport:
+    """Each file has a turn of its own, so that others come in between. What is refused before anything was brought in
+    is refused as a whole."""
+    started = time.monotonic()
+    outcomes: list[Outcome] = []
+    problem: VeracityError | None = None
+    for file in files:
+        name = file.filename or ""
+        try:
+            outcome = _refused(name, problem) if problem else await _uploaded(engine, name, file, changes)
+        except VeracityError as met:
+            if not outcomes:
+                raise
+            problem, outcome = met, _refused(name, met)
+        outcomes.append(outcome)
+        telling.outcome(outcome, len(files) - len(outcomes))
+    return IngestReport(outcomes=outcomes, seconds=time.monotonic() - started)
+
+
+def _close(files: list[UploadFile]) -> None:
+    for file in files:
+        file.file.close()
+
+
+async def _uploaded(engine: Veracity, name: str, file: UploadFile, changes: Changes) -> Outcome:
+    report = await changes.turn(partial(engine.upload, name, file.file))
+    return report.outcomes[0]
+
+
+def _refused(name: str, problem: VeracityError) -> Outcome:
+    return Outcome(name=visible(name)[:200], status="failed", reason=str(problem))

@@ -1,0 +1,159 @@
+"""Approvals over HTTP: decisions count once, keys make them repeatable, and everybody hears of them (SPEC D6, D7)."""
+
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, judged
+from tests.runs.websites import SearchServer
+from tests.server.conftest import MakeEngine, Serve, Served
+from tests.server.events import Event, events_of, read_events
+from veracity.testing import ScriptedLLM
+
+
+@pytest.fixture
+def served(serve: Serve, gated: MakeEngine) -> Served:
+    return serve(gated(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(40))))
+
+
+def waiting(client: httpx.Client) -> dict[str, Any]:
+    answer = client.post("/api/ask", json={"question": QUESTION}).json()
+    assert answer["status"] == "awaiting_approval"
+    found: dict[str, Any] = client.get(f"/api/approvals/{answer['approval_id']}").json()
+    return found
+
+
+def test_an_approved_draft_goes_out(served: Served) -> None:
+    client = served.client()
+    approval = waiting(client)
+    assert [one["approval_id"] for one in client.get("/api/approvals").json()] == [approval["approval_id"]]
+    decided = client.post(
+        f"/api/approvals/{approval['approval_id']}/decision",
+        json={"verdict": "approve", "draft_hash": approval["draft_hash"]},
+    )
+    assert decided.json()["state"] == "approved"
+    events = events_of(client, f"/api/runs/{approval['run_id']}/events")
+    assert events[-1].data["answer"]["text"] == GOOD
+    assert client.get("/api/approvals").json() == []
+    assert [one["state"] for one in client.get("/api/approvals?state=any").json()] == ["approved"]
+    assert [one["text"] for one in client.get(f"/api/approvals/{approval['approval_id']}/history").json()] == [GOOD]
+
+
+@pytest.mark.parametrize("edit", ["All have 25 days. [1]", "所有人有二十五天。[1]", "全員に25日あります。[1]"])
+def test_an_edited_draft_goes_out_as_it_was_edited(served: Served, edit: str) -> None:
+    client = served.client()
+    approval = waiting(client)
+    client.post(f"/api/approvals/{approval['approval_id']}/decision", json={"verdict": "approve", "edit": edit})
+    answer = events_of(client, f"/api/runs/{approval['run_id']}/events")[-1].data["answer"]
+    assert (answer["text"], answer["form"]) == (edit, "edited")
+
+
+def test_a_rejection_searches_the_web_and_asks_again(serve: Serve, gated: MakeEngine, website: SearchServer) -> None:
+    website.finds("Full-time staff have 25 days of paid annual leave a year, by law.")
+    llm = ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=PASS, judge=judged(40, 50))
+    client = serve(gated(llm, web=website.settings)).client()
+    first = waiting(client)
+    client.post(
+        f"/api/approvals/{first['approval_id']}/decision", json={"verdict": "reject", "reason": "It is not 40."}
+    )
+    events = events_of(client, f"/api/runs/{first['run_id']}/events?after=12.0")
+    assert "web_search" in [event.data.get("name") for event in events]
+    second = events[-1].data["answer"]
+    assert second["status"] == "awaiting_approval" and second["approval_id"] != first["approval_id"]
+    client.post(f"/api/approvals/{second['approval_id']}/decision", json={"verdict": "approve"})
+    answer = events_of(client, f"/api/runs/{first['run_id']}/events")[-1].data["answer"]
+    assert (answer["status"], answer["attempt"], answer["text"]) == ("answered", 2, GOOD)
+
+
+def test_of_two_who_decide_at_once_one_wins_and_the_other_is_told(served: Served) -> None:
+    clients = [served.client(role="approver", name=name) for name in ("bob", "eve")]
+    approval = waiting(served.client())
+    ready = threading.Barrier(2)
+
+    def decide(client: httpx.Client, verdict: str) -> httpx.Response:
+        ready.wait()
+        return client.post(f"/api/approvals/{approval['approval_id']}/decision", json={"verdict": verdict})
+
+    with ThreadPoolExecutor(2) as pool:
+        responses = list(pool.map(decide, clients, ("approve", "reject")))
+    assert sorted(one.status_code for one in responses) == [200, 409]
+    lost = next(one for one in responses if one.status_code == 409).json()["error"]
+    won = next(one for one in responses if one.status_code == 200).json()
+    assert lost["kind"] == "DecidedError"
+    assert won["decision"]["by"] in lost["message"]
+
+
+def test_the_same_key_gives_the_same_decision_again(served: Served) -> None:
+    client = served.client()
+    approval = waiting(client)
+    path, headers = f"/api/approvals/{approval['approval_id']}/decision", {"Idempotency-Key": "k1"}
+    first, again = (client.post(path, json={"verdict": "approve"}, headers=headers) for _ in range(2))
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert first.json()["decision"] == again.json()["decision"]
+    other = client.post(path, json={"verdict": "approve"}, headers={"Idempotency-Key": "k2"})
+    assert (other.status_code, other.json()["error"]["kind"]) == (409, "DecidedError")
+    assert client.post(path, json={"verdict": "approve"}).status_code == 409
+
+
+def test_another_draft_than_the_one_that_was_seen_is_refused(served: Served) -> None:
+    client = served.client()
+    approval = waiting(client)
+    path = f"/api/approvals/{approval['approval_id']}/decision"
+    refused = client.post(path, json={"verdict": "approve", "draft_hash": "0" * 64})
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (409, "SupersededError")
+    for body in ({"verdict": "maybe"}, {"verdict": "reject", "edit": "x"}, {"verdict": "approve", "edit": " "}, {}):
+        assert client.post(path, json=body).status_code in (400, 422)
+    assert client.get(path.removesuffix("/decision")).json()["state"] == "pending"
+
+
+def test_everybody_hears_of_drafts_and_decisions_whichever_process_made_them(serve: Serve, gated: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(40))
+    here, there = serve(gated(llm)), serve(gated(llm))
+    heard: dict[str, list[Event]] = {"bob": [], "ann": [], "ben": []}
+    tokens = {
+        "bob": here.token("approver", "bob"),
+        "ann": here.token("asker", "ann"),
+        "ben": here.token("asker", "ben"),
+    }
+    ready = threading.Barrier(4)
+
+    def listen(name: str) -> None:
+        stream = here.client(token=tokens[name]).stream("GET", "/api/events")
+        with contextlib.suppress(httpx.HTTPError), stream as response:
+            for event in read_events(response):
+                if event.kind == "hello":
+                    ready.wait(10)
+                else:
+                    heard[name].append(event)
+                if event.data.get("state") == "approved":
+                    return
+
+    threads = [threading.Thread(target=listen, args=(name,), daemon=True) for name in heard]
+    for thread in threads:
+        thread.start()
+    ready.wait(10)
+    answer = there.client(token=tokens["ann"]).post("/api/ask", json={"question": QUESTION}).json()
+    bob = there.client(token=tokens["bob"])
+    bob.post(f"/api/approvals/{answer['approval_id']}/decision", json={"verdict": "approve"})
+    for thread, name in zip(threads, heard, strict=True):
+        thread.join(timeout=0.1 if name == "ben" else 10)
+    assert heard["bob"][-1].data["state"] == heard["ann"][-1].data["state"] == "approved"
+    assert heard["bob"][-1].data["by"] == "bob"
+    assert heard["ben"] == []
+
+
+def test_an_answer_can_be_praised_and_blamed(served: Served) -> None:
+    client = served.client()
+    approval = waiting(client)
+    path = f"/api/runs/{approval['run_id']}/feedback"
+    assert client.post(path, json={"thumb": "up"}).status_code == 400  # there is no answer yet
+    client.post(f"/api/approvals/{approval['approval_id']}/decision", json={"verdict": "approve"})
+    events_of(client, f"/api/runs/{approval['run_id']}/events")
+    given = client.post(path, json={"thumb": "down", "why": "不清楚"}).json()
+    assert (given["thumb"], given["why"], given["by"]) == ("down", "不清楚", "local")
+    assert client.get(f"/api/runs/{approval['run_id']}").json()["feedback"] == [given]
+    assert client.post(path, json={"thumb": "sideways"}).status_code == 422

@@ -1,0 +1,63 @@
+"""The OpenAPI document, held against the server: no answer that it does not describe, and no failure (Schemathesis)."""
+
+import json
+import os
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.runs.scripts import GOOD, PASS, QUESTION, judged
+from tests.server.conftest import TOKEN, MakeEngine, Serve
+from veracity.testing import ScriptedLLM
+
+EXAMPLES = int(os.environ.get("VERACITY_SCHEMA_EXAMPLES", "8"))
+STREAMS = ("/api/events",)  # which never end
+CHECKS = [not_a_server_error, status_code_conformance, response_schema_conformance, content_type_conformance]
+
+
+def test_every_route_answers_as_it_says(serve: Serve, gated: MakeEngine) -> None:
+    served = serve(
+        gated(
+            ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(40)),
+            server={"asks_per_minute": 100_000, "requests_per_minute": 1_000_000},
+        )
+    )
+    served.client().post("/api/ask", json={"question": QUESTION, "conversation": "c"})
+    schema = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
+    tried = 0
+    for found in schema.get_all_operations():
+        operation = found.ok()  # type: ignore[union-attr]
+        if operation.path in STREAMS:
+            continue
+        tried += 1
+
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy())
+        def holds(case: Any) -> None:
+            case.call_and_validate(headers={"Authorization": f"Bearer {TOKEN}"}, checks=CHECKS)
+
+        holds()
+    assert tried > 20
+
+
+def test_the_document_names_every_route_and_the_refusals(serve: Serve, engine_with: MakeEngine) -> None:
+    served = serve(engine_with())
+    document = json.loads(served.client(token="").get("/openapi.json").text)
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            assert operation["summary"], (method, path)
+            if path.startswith(("/api/", "/v1/")) and path != "/api/session":
+                assert "401" in operation["responses"], (method, path)

@@ -1,0 +1,360 @@
+"""The documents over HTTP: uploading with progress, reading in code points, removing, indexing anew."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.reading.documents import docx
+from tests.server.conftest import Serve, Served
+from veracity.engine import Veracity
+from veracity.errors import KnowledgeError
+from veracity.knowledge import uploads
+from veracity.knowledge.locking import writing
+from veracity.models import Document, IngestReport
+from veracity.server import changes
+from veracity.server.app import make_app
+from veracity.settings import Settings
+
+EVENTS = "text/event-stream"
+SETTINGS = {
+    "models": {"embedder": "none"},
+    "reading": {"workers": 1, "max_megabytes": 1},
+    "server": {"upload_megabytes": 2, "request_kilobytes": 64},
+}
+JAPANESE = "正社員には年に二十日の有給休暇があります。休暇は二週間前までに申請します。"
+CHINESE = "正式员工每年享有十五天带薪年假。"
+
+
+@pytest.fixture
+def engine(workspace: Path) -> Iterator[Veracity]:
+    with Veracity(workspace, settings=Settings.model_validate(SETTINGS)) as engine:
+        yield engine
+
+
+@pytest.fixture
+def served(engine: Veracity, serve: Serve) -> Served:
+    return serve(engine)
+
+
+@pytest.fixture
+def client(served: Served) -> httpx.Client:
+    """An admin's."""
+    return served.client()
+
+
+def upload(client: httpx.Client, *files: tuple[str, str | bytes], **headers: str) -> httpx.Response:
+    parts = [("files", (name, data.encode() if isinstance(data, str) else data)) for name, data in files]
+    return client.post("/api/documents", files=parts, headers=headers)
+
+
+def events_of(response: httpx.Response) -> list[dict[str, Any]]:
+    assert response.headers["content-type"].startswith("text/event-stream")
+    blocks = [block.splitlines() for block in response.text.split("\n\n") if "data:" in block]
+    found = [(block[0].removeprefix("event: "), json.loads(block[1].removeprefix("data: "))) for block in blocks]
+    assert all(kind == data["kind"] for kind, data in found)
+    return [data for _, data in found]
+
+
+def kind_of(response: httpx.Response) -> tuple[int, str]:
+    return response.status_code, response.json()["error"]["kind"]
+
+
+def test_files_in_three_languages_are_uploaded_listed_and_found(client: httpx.Client) -> None:
+    html = f"<html><head><title>年次休暇</title></head><body><p>{JAPANESE}</p></body></html>"
+    response = upload(
+        client,
+        ("leave.md", "# Leave\n\nFull-time staff have 25 days of paid leave."),
+        ("年假制度.txt", CHINESE),
+        ("年次休暇.html", html),
+        ("trips.docx", docx("# Trips", "Hotels may cost up to 150 euros a night.")),
+    )
+    report = IngestReport.model_validate(response.json())
+    assert [one.name for one in report.outcomes] == ["leave.md", "年假制度.txt", "年次休暇.html", "trips.docx"]
+    assert report.count("added") == 4
+    listed = client.get("/api/documents").json()
+    assert {one["language"] for one in listed} == {"en", "zh", "ja"}
+    for query, word in (("paid leave", "25"), ("带薪年假", "十五天"), ("有給休暇", "二十日"), ("hotels", "150")):
+        assert word in client.post("/api/search", json={"query": query}).json()[0]["text"]
+
+
+def test_progress_is_told_as_it_happens(client: httpx.Client) -> None:
+    response = upload(
+        client, ("a.txt", "The office opens at nine."), ("b.bin", bytes(range(256))), ("c.txt", CHINESE), accept=EVENTS
+    )
+    *outcomes, last = events_of(response)
+    assert [(one["name"], one["status"], one["done"], one["to_come"]) for one in outcomes] == [
+        ("a.txt", "added", 1, 2),
+        ("b.bin", "skipped", 2, 1),
+        ("c.txt", "added", 3, 0),
+    ]
+    assert outcomes[1]["reason"]
+    assert last["kind"] == "report"
+    assert [one["name"] for one in last["outcomes"]] == ["a.txt", "b.bin", "c.txt"]
+
+
+def test_a_file_of_the_same_name_is_an_update(client: httpx.Client) -> None:
+    first = upload(client, ("a.txt", "The office opens at nine.")).json()["outcomes"][0]
+    again = upload(client, ("a.txt", "The office opens at ten.")).json()["outcomes"][0]
+    assert (again["status"], again["document_id"]) == ("updated", first["document_id"])
+    assert len(client.get("/api/documents").json()) == 1
+
+
+@pytest.mark.parametrize("name", ["../../veracity.toml", "..\\..\\configs\\evaluator.toml", "", ".hidden", "x" * 300])
+def test_hostile_names_stay_in_the_folder_of_uploads(client: httpx.Client, workspace: Path, name: str) -> None:
+    before = {path for path in workspace.rglob("*") if "uploads" not in path.parts}
+    body = (
+        f'--b\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'
+        "The office opens at nine.\r\n--b--\r\n"
+    )
+    sent = client.post(
+        "/api/documents", content=body.encode(), headers={"Content-Type": "multipart/form-data; boundary=b"}
+    )
+    assert sent.json()["outcomes"][0]["status"] == "added"
+    new = {path for path in workspace.rglob("*") if "uploads" not in path.parts} - before
+    assert {path.relative_to(workspace).parts[0] for path in new} <= {"knowledge", "ledger"}
+    [kept] = [path for path in (workspace / "uploads").iterdir() if path.is_file()]
+    assert not kept.name.startswith(".")
+
+
+def test_a_file_that_is_too_large_is_told_and_a_request_refused(client: httpx.Client) -> None:
+    one = upload(client, ("large.txt", "a " * 600_000), ("small.txt", "The office opens at nine."))
+    assert [(each["status"], "MB" in each["reason"]) for each in one.json()["outcomes"]] == [
+        ("skipped", True),
+        ("added", False),
+    ]
+    assert kind_of(upload(client, ("huge.txt", b"a" * 2_200_000))) == (413, "TooLarge")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"", "multipart/form-data"),
+        (b"", "multipart/form-data; boundary=b"),
+        (b"--b\r\nnonsense", "multipart/form-data; boundary=b"),
+        (
+            b'--b\r\nContent-Disposition: form-data; name="files"\r\n\r\ntext\r\n--b--\r\n',
+            "multipart/form-data; boundary=b",
+        ),
+        (
+            b'--b\r\nContent-Disposition: form-data; name="x"; filename="y"\r\n\r\nz\r\n--b--\r\n',
+            "multipart/form-data; boundary=b",
+        ),
+        (b"files=a", "application/x-www-form-urlencoded"),
+        (b'{"files": []}', "application/json"),
+    ],
+)
+def test_what_is_no_upload_is_refused(client: httpx.Client, body: bytes, kind: str) -> None:
+    response = client.post("/api/documents", content=body, headers={"Content-Type": kind})
+    assert kind_of(response) == (400, "InputError")
+
+
+def test_uploads_wait_for_each_other(client: httpx.Client) -> None:
+    done: list[str] = []
+
+    def work(number: int) -> None:
+        report = upload(client, (f"{number}.txt", f"Room {number} seats {number + 2} people."))
+        done.append(report.json()["outcomes"][0]["status"])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert done == ["added"] * 5
+
+
+def test_a_queue_that_is_full_says_when_to_come_again(client: httpx.Client, served: Served) -> None:
+    places = served.app.state.changes._places
+    for _ in range(changes.MOST):
+        places.acquire()
+    for accept in ("*/*", EVENTS):
+        refused = upload(client, ("a.txt", "The office opens at nine."), accept=accept)
+        assert kind_of(refused) == (429, "TooMany")
+        assert int(refused.headers["retry-after"]) > 0
+    assert served.app.state.limits.streams == 0
+
+
+def test_another_process_that_writes_is_waited_for_a_while(
+    client: httpx.Client, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload(client, ("a.txt", "The office opens at nine."))
+    [known] = client.get("/api/documents").json()
+    monkeypatch.setattr(uploads, "PATIENCE", 0.2)
+    with writing(workspace / "knowledge"):
+        refused = upload(client, ("a.txt", "The office opens at ten."))
+        told = upload(client, ("a.txt", "The office opens at ten."), accept=EVENTS)
+        removed = client.delete("/api/document", params={"id": known["id"]})
+    assert kind_of(refused) == kind_of(removed) == (409, "BusyError")
+    assert refused.headers["retry-after"]
+    assert [one["kind"] for one in events_of(told)] == ["failed"]
+    assert client.get("/api/document/text", params={"id": known["id"]}).json()["text"] == "The office opens at nine."
+
+
+def test_what_was_brought_in_before_a_failure_is_told(
+    client: httpx.Client, engine: Veracity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = engine.upload
+
+    def fails_later(name: str, source: Any) -> IngestReport:
+        if name != "a.txt":
+            raise KnowledgeError("The disk is full.")
+        return whole(name, source)
+
+    monkeypatch.setattr(engine, "upload", fails_later)
+    report = upload(client, ("a.txt", CHINESE), ("b.txt", CHINESE), ("c.txt", CHINESE)).json()
+    assert [(one["name"], one["status"], one["reason"]) for one in report["outcomes"]] == [
+        ("a.txt", "added", ""),
+        ("b.txt", "failed", "The disk is full."),
+        ("c.txt", "failed", "The disk is full."),
+    ]
+
+
+def test_who_goes_away_does_not_end_the_upload(client: httpx.Client, served: Served, engine: Veracity) -> None:
+    """The stream is left after its first lines, as a browser does that is closed."""
+    parts = [("files", (f"{number}.txt", f"Room {number} is blue.".encode())) for number in range(5)]
+    with client.stream("POST", "/api/documents", files=parts, headers={"Accept": EVENTS}) as response:
+        next(response.iter_lines())
+    end = time.monotonic() + 20
+    while (len(engine.documents()) < 5 or served.app.state.limits.streams) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert (len(engine.documents()), served.app.state.limits.streams) == (5, 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected", "place"),
+    [
+        (None, None, "😀正社員には年に二十日", (0, 11)),
+        (1, 4, "正社員", (1, 4)),
+        (0, 1, "😀", (0, 1)),
+        (9, 99, "十日", (9, 11)),
+        (50, None, "", (11, 11)),
+        (3, 3, "", (3, 3)),
+    ],
+)
+def test_text_is_counted_in_code_points(
+    client: httpx.Client, engine: Veracity, start: int | None, end: int | None, expected: str, place: tuple[int, int]
+) -> None:
+    engine.add(Document(id="休暇 & more", title="年次休暇", text="😀正社員には年に二十日"))
+    given = {name: value for name, value in (("start", start), ("end", end)) if value is not None}
+    found = client.get("/api/document/text", params={"id": "休暇 & more", **given}).json()
+    assert found == {
+        "id": "休暇 & more",
+        "title": "年次休暇",
+        "text": expected,
+        "start": place[0],
+        "end": place[1],
+        "characters": 11,
+    }
+
+
+def test_text_comes_in_pieces_that_make_the_whole(client: httpx.Client, engine: Veracity) -> None:
+    text = "年假制度。" * 50_001
+    engine.add(Document(id="long", text=text))
+    pieces, start = [], 0
+    while start < len(text):
+        found = client.get("/api/document/text", params={"id": "long", "start": start, "end": 10**9}).json()
+        pieces.append(found["text"])
+        start = found["end"]
+    assert "".join(pieces) == text
+    assert [len(piece) for piece in pieces] == [100_000, 100_000, 50_005]
+
+
+def test_the_quote_of_a_passage_stands_where_it_says(client: httpx.Client) -> None:
+    upload(client, ("休暇.txt", "😀 " + "前書きです。" * 400 + JAPANESE))
+    found = client.post("/api/search", json={"query": "有給休暇"}).json()[0]
+    place = {"id": found["document_id"], "start": found["start"], "end": found["end"]}
+    assert client.get("/api/document/text", params=place).json()["text"] == found["text"]
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"id": "no such"}, (404, "NotFoundError")),
+        ({"id": "'; DROP"}, (404, "NotFoundError")),
+        ({"id": ""}, (404, "NotFoundError")),
+        ({"id": "a", "start": 5, "end": 4}, (400, "InputError")),
+        ({"id": "a", "start": -1}, (422, "InputError")),
+        ({"id": "a", "end": "x"}, (422, "InputError")),
+        ({"id": "a" * 1001}, (422, "InputError")),
+        ({}, (422, "InputError")),
+    ],
+)
+def test_text_that_is_not_there(client: httpx.Client, params: dict[str, Any], told: tuple[int, str]) -> None:
+    assert kind_of(client.get("/api/document/text", params=params)) == told
+
+
+def test_removing_takes_the_file_along_and_a_path_is_no_name(client: httpx.Client, workspace: Path) -> None:
+    upload(client, ("手册.txt", CHINESE))
+    [known] = client.get("/api/documents").json()
+    assert client.get("/api/document", params={"id": known["id"]}).json() == known
+    assert kind_of(client.delete("/api/document", params={"id": known["location"]})) == (404, "NotFoundError")
+    removed = client.delete("/api/document", params={"id": known["id"]})
+    assert removed.json() == [known]
+    assert client.get("/api/documents").json() == []
+    assert not Path(known["location"]).exists()
+    assert kind_of(client.delete("/api/document", params={"id": known["id"]})) == (404, "NotFoundError")
+
+
+def test_indexing_anew(client: httpx.Client) -> None:
+    upload(client, ("a.txt", "The office opens at nine."), ("年假.txt", CHINESE))
+    assert [one["status"] for one in client.post("/api/documents/reindex").json()["outcomes"]] == ["updated"] * 2
+    *outcomes, last = events_of(client.post("/api/documents/reindex", headers={"Accept": EVENTS}))
+    assert [(one["done"], one["to_come"]) for one in outcomes] == [(1, 1), (2, 0)]
+    assert last["kind"] == "report"
+    assert "十五天" in client.post("/api/search", json={"query": "带薪年假"}).json()[0]["text"]
+
+
+def test_who_has_the_page_open_is_told_of_every_change(
+    client: httpx.Client, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(served.app.state.feed, "tell", told.append)
+    upload(client, ("a.txt", "The office opens at nine."))
+    client.post("/api/documents/reindex")
+    client.delete("/api/document", params={"id": client.get("/api/documents").json()[0]["id"]})
+    assert told == ["documents"] * 3
+
+
+def test_an_asker_reads_and_does_not_change(client: httpx.Client, served: Served) -> None:
+    upload(client, ("a.txt", "The office opens at nine."))
+    for role in ("asker", "approver"):
+        other = served.client(role=role)
+        [known] = other.get("/api/documents").json()
+        assert other.get("/api/document/text", params={"id": known["id"]}).status_code == 200
+        assert kind_of(upload(other, ("b.txt", CHINESE))) == (403, "Forbidden")
+        assert kind_of(other.post("/api/documents/reindex")) == (403, "Forbidden")
+        assert kind_of(other.delete("/api/document", params={"id": known["id"]})) == (403, "Forbidden")
+    assert len(client.get("/api/documents").json()) == 1
+
+
+def test_nobody_gets_in_without_a_token_and_no_upload_is_read(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    monkeypatch.setattr("starlette.requests.Request.form", read.append)
+    stranger = served.client(token="")
+    assert kind_of(upload(stranger, ("a.txt", CHINESE))) == (401, "Unauthorized")
+    for path in ("/api/documents", "/api/document?id=a", "/api/document/text?id=a"):
+        assert kind_of(stranger.get(path)) == (401, "Unauthorized")
+    assert read == []
+
+
+def test_every_status_is_described(engine: Veracity) -> None:
+    paths = make_app(engine).openapi()["paths"]
+    described = {
+        ("/api/documents", "get"): {"200", "401", "429"},
+        ("/api/documents", "post"): {"200", "400", "401", "403", "409", "413", "429"},
+        ("/api/documents/reindex", "post"): {"200", "401", "403", "409", "429"},
+        ("/api/document", "get"): {"200", "401", "404", "422", "429"},
+        ("/api/document", "delete"): {"200", "401", "403", "404", "409", "422", "429"},
+        ("/api/document/text", "get"): {"200", "400", "401", "404", "422", "429"},
+    }
+    for (path, method), statuses in described.items():
+        assert statuses <= set(paths[path][method]["responses"])
+    uploaded = paths["/api/documents"]["post"]
+    assert set(uploaded["responses"]["200"]["content"]) == {"application/json", EVENTS}
+    assert "files" in uploaded["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]

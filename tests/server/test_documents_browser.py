@@ -1,0 +1,302 @@
+"""The documents page in a browser: adding by choice and by drop, reading, searching, removing, for whoever may."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.runs.conftest import MakeEngine
+from tests.server.conftest import OpenPage, Serve, Served, Watched
+from veracity.models import Document
+
+expect.set_options(timeout=15_000)  # the machine may have other things to do
+
+ENGLISH = "# Parking\n\nParking is free on Sundays. Bring the blue card.\n"
+CHINESE = "停车场周日免费。请带上蓝色卡片。\n"
+JAPANESE = "日曜日の駐車は無料です。青いカードをお持ちください。\n"
+HOSTILE = "<img src=x onerror=alert(1)>\u202egnp.exe"
+
+# What a person drops, without a mouse: files that are in memory.
+DROP = """([name, text]) => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([text], name));
+  for (const type of ["dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+  }
+}"""
+# Every standing of a file and every value of the progress bar, as they come.
+RECORD = """() => {
+  window.seen = { standings: new Set(), values: [] };
+  new MutationObserver(() => {
+    for (const row of document.querySelectorAll(".documents-file")) seen.standings.add(row.dataset.status);
+    const bar = document.querySelector(".documents-uploading progress");
+    if (bar && bar.value !== seen.values.at(-1)) seen.values.push(bar.value);
+  }).observe(document.body, { childList: true, subtree: true, attributes: true, characterData: true });
+}"""
+
+
+@pytest.fixture
+def served(serve: Serve, engine_with: MakeEngine) -> Served:
+    return serve(engine_with(reading={"workers": 1}, server={"upload_megabytes": 2}))
+
+
+def _documents(page: Page) -> Page:
+    expect(page.get_by_role("table")).to_be_visible()
+    return page
+
+
+def _choose(page: Page, files: list[Path]) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Add files").click()
+    chooser.value.set_files(files)
+
+
+def _written(folder: Path, texts: dict[str, str | bytes]) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return [folder / name for name in texts]
+
+
+def _row(page: Page, name: str) -> Any:
+    return page.locator(".documents-file", has_text=name)
+
+
+def _fits(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def test_files_that_are_chosen_are_added_and_each_tells_what_became_of_it(
+    served: Served, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = _documents(open_page(served, "#/documents"))
+    texts: dict[str, str | bytes] = {"parking.md": ENGLISH, "停车.txt": CHINESE, "駐車.txt": JAPANESE}
+    _choose(page, _written(tmp_path / "files", {**texts, "broken.pdf": b"%PDF-1.4 broken", "empty.txt": ""}))
+
+    expect(page.get_by_text("Done: 3 added, 1 skipped, 1 failed")).to_be_visible()
+    expect(_row(page, "broken.pdf")).to_contain_text("it is damaged")
+    expect(_row(page, "empty.txt")).to_contain_text("it is empty")
+    for title in ("Parking", "停车", "駐車"):  # the list follows by itself
+        expect(page.get_by_role("table").get_by_role("button", name=title, exact=True)).to_be_visible()
+    assert {"Parking", "停车", "駐車"} <= {one.title for one in served.engine.documents()}
+
+
+def test_a_drop_adds_files_and_the_files_of_folders(served: Served, open_page: OpenPage, tmp_path: Path) -> None:
+    [loose] = _written(tmp_path, {"loose.txt": CHINESE})
+    _written(tmp_path / "office" / "dublin", {"rules.md": ENGLISH, ".hidden.md": ENGLISH})
+    _written(tmp_path / "office" / "osaka", {"rules.md": JAPANESE})
+    page = _documents(open_page(served, "#/documents"))
+    mouse = page.context.new_cdp_session(page)
+    dragged = {"items": [], "files": [str(loose), str(tmp_path / "office")], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver"):
+        mouse.send("Input.dispatchDragEvent", {"type": kind, "x": 500, "y": 400, "data": dragged})
+    expect(page.get_by_text("Drop to add them")).to_be_visible()
+    mouse.send("Input.dispatchDragEvent", {"type": "drop", "x": 500, "y": 400, "data": dragged})
+
+    expect(page.get_by_text("Done: 3 added")).to_be_visible()
+    expect(page.get_by_text("Drop to add them")).to_have_count(0)
+    names = {Path(one.location).name for one in served.engine.documents() if one.location}
+    assert names == {"loose.txt", "office - dublin - rules.md", "office - osaka - rules.md"}
+
+
+def test_a_file_with_the_same_name_takes_the_place_of_the_first(served: Served, open_page: OpenPage) -> None:
+    page = _documents(open_page(served, "#/documents"))
+    page.evaluate(DROP, ["notes.txt", "The gate opens at seven."])
+    expect(page.get_by_text("Done: 1 added")).to_be_visible()
+    page.evaluate(DROP, ["notes.txt", "The gate opens at eight."])
+    expect(page.get_by_text("Done: 1 updated")).to_be_visible()
+    page.evaluate(DROP, ["notes.txt", "The gate opens at eight."])
+    expect(page.get_by_text("Done: 1 unchanged")).to_be_visible()
+
+
+def test_progress_is_that_of_sending_and_then_that_of_reading(
+    served: Served, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = _documents(open_page(served, "#/documents"))
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 400_000}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+    page.evaluate(RECORD)
+    long = "\n\n".join(f"The locker {number} is in corridor {number % 7}." for number in range(12_000))
+    _choose(page, _written(tmp_path / "files", {"lockers.txt": long, "parking.md": ENGLISH}))
+
+    expect(page.get_by_text("Done: 2 added")).to_be_visible(timeout=30_000)
+    seen = page.evaluate("({ standings: [...seen.standings], values: seen.values })")
+    assert {"sending", "reading", "added"} <= set(seen["standings"])
+    assert seen["values"] == sorted(seen["values"])
+    assert len([value for value in seen["values"] if 0 < value < 0.5]) > 1  # while it was being sent
+
+
+def test_a_file_that_is_too_large_is_told_before_it_is_sent(
+    served: Served, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = _documents(open_page(served, "#/documents"))
+    _choose(page, _written(tmp_path / "files", {"large.txt": "a" * 2_200_000, "parking.md": ENGLISH}))
+    expect(_row(page, "large.txt")).to_contain_text("larger than 2 MB")
+    expect(_row(page, "parking.md")).to_contain_text("added")
+
+
+def test_an_upload_that_broke_off_can_be_sent_again(
+    served: Served, open_page: OpenPage, watched: Watched, tmp_path: Path
+) -> None:
+    watched.allowed.append("503")
+    page = _documents(open_page(served, "#/documents"))
+    refusal = json.dumps({"error": {"kind": "Stopping", "message": "The server is stopping."}})
+    page.route("**/api/documents", lambda route: _refused(route, refusal))
+    _choose(page, _written(tmp_path / "files", {"parking.md": ENGLISH}))
+    expect(_row(page, "parking.md")).to_contain_text("The server is stopping.")
+
+    page.unroute("**/api/documents")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("Done: 1 added")).to_be_visible()
+
+
+def _refused(route: Route, body: str) -> None:
+    if route.request.method == "POST":
+        route.fulfill(status=503, body=body, content_type="application/json")
+    else:
+        route.continue_()
+
+
+def test_removing_says_what_it_does_and_waits_for_a_yes(served: Served, open_page: OpenPage) -> None:
+    served.engine.add([Document(id="old", title="Old rules", text="Smoking is allowed on the roof.")])
+    page = _documents(open_page(served, "#/documents"))
+    bin_of_it = page.get_by_role("button", name="Remove Old rules")
+    bin_of_it.click()
+    question = page.get_by_role("dialog")
+    expect(question).to_contain_text("receipts")
+    page.keyboard.press("Escape")
+    expect(question).to_have_count(0)
+    expect(bin_of_it).to_be_focused()
+    assert any(one.id == "old" for one in served.engine.documents())
+
+    bin_of_it.click()
+    question.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("“Old rules” was removed.")).to_be_visible()
+    expect(bin_of_it).to_have_count(0)
+    assert not any(one.id == "old" for one in served.engine.documents())
+
+
+def test_all_documents_are_indexed_anew(served: Served, open_page: OpenPage) -> None:
+    page = _documents(open_page(served, "#/documents"))
+    page.get_by_role("button", name="Reindex").click()
+    page.get_by_role("dialog").get_by_role("button", name="Reindex").click()
+    count = len(served.engine.documents())
+    expect(page.get_by_text(f"All {count} documents are indexed anew")).to_be_visible()
+
+
+def test_a_long_text_is_read_piece_by_piece_in_characters(served: Served, open_page: OpenPage) -> None:
+    text = "".join(f"{number} 😀 楽しい。" for number in range(3_500))
+    served.engine.add([Document(id="long", title="Long", text=text)])
+    page = _documents(open_page(served, "#/documents"))
+    page.get_by_role("table").get_by_role("button", name="Long", exact=True).click()
+    reader = page.get_by_role("dialog", name="Long")
+    expect(reader).to_contain_text("20,000 of")
+    while reader.get_by_role("button", name="Show more of the text").count():
+        reader.get_by_role("button", name="Show more of the text").click()
+        expect(reader.get_by_text("Loading the text")).to_have_count(0)
+    shown = reader.locator(".documents-text").all_text_contents()
+    assert "".join(shown).strip() == text.strip()
+    page.keyboard.press("Escape")
+    expect(reader).to_have_count(0)
+
+
+def test_a_search_shows_passages_and_opens_them_in_their_document(served: Served, open_page: OpenPage) -> None:
+    served.engine.add([Document(id="yard", title="駐車場", text=f"# 案内\n\n😀 {JAPANESE}\n\n## 他\n\n以上です。")])
+    page = _documents(open_page(served, "#/documents"))
+    page.get_by_role("tab", name="Try a search").click()
+    query = page.get_by_label("What would somebody ask?")
+    query.fill("日曜日の駐車は無料ですか")
+    query.press("Enter")
+    found = page.locator(".documents-passage").first
+    expect(found).to_contain_text("青いカード")
+    expect(found).to_contain_text("Relevance")
+    expect(found).to_contain_text("knowledge")
+
+    found.get_by_role("button", name="駐車場").click()
+    expect(page.locator(".source mark")).to_contain_text("青いカード")
+    page.keyboard.press("Escape")
+    expect(page.locator(".source")).to_have_count(0)
+
+
+def test_who_is_no_admin_changes_nothing(served: Served, open_page: OpenPage) -> None:
+    for role in ("asker", "approver"):
+        page = _documents(open_page(served, "#/documents", token=served.token(role)))
+        expect(page.get_by_role("tab", name="Try a search")).to_be_visible()
+        for name in ("Add files", "Reindex", "Remove"):
+            expect(page.get_by_role("button", name=name)).to_have_count(0)
+        page.evaluate(DROP, ["notes.txt", "The gate opens at seven."])
+        expect(page.locator(".documents-uploading")).to_have_count(0)
+        expect(page.get_by_text("Drop to add them")).to_have_count(0)
+
+
+def test_what_somebody_else_adds_appears_by_itself(served: Served, open_page: OpenPage) -> None:
+    page = _documents(open_page(served, "#/documents", token=served.token("asker")))
+    served.client().post("/api/documents", files=[("files", ("parking.md", ENGLISH.encode()))]).raise_for_status()
+    expect(page.get_by_role("table").get_by_role("button", name="Parking", exact=True)).to_be_visible()
+
+
+def test_ten_thousand_documents_are_leafed_through_filtered_and_sorted(served: Served, open_page: OpenPage) -> None:
+    listed = [_made_up(number) for number in range(10_000)]
+    page = open_page(served)
+    page.route("**/api/documents", lambda route: route.fulfill(json=listed))
+    page.goto(f"{served.url}/#/documents")
+    rows = _documents(page).locator("tbody tr")
+    expect(rows).to_have_count(50)
+    expect(page.get_by_text("1–50 of 10,000")).to_be_visible()
+    page.get_by_role("button", name="Next page").click()
+    expect(page.get_by_text("51–100 of 10,000")).to_be_visible()
+
+    page.get_by_role("button", name="Passages").click()
+    expect(rows.first).to_contain_text("Report 9999")
+    expect(page.get_by_role("columnheader", name="Passages")).to_have_attribute("aria-sort", "descending")
+    page.get_by_label("Filter by title or place").fill("ＲＥＰＯＲＴ 777")  # as an input method may write it
+    expect(page.get_by_role("navigation", name="Pages of the list")).to_have_count(0)
+    expect(rows).to_have_count(19)  # 777, 7770–7779, and 1777, 2777, …
+    page.locator(".documents-filters").get_by_label("Language").select_option("ja")
+    expect(page.get_by_text("No document matches.")).to_be_visible()
+    page.get_by_role("button", name="Clear the filters").click()
+    expect(rows).to_have_count(50)
+
+
+def _made_up(number: int) -> dict[str, Any]:
+    return {
+        "id": f"d{number}",
+        "title": f"Report {number}",
+        "location": f"/shelf/{number % 100}.pdf",
+        "format": "pdf" if number % 2 else "markdown",
+        "language": "ja" if number < 100 else "en",
+        "passages": number,
+        "characters": number * 900,
+        "added": "2026-01-02T03:04:05Z",
+        "metadata": {},
+    }
+
+
+def test_titles_are_text_whatever_they_hold(served: Served, open_page: OpenPage) -> None:
+    served.engine.add([Document(id="bad", title=HOSTILE, text="<script>alert(1)</script> The text of it.")])
+    page = _documents(open_page(served, "#/documents"))
+    shown = page.get_by_role("table").get_by_role("button", name="<img src=x onerror=alert(1)>").first
+    assert "\u202e" not in shown.inner_text()  # made visible: it would turn the rest around
+    shown.click()
+    expect(page.get_by_role("dialog")).to_contain_text("<script>alert(1)</script>")
+    assert page.locator("main img").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("locale", "title", "add"), [("zh-CN", "文档", "添加文件"), ("ja-JP", "文書", "ファイルを追加")]
+)
+def test_the_page_speaks_chinese_and_japanese_on_a_phone(
+    served: Served, open_page: OpenPage, locale: str, title: str, add: str
+) -> None:
+    page = open_page(served, "#/documents", locale=locale, width=320, height=640, theme="dark")
+    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name=add)).to_be_visible()
+    expect(_documents(page).locator("tbody tr").first).to_be_visible()
+    assert _fits(page)
+    page.get_by_role("tab").nth(1).click()
+    page.locator("#documents-query").fill("leave")
+    page.keyboard.press("Enter")
+    expect(page.locator(".documents-search-count")).not_to_be_empty()
+    assert _fits(page)

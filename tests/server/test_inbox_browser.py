@@ -1,0 +1,363 @@
+"""The inbox in a real browser: what waits is judged, decided, and seen by others at once (SPEC D6, D7)."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.runs.conftest import MakeEngine
+from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
+from tests.runs.websites import SearchServer
+from tests.server.conftest import OpenPage, Serve, Watched
+from veracity.engine import Veracity
+from veracity.models import Answer
+from veracity.testing import ScriptedLLM
+
+FROM_WEB = "Staff at Example have 27 days of paid annual leave a year. [1]"
+QUESTIONS = {
+    "en": QUESTION,
+    "zh": "正式员工每年有多少天年假？",
+    "ja": "正社員の有給休暇は年に何日ありますか。",
+}
+LOCALES = {"en": "en-GB", "zh": "zh-CN", "ja": "ja-JP"}
+NARROW = 360
+
+
+def script(*scores: float, **roles: Any) -> ScriptedLLM:
+    return ScriptedLLM.by_role(**{"writer": GOOD, "reviewer": PASS, "judge": judged(*scores), **roles})
+
+
+@pytest.fixture
+def waiting(gated: MakeEngine) -> Callable[..., Veracity]:
+    """`waiting(QUESTION, …)`: an engine in which the answers to these questions wait for a person."""
+
+    def make(*questions: str, llm: ScriptedLLM | None = None, user: str = "local", **sections: Any) -> Veracity:
+        engine = gated(llm or script(30), **sections)
+        for question in questions:
+            assert engine.ask(question, user=user).status == "awaiting_approval"
+        return engine
+
+    return make
+
+
+def rows(page: Page) -> Locator:
+    return page.locator(".inbox-row")
+
+
+def open_first(page: Page) -> None:
+    rows(page).first.click()
+    expect(page.locator(".inbox-approval")).to_be_visible()
+
+
+def answer_of(engine: Veracity) -> Answer:
+    """Of the only run, which goes on by itself once it is decided."""
+    end = time.monotonic() + 10
+    while engine.runs()[0].status != "answered" and time.monotonic() < end:
+        time.sleep(0.05)
+    answer = engine.receipt("last").answer
+    assert answer
+    return answer
+
+
+def fits(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def test_reject_then_a_second_answer_from_the_web_then_approve_d7(
+    waiting: Callable[..., Veracity], website: SearchServer, serve: Serve, open_page: OpenPage
+) -> None:
+    website.finds("Staff at Example have 27 days of paid annual leave a year, says their site.")
+    engine = waiting(QUESTION, llm=script(30, 40, writer=[GOOD, FROM_WEB]), web=website.settings)
+    page = open_page(serve(engine), "#/inbox")
+    open_first(page)
+    expect(page.locator(".inbox-why")).to_contain_text("It scored 30")
+    page.get_by_role("button", name="Reject…").click()
+    page.get_by_label("Why?").fill("Too old.")
+    page.get_by_role("button", name="Reject and search the web").click()
+    expect(page.locator(".inbox-decided")).to_contain_text("Rejected by you")
+    page.get_by_role("link", name="Open the second answer").click()
+    expect(page.locator(".inbox-approval .md").first).to_contain_text("27 days")
+    expect(page.locator(".inbox-rejection")).to_contain_text("“Too old.”")
+    expect(page.locator(".inbox-why")).to_contain_text("the run ends")
+    page.keyboard.press("a")
+    expect(page.locator(".inbox-decided")).to_contain_text("Approved by you")
+    expect(page.locator(".inbox-actions")).to_have_count(0)
+    expect(page.locator(".shell-count")).to_have_count(0)
+    answer = answer_of(engine)
+    assert (answer.status, answer.text) == ("answered", FROM_WEB)
+    assert [(one.verdict, one.reason) for one in answer.decisions] == [("reject", "Too old."), ("approve", "")]
+
+
+def test_others_see_a_decision_at_once_d6(waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage) -> None:
+    served = serve(waiting(QUESTION, "How much may a hotel cost a night?"))
+    one = open_page(served, "#/inbox", token=served.token("approver", "anna"))
+    other = open_page(served, "#/inbox", token=served.token("approver", "bo"))
+    for page in (one, other):
+        open_first(page)
+        expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    one.keyboard.press("a")
+    expect(other.locator(".inbox-decided")).to_contain_text("Approved by anna")
+    expect(other.locator(".inbox-actions")).to_have_count(0)
+    other.keyboard.press("a")  # there is nothing left to approve
+    other.get_by_role("link", name="Next").click()
+    expect(rows(other)).to_have_count(1)
+    expect(other.get_by_role("button", name="Approve")).to_be_visible()
+    other.goto(f"{served.url}/#/inbox")
+    other.get_by_role("button", name="Decided").click()
+    expect(rows(other).first).to_contain_text("anna")
+
+
+def test_what_is_decided_at_another_server_is_seen_here_too_d6(
+    waiting: Callable[..., Veracity], website: SearchServer, serve: Serve, open_page: OpenPage
+) -> None:
+    website.finds("Staff at Example have 27 days of paid annual leave a year, says their site.")
+    here = serve(waiting(QUESTION, web=website.settings))
+    there = serve(waiting(llm=script(40, writer=FROM_WEB), web=website.settings))
+    page, elsewhere = open_page(here, "#/inbox"), open_page(there, "#/inbox")
+    open_first(page)
+    open_first(elsewhere)
+    elsewhere.keyboard.press("r")
+    elsewhere.keyboard.press("Control+Enter")
+    for seen in (elsewhere, page):
+        expect(seen.locator(".inbox-decided")).to_contain_text("Rejected by you")
+        expect(seen.get_by_role("link", name="Open the second answer")).to_be_visible()
+    expect(rows(page)).to_have_count(2)
+
+
+def test_who_loses_the_race_is_told_who_won_it_d6(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed.append("409")
+    served = serve(waiting(QUESTION))
+    approval_id = served.engine.approvals()[0].approval_id
+    winner = served.client(role="approver", name="anna")
+    page = open_page(served, "#/inbox")
+    open_first(page)
+
+    def overtake(route: Route) -> None:
+        winner.post(f"/api/approvals/{approval_id}/decision", json={"verdict": "reject"}).raise_for_status()
+        route.continue_()
+
+    page.route("**/decision", overtake)
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator(".inbox-decided")).to_contain_text("Rejected by anna")
+    expect(page.get_by_text("You were too late")).to_be_visible()
+    expect(page.locator(".inbox-actions")).to_have_count(0)
+    assert served.engine.approval(approval_id).state == "rejected"
+
+
+def test_a_reply_that_is_lost_is_asked_for_again_and_nothing_is_decided_twice(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed.append("ERR_CONNECTION_RESET")
+    served = serve(waiting(QUESTION))
+    page = open_page(served, "#/inbox")
+    open_first(page)
+    keys: list[str] = []
+
+    def lose_first(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        if len(keys) == 1:
+            route.fetch()
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    page.route("**/decision", lose_first)
+    with page.expect_response("**/decision") as replied:
+        page.keyboard.press("a")
+    assert replied.value.status == 200 and len(keys) == 2 and len(set(keys)) == 1
+    expect(page.locator(".inbox-decided")).to_contain_text("Approved by you")
+    expect(page.locator(".inbox-sending p")).to_have_count(0)
+
+
+def test_a_draft_whose_document_is_removed_can_no_longer_be_decided_on(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    served = serve(waiting(QUESTION))
+    page = open_page(served, "#/inbox")
+    open_first(page)
+    served.engine.forget("leave")
+    expect(page.locator(".inbox-decided")).to_contain_text("can no longer be decided on", timeout=10_000)
+    expect(page.locator(".inbox-actions")).to_have_count(0)
+
+
+def test_an_edited_draft_goes_out_as_it_was_edited_d6(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    served = serve(waiting(QUESTION))
+    page = open_page(served, "#/inbox")
+    open_first(page)
+    page.keyboard.press("e")
+    field = page.get_by_label("The answer as it should go out")
+    expect(field).to_have_value(GOOD)
+    field.fill(" ")
+    expect(page.get_by_text("The answer is empty")).to_be_visible()
+    expect(page.locator(".inbox-edit button[type=submit]")).to_be_disabled()
+    field.fill(GOOD.replace("a year", "a year, from the first day on"))
+    expect(page.locator(".inbox-edit .diff ins")).to_contain_text("from the first day on")
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    expect(field).to_have_value(re.compile("from the first day on"))  # what was typed is not lost
+    field.press("Control+Enter")
+    expect(page.locator(".inbox-decided")).to_contain_text("Edited and approved by you")
+    expect(page.locator(".diff ins")).to_contain_text("from the first day on")
+    answer = answer_of(served.engine)
+    assert answer.form == "edited" and "from the first day on" in answer.text
+
+
+def test_the_history_of_a_draft_is_told_as_differences_a10(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    llm = script(30, writer=[WRONG, GOOD], reviewer=[fail("The number of days is not what [1] says."), PASS])
+    page = open_page(serve(waiting(QUESTION, llm=llm)), "#/inbox")
+    open_first(page)
+    drafts = page.locator(".inbox-drafts > li")
+    expect(drafts).to_have_count(2)
+    expect(drafts.nth(0)).to_contain_text("The number of days is not what [1] says.")
+    expect(drafts.nth(1).locator("del")).to_have_text(re.compile(r"40$"))
+    expect(drafts.nth(1).locator("ins")).to_have_text(re.compile(r"25$"))
+    expect(drafts.nth(1)).to_contain_text("this one waits")
+    page.locator(".inbox-approval .md button").first.click()
+    expect(page.locator(".source mark")).to_contain_text("25 days of paid annual leave")
+    page.keyboard.press("Escape")
+    expect(page.locator(".source")).to_have_count(0)
+    expect(page.locator(".inbox-approval")).to_be_visible()  # Esc closed the source and nothing else
+
+
+def test_the_keys_move_open_and_decide_and_do_nothing_while_somebody_types(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    served = serve(waiting(QUESTION, "How much may a hotel cost a night?"))
+    page = open_page(served, "#/inbox")
+    expect(rows(page)).to_have_count(2)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("edit, then approve")
+    page.keyboard.press("a")  # behind the dialog nothing hears it
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("a")  # nothing is open
+    page.keyboard.press("j")
+    expect(rows(page).nth(0)).to_be_focused()
+    page.keyboard.press("Enter")
+    question = page.locator("#inbox-question")
+    expect(question).to_have_text(QUESTION)
+    page.keyboard.press("j")
+    expect(question).to_have_text("How much may a hotel cost a night?")
+    page.keyboard.press("k")
+    expect(question).to_have_text(QUESTION)
+    for ignored in ({"ctrlKey": True}, {"metaKey": True}, {"isComposing": True}, {"repeat": True}, {"keyCode": 229}):
+        page.evaluate(
+            "more => document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', bubbles: true, ...more}))",
+            ignored,
+        )
+    page.keyboard.press("r")
+    page.keyboard.type("jkare?")
+    expect(page.get_by_label("Why?")).to_have_value("jkare?")
+    expect(question).to_have_text(QUESTION)
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Why?")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator(".inbox-approval")).to_have_count(0)
+    assert page.evaluate("location.hash") == "#/inbox"
+    assert [one.state for one in served.engine.approvals()] == ["pending", "pending"]
+
+
+@pytest.mark.parametrize("language", ["zh", "ja"])
+def test_the_inbox_speaks_the_language_of_whoever_reads_it_on_a_narrow_screen_x5(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage, language: str
+) -> None:
+    names = {"zh": ("批准", "驳回…", "由 您 批准"), "ja": ("承認", "却下…", "承認：あなた")}
+    approve, reject, approved = names[language]
+    served = serve(waiting(QUESTIONS[language]))
+    page = open_page(served, "#/inbox", locale=LOCALES[language], width=NARROW, theme="dark")
+    expect(rows(page)).to_contain_text(QUESTIONS[language])
+    assert fits(page)
+    open_first(page)
+    expect(page.locator(".inbox-list")).to_be_hidden()
+    expect(page.get_by_role("button", name=reject)).to_be_in_viewport()
+    assert fits(page) and "inbox." not in page.locator("main").inner_text()
+    page.get_by_role("button", name=approve, exact=True).click()
+    expect(page.locator(".inbox-decided")).to_contain_text(approved)
+    page.locator(".inbox-back").click()
+    expect(page.locator(".inbox-empty")).to_be_visible()
+    assert fits(page)
+
+
+def test_an_asker_sees_what_waits_of_his_own_and_cannot_decide(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    engine = waiting(QUESTION, user="anna")
+    engine.ask("How much may a hotel cost a night?", user="bo")
+    served = serve(engine)
+    token = served.token("asker", "anna")
+    page = open_page(served, "#/inbox", token=token)
+    expect(rows(page)).to_have_count(1)
+    open_first(page)
+    expect(page.locator(".inbox-approval .md").first).to_contain_text("25 days")
+    expect(page.locator(".inbox-actions")).to_have_count(0)
+    page.keyboard.press("a")
+    approver = served.client(role="approver", name="bo")
+    approver.post(
+        f"/api/approvals/{engine.approvals(user='anna')[0].approval_id}/decision", json={"verdict": "approve"}
+    )
+    expect(page.locator(".inbox-decided")).to_contain_text("Approved by bo")
+
+
+def test_an_abstention_is_offered_for_a_search_x2(
+    gated: MakeEngine, website: SearchServer, serve: Serve, open_page: OpenPage
+) -> None:
+    website.finds("The company pays 30 euros a month for a gym membership.")
+    engine = gated(web=website.settings)
+    engine.ask("What does the company pay for a gym membership?")
+    page = open_page(serve(engine), "#/inbox")
+    open_first(page)
+    expect(page.locator(".inbox-why")).to_contain_text("The documents do not hold the answer")
+    page.get_by_role("button", name="Search the web…").click()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".inbox-after")).to_contain_text(re.compile("second answer|The run has ended"))
+    assert website.asked
+
+
+def test_an_empty_inbox_says_what_would_come_and_fills_by_itself(
+    gated: MakeEngine, serve: Serve, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed.append("404")
+    served = serve(gated(script(30)))
+    page = open_page(served, "#/inbox")
+    expect(page.locator(".inbox-empty")).to_contain_text("below 75")
+    page.goto(f"{served.url}/#/inbox/nothing.1")
+    expect(page.get_by_role("alert")).to_contain_text("not there")
+    page.keyboard.press("Escape")
+    served.client().post("/api/ask", json={"question": QUESTION}).raise_for_status()
+    expect(rows(page)).to_contain_text(QUESTION)
+    expect(page.locator(".shell-count")).to_contain_text("1")
+
+
+def test_differences_are_words_of_english_and_characters_of_chinese_and_japanese(
+    gated: MakeEngine, serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(gated()))
+
+    def told(before: str, after: str) -> str:
+        pieces = page.evaluate(
+            "async ([before, after]) => (await import('/static/diff.js')).differences(before, after)", [before, after]
+        )
+        assert "".join(one["text"] for one in pieces if one["kind"] != "new") == before
+        assert "".join(one["text"] for one in pieces if one["kind"] != "gone") == after
+        signs = {"same": "{}", "gone": "[-{}-]", "new": "[+{}+]"}
+        return "".join(signs[one["kind"]].format(one["text"]) for one in pieces)
+
+    assert told("Staff have 40 days.", "Staff have 25 days.") == "Staff have [-40-][+25+] days."
+    assert told("One. [1]", "One. [1] Two. [1]") == "One. [1][+ Two. [1]+]"
+    assert told("员工有四十天年假。", "员工有十五天年假。") == "员工有[-四十-][+十五+]天年假。"
+    assert told("休暇があります。", "休暇があります。申請します。") == "休暇があります。[+申請します。+]"
+    assert told("", "New.") == "[+New.+]" and told("Old.", "") == "[-Old.-]"
+    assert told("👩‍👧 a", "👩‍👦 a").endswith(" a")
+    old, new = "旧" * 30_000 + "。", "新" * 30_000 + "。"
+    begun = time.monotonic()
+    assert told(old, new).startswith("[-旧")
+    assert time.monotonic() - begun < 5, "texts that share nothing are not searched for what they share"

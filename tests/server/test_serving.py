@@ -1,0 +1,123 @@
+"""`veracity serve` as a user starts and stops it, and as it dies."""
+
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.loopback import LoopbackServer, after, text
+from tests.runs.scripts import GOOD, QUESTION
+from tests.server.events import Event, events_of, read_events
+from tests.server.processes import TOKEN, Process
+from veracity.engine import Veracity
+from veracity.settings import Settings
+
+NO_EMBEDDER = Settings.model_validate({"models": {"embedder": "none"}})
+
+
+@pytest.fixture
+def root(filled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(filled, tmp_path / "workspace"))
+
+
+def refusal(root: Path, *options: str, **variables: str) -> str:
+    process = Process(root, *options, token="", **variables)
+    code, printed, errors = process.ended()
+    assert (code, printed) == (2, "")
+    assert errors.count("\n") == 1 and errors.startswith("veracity: ")
+    return errors
+
+
+def test_it_prints_an_address_whose_token_opens_it_and_ends_when_told(root: Path) -> None:
+    with Process(root, token="") as process:
+        assert len(process.token) >= 43 and process.url.startswith("http://127.0.0.1:")
+        with process.client() as client:
+            assert client.get("/api/me").json()["role"] == "admin"
+            assert client.post("/api/ask", json={"question": QUESTION}).json()["status"] == "answered"
+        process.tell(signal.SIGTERM)
+        code, _, errors = process.ended()
+    assert (code, errors) == (0, "")
+    assert process.token not in errors
+
+
+def test_others_may_connect_only_with_a_token(root: Path) -> None:
+    told = refusal(root, "--host", "0.0.0.0")
+    assert "veracity users add" in told and "VERACITY_TOKEN" in told
+    with Veracity(root, settings=NO_EMBEDDER) as engine:
+        token = engine.users.add("ann", "admin")
+    with Process(root, "--host", "0.0.0.0", token="") as process:
+        assert "#token" not in process.printed
+        url = process.url.replace("0.0.0.0", "127.0.0.1")
+        assert httpx.get(f"{url}/api/me", trust_env=False).status_code == 401
+        headers = {"Authorization": f"Bearer {token}"}
+        assert httpx.get(f"{url}/api/me", headers=headers, trust_env=False).json()["user"] == "ann"
+
+
+def test_a_token_that_can_be_guessed_is_refused_and_not_shown(root: Path) -> None:
+    told = refusal(root, VERACITY_TOKEN="hunter2")
+    assert "VERACITY_TOKEN" in told and "hunter2" not in told
+
+
+def test_an_address_that_is_taken_is_told(root: Path) -> None:
+    with Process(root) as process:
+        port = process.url.rpartition(":")[2]
+        assert f"port {port}" in refusal(root, "--port", port)
+    assert "cannot listen" in refusal(root, "--host", "no-such-host.invalid", VERACITY_TOKEN=TOKEN)
+
+
+def test_what_is_no_workspace_is_told(tmp_path: Path) -> None:
+    assert "There is no workspace" in refusal(tmp_path / "nothing")
+
+
+def slow_writer(server: LoopbackServer, seconds: float) -> dict[str, str]:
+    """A model that takes its time, for a server that is a process of its own."""
+    server.behaves(after(seconds, text(GOOD)))
+    return {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x", "VERACITY_MODELS__WRITER": "openai-chat:slow"}
+
+
+def asked(process: Process, until: str) -> list[Event]:
+    seen: list[Event] = []
+    with (
+        process.client() as client,
+        client.stream(
+            "POST", "/api/ask", json={"question": QUESTION}, headers={"Accept": "text/event-stream"}
+        ) as response,
+    ):
+        for event in read_events(response):
+            seen.append(event)
+            if event.data.get("name") == until:
+                break
+    return seen
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_restart_loses_no_run(root: Path, server: LoopbackServer, sign: signal.Signals) -> None:
+    variables = slow_writer(server, 6)
+    with Process(root, VERACITY_SERVER__GRACE="0", **variables) as process:
+        seen = asked(process, "generate_answer")
+        process.tell(sign)
+        code, _, _ = process.ended()
+        assert code == (-signal.SIGKILL if sign == signal.SIGKILL else 0)
+    server.forget()
+    with Process(root, **slow_writer(server, 0)) as again, again.client() as client:
+        path = f"/api/runs/{seen[0].data['run_id']}/events"
+        rest = events_of(client, path, headers={"Last-Event-ID": seen[-1].id})
+    assert rest[-1].data["answer"]["text"] == GOOD
+    steps = [event.data["name"] for event in [*seen, *rest] if event.kind == "finished"]
+    assert steps.count("retrieve") == 2 and steps.count("generate_answer") == 1
+
+
+def test_another_server_takes_up_what_one_left_that_died(root: Path, server: LoopbackServer) -> None:
+    variables = slow_writer(server, 4)
+    with Process(root, **variables) as dies, Process(root, **variables) as lives, lives.client() as client:
+        seen = asked(dies, "generate_answer")
+        dies.tell(signal.SIGKILL)
+        dies.ended()
+        begun = time.monotonic()
+        threading.Timer(0.1, server.forget).start()
+        rest = events_of(client, f"/api/runs/{seen[0].data['run_id']}/events", headers={"Last-Event-ID": seen[-1].id})
+    assert rest[-1].kind == "answer" and time.monotonic() - begun < 30

@@ -1,0 +1,195 @@
+"""Every example runs, as its head says, against a real server on loopback."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.runs.scripts import DOCUMENTS, GOOD, PASS, QUESTION, judged
+from tests.server.conftest import TOKEN, Served, serving
+from veracity.engine import Veracity
+from veracity.settings import Settings
+from veracity.testing import ScriptedLLM
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+FOLLOW_UP = "How many days may be carried over until March?"
+CARRIED = "Up to 5 days may be carried over until March. [1]"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """Its first answer scores high, its second low, and the third high."""
+    models = {"embedder": "none", "writer": "test:writer", "reviewer": "test:reviewer", "judge": "test:judge"}
+    llm = ScriptedLLM.by_role(writer=[GOOD, CARRIED, GOOD], reviewer=[PASS], judge=judged(90, 20, 90))
+    engine = Veracity(tmp_path / "workspace", settings=Settings.model_validate({"models": models}), llm=llm)
+    engine.add(DOCUMENTS)
+    with engine, serving(engine) as running:
+        yield running
+
+
+def run(example: str, *arguments: object, url: str, token: str = TOKEN) -> subprocess.CompletedProcess[str]:
+    by = [sys.executable, "-W", "error"] if example.endswith(".py") else [shutil.which("sh") or "sh"]
+    own = {"VERACITY_URL": url, "VERACITY_TOKEN": token, "NO_PROXY": "127.0.0.1", "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        [*by, str(EXAMPLES / example), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        env={"PATH": os.environ["PATH"], **own},
+    )
+
+
+class CutOff:
+    """Between a client and the server: every connection ends in the midst of what the server says, after so many bytes;
+    when none are left, it stays."""
+
+    def __init__(self, url: str, *after: int) -> None:
+        self._target = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
+        self._after = list(after)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        self.connections = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listening.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            self.connections += 1
+            server = socket.create_connection(self._target)
+            most = self._after.pop(0) if self._after else 1 << 40
+            threading.Thread(target=_pass_on, args=(client, server, 1 << 40), daemon=True).start()
+            threading.Thread(target=_pass_on, args=(server, client, most), daemon=True).start()
+
+
+def _pass_on(source: socket.socket, target: socket.socket, most: int) -> None:
+    with contextlib.suppress(OSError):
+        while most > 0 and (data := source.recv(min(most, 65536))):
+            target.sendall(data)
+            most -= len(data)
+    for one in (source, target):
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()
+
+
+def test_ask_shows_steps_answer_and_citations(served: Served) -> None:
+    ran = run("ask.py", QUESTION, url=served.url)
+    assert ran.returncode == 0, ran.stderr
+    assert GOOD in ran.stdout
+    assert "[1] Annual leave: “Full-time staff have 25 days of paid annual leave a year.”" in ran.stdout
+    assert "answered, score 0.9" in ran.stdout
+    assert "retrieve" in ran.stderr
+    assert "generate_answer" in ran.stderr
+
+
+def test_ask_takes_up_the_run_when_the_connection_is_cut(served: Served) -> None:
+    """Every event once, in order, and the question asked once, however often the line breaks."""
+    whole = run("ask.py", QUESTION, url=served.url).stderr
+    between = CutOff(served.url, 3000, 900, 3500)
+    try:
+        ran = run("ask.py", QUESTION, url=between.url)
+    finally:
+        between.close()
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.count("the connection was lost") == 3
+    assert between.connections == 4
+    assert [line.split()[0] for line in ran.stderr.splitlines() if line.startswith("  ")] == [
+        line.split()[0] for line in whole.splitlines() if line.startswith("  ")
+    ]
+    assert "awaiting_approval" in ran.stdout
+    assert len(served.engine.runs()) == 2
+
+
+@pytest.mark.parametrize("example", ["ask.py", "openai_client.py", "approve.py"])
+def test_a_wrong_token_is_told_in_a_sentence(served: Served, example: str) -> None:
+    questions = {"ask.py": [QUESTION], "openai_client.py": [QUESTION, FOLLOW_UP], "approve.py": []}[example]
+    ran = run(example, *questions, url=served.url, token="wrong")
+    assert ran.returncode == 1
+    assert "needs a valid token" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_approve_lists_and_decides(served: Served) -> None:
+    for question in (QUESTION, FOLLOW_UP):
+        run("ask.py", question, url=served.url)
+    (waiting,) = served.engine.approvals()
+    listed = run("approve.py", url=served.url)
+    assert waiting.approval_id in listed.stdout
+    assert CARRIED in listed.stdout
+    ran = run("approve.py", waiting.approval_id, "edit", "Five days. [1]", url=served.url)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == [f"{waiting.approval_id}: approved", "Five days. [1]"]
+    late = run("approve.py", waiting.approval_id, "reject", "Too late.", url=served.url)
+    assert late.returncode == 1
+    assert "this decision does not count" in late.stderr
+    assert run("approve.py", url=served.url).stdout == ""
+
+
+def test_an_asker_may_not_decide(served: Served) -> None:
+    asker = served.token("asker")
+    run("ask.py", QUESTION, url=served.url)
+    run("ask.py", FOLLOW_UP, url=served.url, token=asker)
+    (waiting,) = served.engine.approvals()
+    ran = run("approve.py", waiting.approval_id, "approve", url=served.url, token=asker)
+    assert ran.returncode == 1
+    assert "approver" in ran.stderr
+
+
+def test_the_openai_client_asks_and_asks_on(served: Served) -> None:
+    ran = run("openai_client.py", QUESTION, FOLLOW_UP, url=served.url)
+    assert ran.returncode == 0, ran.stderr
+    assert GOOD in ran.stdout
+    assert "(answered, run " in ran.stdout
+    assert "(awaiting_approval, run " in ran.stdout
+    (first,) = served.engine.conversations()
+    assert [turn.question for turn in served.engine.turns(first.conversation)] == [QUESTION, FOLLOW_UP]
+
+
+def test_curl_asks_watches_and_decides(served: Served) -> None:
+    asked = json.loads(run("curl.sh", "ask", QUESTION, url=served.url).stdout)
+    assert asked["text"] == GOOD
+    seen = run("curl.sh", "watch", f'{FOLLOW_UP} "Quoted" \\ and\nbroken', url=served.url).stdout
+    kinds = [line.removeprefix("event: ") for line in seen.splitlines() if line.startswith("event: ")]
+    assert (kinds[0], kinds[-1]) == ("queued", "answer")
+    (waiting,) = json.loads(run("curl.sh", "inbox", url=served.url).stdout)
+    assert waiting["question"] == f'{FOLLOW_UP} "Quoted" \\ and broken'
+    decided = json.loads(run("curl.sh", "approve", waiting["approval_id"], url=served.url).stdout)
+    assert decided["state"] == "approved"
+    late = run("curl.sh", "reject", waiting["approval_id"], "Too late.", url=served.url)
+    assert late.returncode != 0
+    assert json.loads(late.stdout)["error"]["kind"] == "DecidedError"
+    events = run("curl.sh", "events", waiting["run_id"], url=served.url).stdout
+    assert "event: answer" in events
+
+
+def test_curl_uploads(served: Served, tmp_path: Path) -> None:
+    paths = [tmp_path / 'a "quoted" name.md', tmp_path / "休暇 二.md"]
+    for path in paths:
+        path.write_text(f"# {path.stem}\n\nThe zebra budget is 7300 euros a year.\n", encoding="utf-8")
+    ran = run("curl.sh", "upload", *paths, url=served.url)
+    assert ran.returncode == 0, ran.stdout
+    assert [one["status"] for one in json.loads(ran.stdout)["outcomes"]] == ["added", "added"]
+
+
+def test_without_arguments_each_tells_how_it_is_used(served: Served) -> None:
+    for example in ("ask.py", "openai_client.py"):
+        ran = run(example, url=served.url)
+        assert (ran.returncode, "export VERACITY_URL" in ran.stderr) == (1, True)
+    assert "sh curl.sh upload FILE" in run("curl.sh", url=served.url).stdout
