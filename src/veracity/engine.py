@@ -133,10 +133,12 @@ class Veracity(Assembly):
         user: str = "local",
         max_rewrites: int | None = None,
         deadline: float | None = None,
+        drafts: bool = False,
     ) -> Iterator[RunEvent]:
-        """The same, telling of each step when it begins and when it ends. The last event holds the answer."""
+        """The same, telling of each step when it begins and when it ends; with `drafts`, also of drafts as they are
+        written. The last event holds the answer."""
         asked = self._checked(question, conversation, user, max_rewrites, deadline)
-        return self._runs.stream(*asked)
+        return self._runs.stream(*asked, drafts=drafts)
 
     def begin(
         self,
@@ -152,10 +154,10 @@ class Veracity(Assembly):
         asked = self._checked(question, conversation, user, max_rewrites, deadline)
         return self._runs.begin(*asked)
 
-    def resume(self, run_id: str) -> Iterator[RunEvent]:
+    def resume(self, run_id: str, *, drafts: bool = False) -> Iterator[RunEvent]:
         """Go on with a run that was begun, decided on or interrupted. Nothing happens where somebody else is at it."""
         require_text(run_id, "A run")
-        return self._runs.resume(self._ledger.find(encodable(run_id)))
+        return self._runs.resume(self._ledger.find(encodable(run_id)), drafts)
 
     def progress(self, run_id: str, *, after: int = 0) -> RunProgress:
         """How far a run has come, whichever process is at it: its steps but for the first `after`, and how it ended."""
@@ -234,8 +236,9 @@ class Veracity(Assembly):
         by: str = "local",
         draft_hash: str | None = None,
         key: str | None = None,
+        drafts: bool = False,
     ) -> Iterator[RunEvent]:
-        """The same, telling of the steps that follow. The decision counts when this returns."""
+        """The same, telling of the steps that follow, and with `drafts` of drafts. It counts when this returns."""
         if verdict not in ("approve", "reject"):
             raise InputError(
                 f'A draft is decided on with "approve" or "reject", not with "{presentable(str(verdict))}".'
@@ -254,7 +257,7 @@ class Veracity(Assembly):
             draft_hash=draft_hash,
             key=key,
         )
-        return runs.carry_out(decided)
+        return runs.carry_out(decided, drafts)
 
     def interrupted(self) -> list[str]:
         """The runs that a process left which died, and those that were decided and not carried out."""

@@ -35,7 +35,7 @@ SHAPES = re.compile(
 )
 # What stands before a key. The rest must look random too: "sk-learn-pipeline-tutorial" is no key.
 PREFIXED = re.compile(
-    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|nvapi|tvly|fw|glpat)[-_]|[Bb]earer\s+)"
+    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|nvapi|tvly|fw|glpat|vt)[-_]|[Bb]earer\s+)"
     r"([A-Za-z0-9._~+/=\-]{12,})"
 )
 UNBROKEN = re.compile(r"[A-Za-z0-9]{8,}")

@@ -55,8 +55,8 @@ class Pieces:
 
 
 Reply = dict[str, Any] | str | Pieces | Exception | Callable[[ScriptedCall], Any]
-"""A structured answer, plain text (in a few pieces for who listens, or in those that are given), an error to raise, or a
-function that is given the call and returns one of these."""
+"""A structured answer, plain text (for who listens in a few pieces, or in those that are given), an error to raise, or
+a function that is given the call and returns one of these."""
 
 Replies = Reply | list[Any] | tuple[Reply, ...]
 """One reply or several."""

@@ -197,9 +197,14 @@ def test_half_a_text_is_none_and_the_next_begins_anew(name: str, server: Loopbac
         llm.write(writing(max_retries=0), on_text=Heard())
 
 
+def drips(piece: bytes) -> Behaviour:
+    pieces: list[bytes | float] = [piece, 0.02] * 1500
+    return sends(*pieces)
+
+
 @pytest.mark.parametrize(
     "behaviour",
-    [hangs(), sends(chunk("Cats "), 30.0), sends(*[b": \n\n", 0.02] * 1500), sends(*[chunk("a "), 0.02] * 1500)],
+    [hangs(), sends(chunk("Cats "), 30.0), drips(b": \n\n"), drips(chunk("a "))],
     ids=["hangs", "hangs in the midst", "drips comments", "drips words"],
 )
 def test_a_stream_that_never_ends_is_left(behaviour: Behaviour, server: LoopbackServer, llm: LLM) -> None:

@@ -30,7 +30,7 @@ def shown(events: list[RunEvent] | list[Piece]) -> list[str]:
 def test_a_draft_is_told_while_it_is_written(engine_with: MakeEngine) -> None:
     words = [f"{word} " for word in GOOD.split()]
     engine = engine_with(ScriptedLLM.by_role(writer=Pieces(*words, pause=0.06), reviewer=PASS))
-    events = list(engine.stream(QUESTION))
+    events = list(engine.stream(QUESTION, drafts=True))
     pieces = drafts(events)
     assert len(pieces) > 3 and "".join(piece.text for piece in pieces).strip() == GOOD
     assert [piece.begins for piece in pieces] == [True] + [False] * (len(pieces) - 1)
@@ -42,7 +42,7 @@ def test_a_draft_is_told_while_it_is_written(engine_with: MakeEngine) -> None:
 
 def test_a_redraft_begins_anew(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=[fail("Say 25."), PASS])
-    events = list(engine_with(llm).stream(QUESTION))
+    events = list(engine_with(llm).stream(QUESTION, drafts=True))
     assert shown(drafts(events)) == [WRONG, GOOD]
 
 
@@ -50,13 +50,13 @@ def test_a_call_that_breaks_off_begins_anew(engine_with: MakeEngine) -> None:
     broken = Pieces(
         "Full-time staff have 40 days of leave, as I ", "recall.", ModelUnreachableError("Gone."), pause=0.06
     )
-    events = list(engine_with(ScriptedLLM.by_role(writer=[broken, GOOD], reviewer=PASS)).stream(QUESTION))
+    events = list(engine_with(ScriptedLLM.by_role(writer=[broken, GOOD], reviewer=PASS)).stream(QUESTION, drafts=True))
     begun, whole = shown(drafts(events))
     assert begun.startswith("Full-time staff have 40 days") and whole == GOOD
 
 
 def test_an_extract_is_told_at_once(engine_with: MakeEngine) -> None:
-    events = list(engine_with().stream(QUESTION))
+    events = list(engine_with().stream(QUESTION, drafts=True))
     (draft,) = drafts(events)
     assert draft.begins and "25 days" in draft.text
     step = next(event.step for event in events if event.kind == "finished" and event.name == "generate_answer")
@@ -67,7 +67,7 @@ def test_an_extract_in_place_of_a_draft_begins_anew(engine_with: MakeEngine) -> 
     """The time for the run is up before the draft is done."""
     endless = Pieces("Full-time staff have 40 days of leave, ", *["and more, "] * 2000, pause=0.05)
     engine = engine_with(ScriptedLLM.by_role(writer=endless))
-    events = list(engine.stream(QUESTION, deadline=3))
+    events = list(engine.stream(QUESTION, deadline=3, drafts=True))
     begun, extract = shown(drafts(events))
     assert begun.startswith("Full-time staff have 40 days of leave, and more, ")
     assert "25 days" in extract and events[-1].answer and events[-1].answer.text == extract
@@ -78,7 +78,7 @@ def test_an_extract_in_place_of_a_draft_begins_anew(engine_with: MakeEngine) -> 
 )
 def test_an_abstention_is_no_draft(reply: str, engine_with: MakeEngine) -> None:
     """SPEC X2."""
-    events = list(engine_with(ScriptedLLM.by_role(writer=reply, reviewer=PASS)).stream(QUESTION))
+    events = list(engine_with(ScriptedLLM.by_role(writer=reply, reviewer=PASS)).stream(QUESTION, drafts=True))
     assert events[-1].answer and events[-1].answer.status == "abstained"
     assert drafts(events) == []
 
@@ -95,7 +95,7 @@ def test_a_run_that_fails_tells_what_was_written_before(engine_with: MakeEngine)
     broken = Pieces("Full-time staff have 25 days of paid leave, ", ModelAccessError("No."), pause=0.1)
     events: list[RunEvent] = []
     with pytest.raises(ModelAccessError):
-        for event in engine_with(ScriptedLLM.by_role(writer=broken, reviewer=PASS)).stream(QUESTION):
+        for event in engine_with(ScriptedLLM.by_role(writer=broken, reviewer=PASS)).stream(QUESTION, drafts=True):
             events.append(event)
     assert shown(drafts(events))[0].startswith("Full-time staff have 25 days")
 
@@ -176,3 +176,8 @@ def test_unseen_characters_are_not_passed_on() -> None:
     showing.hear(Piece("a\x1b[2J b\r\nc\u202ed e\x00 "))
     showing.end()
     assert shown(told) == ["a\ufffd[2J b\nc\ufffdd e\ufffd "]
+
+
+def test_drafts_are_told_only_to_who_wants_them(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS)
+    assert not [event for event in engine_with(llm).stream(QUESTION) if event.kind == "draft"]

@@ -39,7 +39,7 @@ nothing.
 @dataclass(frozen=True, slots=True)
 class WritingTask:
     """`messages` hold it all for a model, feedback on the last draft included (SPEC A10). `on_text` hears a draft while
-    a model writes it; what has to be thought of as text of the model's, and may yet be left."""
+    a model writes it, word for word: it is not yet examined, nor made inert."""
 
     question: str
     evidence: Sequence[Evidence]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from veracity import telemetry
 from veracity.cli.console import console, plain
 from veracity.engine import Veracity
 from veracity.server.opening import Door, open_door
@@ -17,6 +18,7 @@ def run(workspace: Path | None, host: str | None, port: int | None) -> None:
     root = workspace_or_here(workspace) or Path()
     open_workspace(root)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    telemetry.set_up()
     with Veracity(root, settings=_settings(root, host, port)) as engine:
         door = open_door(engine.settings.server, engine.users)
         from veracity.server.serving import serve  # noqa: PLC0415 - loads the web framework, and takes a while

@@ -73,7 +73,7 @@ def generate_answer(state: RunState, runtime: Runtime[Parts]) -> Plain:
     local = parts.recaller if state["evidence_from"] == "history" else parts.extractor
     is_local = parts.writer.form == "extractive" or not state["retrieved_nodes_score"]  # of nothing there is nothing
     writer = local if is_local else parts.writer
-    showing = Showing(runtime.stream_writer, _known(state))
+    showing = Showing(runtime.stream_writer, _known(state)) if parts.limits.drafts else None
     try:
         written = _written(writer, state, parts, showing)
     except ModelError as problem:
@@ -179,9 +179,11 @@ def _abstained(state: RunState) -> Plain:
     return {**state["rejected"], "notices": notices if state["halted"] else [*notices, {"code": "web_empty"}], **told}
 
 
-def _written(writer: Writer, state: RunState, parts: Parts, showing: Showing) -> Written:
-    """Shown while it is written, where a model writes; else all at once."""
-    written = _inert(writer.write(_writing_task(state, parts, showing.hear)), state)
+def _written(writer: Writer, state: RunState, parts: Parts, showing: Showing | None) -> Written:
+    """Shown while it is written, where a model writes; else all at once. Not at all where nobody looks."""
+    written = _inert(writer.write(_writing_task(state, parts, showing.hear if showing else None)), state)
+    if showing is None:
+        return written
     if writer.form == "written":
         showing.end()
     elif not written.abstains:
@@ -232,7 +234,7 @@ def _known(state: RunState) -> list[str]:
     return [asked(state), *(one.text for one in _given(state))]
 
 
-def _writing_task(state: RunState, parts: Parts, on_text: OnText) -> WritingTask:
+def _writing_task(state: RunState, parts: Parts, on_text: OnText | None) -> WritingTask:
     spoken = [as_ours(message) for message in state["messages"]]
     return WritingTask(_understood(state), _given(state), spoken, parts.limits.run, parts.limits.budget, on_text)
 

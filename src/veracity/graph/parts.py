@@ -101,11 +101,13 @@ class OutOfTimeError(VeracityError):
 
 @dataclass
 class Limits:
-    """What one run may take. The loop of searches has a deadline of its own, which begins with the first search."""
+    """What one run may take. The loop of searches has a deadline of its own, which begins with the first search.
+    `drafts`: somebody reads them while they are written."""
 
     run: Deadline
     loop_seconds: float
     budget: Budget
+    drafts: bool = False
     _begin: threading.Lock = field(default_factory=threading.Lock)
 
     @property

@@ -75,7 +75,8 @@ def make_runs(
         if web:
             web.close()
         workers.close(NATIVE_PATIENCE)
-        checkpoints.conn.close()
+        with checkpoints.lock:  # SQLite dies, and we with it, when a connection is closed that somebody is using
+            checkpoints.conn.close()
 
     driver = Driver(checkpoints, parts, settings, ledger)
     endings = Endings(ledger, observations, checkpoints, settings, crew.models, embed, scrub)

@@ -45,12 +45,18 @@ class Drive:
     between two stretches, and does not count."""
 
     def __init__(
-        self, run: RunParameters, token: int, ceiling: BudgetSettings, is_leaving: threading.Event | None = None
+        self,
+        run: RunParameters,
+        token: int,
+        ceiling: BudgetSettings,
+        is_leaving: threading.Event | None = None,
+        drafts: bool = False,
     ) -> None:
-        """Who sets `is_leaving` lets it end after the step it is at."""
+        """Who sets `is_leaving` lets it end after the step it is at. `drafts`: somebody reads them as they come."""
         self.run = run
         self.token = token
         self.is_leaving = is_leaving or threading.Event()
+        self.drafts = drafts
         self.budget = Budget(ceiling.tokens, ceiling.cost_usd, run.usage)
         self.deadline = Deadline.within(max(0.0, run.deadline - run.seconds))
         self._begun = time.monotonic()
@@ -94,7 +100,7 @@ class Driver:
     def steps(self, drive: Drive, start: RunState | None) -> Generator[RunEvent, None, Ended]:
         """Yields what the nodes tell. Without a `start`, goes on where the run was left."""
         run_id, settings = drive.run.run_id, self._settings
-        parts = self._make_parts(Limits(drive.deadline, settings.quality.loop_deadline, drive.budget))
+        parts = self._make_parts(Limits(drive.deadline, settings.quality.loop_deadline, drive.budget, drive.drafts))
         # LangGraph counts steps to end what goes in circles; ours end by themselves.
         most = 40 + 6 * (drive.run.max_rewrites + 1) + 6 * (settings.answering.gener_epoch + 1)
         config: RunnableConfig = {**_thread(run_id), "recursion_limit": most}

@@ -67,10 +67,17 @@ class Runs:
         self._end()
 
     def stream(
-        self, question: str, user: str, max_rewrites: int, deadline: float, conversation: str = ""
+        self,
+        question: str,
+        user: str,
+        max_rewrites: int,
+        deadline: float,
+        conversation: str = "",
+        *,
+        drafts: bool = False,
     ) -> Iterator[RunEvent]:
         """What happens, as it happens; the last event holds the answer."""
-        yield from self.resume(self.begin(question, user, max_rewrites, deadline, conversation))
+        yield from self.resume(self.begin(question, user, max_rewrites, deadline, conversation), drafts)
 
     def begin(self, question: str, user: str, max_rewrites: int, deadline: float, conversation: str = "") -> str:
         """It is in the ledger, and ours; nothing is done yet. Should this process die, another one takes it up."""
@@ -90,10 +97,10 @@ class Runs:
         self._begun[run.run_id] = (run, token)
         return run.run_id
 
-    def resume(self, run_id: str) -> Iterator[RunEvent]:
+    def resume(self, run_id: str, drafts: bool = False) -> Iterator[RunEvent]:
         """Go on with a run that was begun, decided or interrupted. Nothing happens where another process is at it."""
         if begun := self._begun.pop(run_id, None):
-            yield from self._drive(*begun, _start_of(begun[0]))
+            yield from self._drive(*begun, _start_of(begun[0]), drafts)
             return
         lease = self._ledger.parameters(run_id).deadline + GRACE
         token = self._ledger.take_over(run_id, lease)
@@ -111,13 +118,15 @@ class Runs:
         if answer:
             yield from self._told(answer)
         elif token <= MOST_TOKENS:
-            yield from self._drive(run, token, None if has_progress else _start_of(run))
+            yield from self._drive(run, token, None if has_progress else _start_of(run), drafts)
 
-    def carry_out(self, approval: Approval) -> Iterator[RunEvent]:
+    def carry_out(self, approval: Approval, drafts: bool = False) -> Iterator[RunEvent]:
         """What follows from a decision that is in the ledger. Where another process is at it, its outcome."""
         end = Deadline.within(self._ledger.parameters(approval.run_id).deadline + GRACE)
         while not end.has_passed:
-            for event in self.resume(approval.run_id):
+            if self._is_leaving.is_set():
+                raise LeftError("The program is ending: what follows from the decision is done when it runs.")
+            for event in self.resume(approval.run_id, drafts):
                 yield event
                 if event.answer:
                     return
@@ -146,8 +155,8 @@ class Runs:
         self._endings.deliver()
         return answers
 
-    def _drive(self, run: RunParameters, token: int, start: RunState | None) -> Iterator[RunEvent]:
-        drive = Drive(run, token, self._settings.budget, self._is_leaving)
+    def _drive(self, run: RunParameters, token: int, start: RunState | None, drafts: bool) -> Iterator[RunEvent]:
+        drive = Drive(run, token, self._settings.budget, self._is_leaving, drafts)
         try:
             ended = yield from self._driver.steps(drive, start)
             if ended.waits:

@@ -80,7 +80,7 @@ class LiveRuns:
             stretch = self._new_stretch(run_id, 0)
             stretch.publish("queued", ahead=ahead)
             with self._as_stopping():
-                self._asks.submit(self._work, stretch, lambda: self._engine.resume(run_id), is_ask=True)
+                self._asks.submit(self._work, stretch, lambda: self._engine.resume(run_id, drafts=True), is_ask=True)
         except BaseException:
             self._leave_place()
             raise
@@ -101,7 +101,7 @@ class LiveRuns:
         self._require_open()
         engine = self._engine
         events = engine.stream_decision(
-            approval_id, verdict, reason=reason, edit=edit, by=caller.name, draft_hash=draft_hash, key=key
+            approval_id, verdict, reason=reason, edit=edit, by=caller.name, draft_hash=draft_hash, key=key, drafts=True
         )
         decided = engine.approval(approval_id)
         self._go_on(decided.run_id, lambda: events, decided.approval_id)
@@ -229,7 +229,7 @@ class LiveRuns:
         while not self._stopping.is_set():
             try:
                 for run_id in self._engine.interrupted():
-                    self._go_on(run_id, lambda run_id=run_id: self._engine.resume(run_id))  # type: ignore[misc]
+                    self._go_on(run_id, lambda run_id=run_id: self._engine.resume(run_id, drafts=True))  # type: ignore[misc]
             except VeracityError as problem:
                 log.warning("What was interrupted could not be looked for: %s", problem)
             except Exception:
