@@ -2,12 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test fuzz kills campaign-kill campaign-races bench-conversation-growth clean
+.PHONY: demo serve test chromium fuzz fuzz-api kills campaign-kill campaign-races bench-conversation-growth bench-server clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
 
-test: .venv/installed-dev
+# The page and the API over the shipped handbook.
+serve: .venv/installed
+	$(BIN)/veracity init .demo > /dev/null
+	$(BIN)/veracity ingest src/veracity/handbook --workspace .demo > /dev/null
+	$(BIN)/veracity serve --workspace .demo
+
+test: .venv/installed-dev chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -17,6 +23,10 @@ test: .venv/installed-dev
 # A long campaign over the configuration loader: 50,000 generated files for each of its properties.
 fuzz: .venv/installed-dev
 	VERACITY_FUZZ_EXAMPLES=50000 $(BIN)/pytest tests/evaluator/test_configuration_fuzz.py
+
+# The API against its own description: 300 generated requests for each route.
+fuzz-api: .venv/installed-dev
+	VERACITY_SCHEMA_EXAMPLES=300 $(BIN)/pytest tests/server/test_description.py
 
 # Ingestion is killed at random moments; every document that was reported must be there, once and whole. So are sixteen
 # processes that append observations: every finished run's record must be there, once and whole.
@@ -38,6 +48,14 @@ campaign-races: .venv/installed-dev
 bench-conversation-growth: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.growth
 
+# A hundred askers with live streams for a minute, two who decide, and a restart in the midst of it.
+bench-server: .venv/installed-dev
+	$(BIN)/python -m benchmarks.server
+
+# The browser tests drive the Chromium of this machine; where there is none, one is installed.
+chromium:
+	@scripts/install_chromium.sh
+
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Veracity needs Python 3.11 or newer: make PYTHON=python3.12 demo")'
 	$(PYTHON) -m venv .venv
@@ -51,4 +69,4 @@ bench-conversation-growth: .venv/installed-dev
 	touch $@
 
 clean:
-	rm -rf .venv .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .demo .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -97,10 +98,11 @@ def serving(engine: Veracity) -> Iterator[Served]:
         thread.join(timeout=20)
 
 
-def chromium_path() -> str:
+def chromium_path(of_playwright: str) -> str:
+    """That of this machine, else the one that Playwright installed."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    found = os.environ.get("VERACITY_CHROMIUM") or next(filter(None, map(shutil.which, names)), "")
-    if not found:
+    found = os.environ.get("VERACITY_CHROMIUM") or next(filter(None, map(shutil.which, names)), of_playwright)
+    if not Path(found).exists():
         pytest.fail("There is no Chromium: scripts/install_chromium.sh installs one.")
     return found
 
@@ -109,7 +111,7 @@ def chromium_path() -> str:
 def chromium() -> Iterator[Browser]:
     """For one file: while it is there, no other code of this thread can run an event loop."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium_path(playwright.chromium.executable_path), args=FLAGS)
         yield browser
         browser.close()
 

@@ -19,7 +19,7 @@ from veracity.errors import LedgerError, LostLeaseError, VeracityError
 from veracity.graph.state import RunState, fresh_turn
 from veracity.language import guess_language
 from veracity.ledger import Ledger
-from veracity.models import Answer, Approval, RunProgress, RunEvent, RunParameters
+from veracity.models import Answer, Approval, RunEvent, RunParameters, RunProgress
 from veracity.runs.concluding import waiting_answer
 from veracity.runs.driving import Drive, Driver, LeftError
 from veracity.runs.ending import Endings
