@@ -111,7 +111,8 @@ def chromium_path(of_playwright: str) -> str:
 def chromium() -> Iterator[Browser]:
     """For one file: while it is there, no other code of this thread can run an event loop."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(playwright.chromium.executable_path), args=FLAGS)
+        path = chromium_path(playwright.chromium.executable_path)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
 
