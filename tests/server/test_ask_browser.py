@@ -37,7 +37,7 @@ def test_a_question_shows_its_stages_its_answer_and_the_quote_in_the_document(
     expect(stage(page, "Route")).to_contain_text("documents")
     expect(stage(page, "Draft")).to_contain_text("2 drafts")
     expect(stage(page, "Review")).to_contain_text("passed")
-    expect(stage(page, "Score")).to_contain_text("0.95")
+    expect(stage(page, "Score")).to_contain_text("95")
     stage(page, "Review").get_by_role("button").click()
     expect(page.locator(".timeline-details")).to_contain_text("It is 25 days.")
     answer.locator("button.answer-cite").first.click()

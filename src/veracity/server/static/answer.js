@@ -76,7 +76,7 @@ function Banner({ answer }) {
 function Legend({ places }) {
   const count = places.filter(({ sentence }) => isDoubtful(sentence)).length;
   if (!count) return null;
-  return html`<p class="answer-legend small muted">
+  return html`<p class="small muted">
     <span class="answer-unsupported" aria-hidden="true">${t("answer.legend.sample")}</span>
     ${" "}${t("answer.legend", { n: count })}
   </p>`;

@@ -101,7 +101,7 @@ function Reviewed({ facts, texts }) {
 
 function Scored({ facts, texts }) {
   if (facts.score == null) return html`<h4>${t("ask.notScored")}</h4><p>${visible(facts.failed || "")}</p>`;
-  if (!texts.evaluation) return html`<h4>${facts.score.toFixed(2)}</h4>`;
+  if (!texts.evaluation) return html`<h4>${Math.round(facts.score * 100)}</h4>`;
   return html`<${Scores} evaluation=${texts.evaluation} score=${facts.score} threshold=${facts.threshold} />`;
 }
 

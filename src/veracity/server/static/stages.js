@@ -116,7 +116,7 @@ export function outcome({ name, state, steps, rounds }) {
       const facts = last(steps, "evaluate")?.facts;
       if (!facts) return null;
       if (facts.score == null) return say("ask.notScored", {}, "warn");
-      return say("ask.score", { score: facts.score.toFixed(2) }, facts.score >= facts.threshold ? "good" : "warn");
+      return say("ask.score", { score: Math.round(facts.score * 100) }, facts.score >= facts.threshold ? "good" : "warn");
     }
     case "approve": {
       const facts = last(steps, "human_approval")?.facts;

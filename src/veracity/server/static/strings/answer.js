@@ -3,7 +3,7 @@ export default {
   en: {
     "answer.answer": "Answer",
     "answer.draft": "Draft",
-    "answer.draft.label": "Draft, not examined yet",
+    "answer.draft.label": "Draft, waits for approval",
     "answer.removed": "The text was removed: what it came from was forgotten.",
     "answer.untitled": "Untitled",
     "answer.page": "page {number}",
@@ -79,7 +79,7 @@ export default {
   zh: {
     "answer.answer": "回答",
     "answer.draft": "草稿",
-    "answer.draft.label": "草稿，尚未审查",
+    "answer.draft.label": "草稿，等待批准",
     "answer.removed": "文字已删除：其来源已被遗忘。",
     "answer.untitled": "无标题",
     "answer.page": "第 {number} 页",
@@ -155,7 +155,7 @@ export default {
   ja: {
     "answer.answer": "回答",
     "answer.draft": "下書き",
-    "answer.draft.label": "下書き（まだ確認されていません）",
+    "answer.draft.label": "下書き（承認待ち）",
     "answer.removed": "元の内容が消去されたため、本文は削除されました。",
     "answer.untitled": "無題",
     "answer.page": "{number} ページ",
