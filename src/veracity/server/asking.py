@@ -36,5 +36,5 @@ async def ask(
     chosen = {"conversation": asked.conversation, "max_rewrites": asked.max_rewrites, "deadline": asked.deadline}
     run_id = await run_sync(lambda: live.start(caller, asked.question, **chosen))  # type: ignore[arg-type]
     if wants_events(accept):
-        return follow_response(request, live.follow(run_id, caller), {"X-Veracity-Run": run_id})
+        return follow_response(request, caller, live.follow(run_id, caller), {"X-Veracity-Run": run_id})
     return await live.outcome(run_id, caller)

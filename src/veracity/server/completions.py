@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from veracity.models import Answer, User
@@ -31,7 +30,7 @@ from veracity.server.live import LiveRuns
 from veracity.server.problems import TELLS
 from veracity.server.recognizing import conversation_of
 from veracity.server.replies import Chunks, Completion, completion_of
-from veracity.server.streaming import with_pauses
+from veracity.server.streaming import EventStream, with_pauses
 
 QUIET = 10.0  # seconds after which a comment shows that the line is open
 RUN = "X-Veracity-Run"
@@ -101,46 +100,41 @@ async def complete(
         lambda: conversation_of(engine, caller, exchanges_before(asked.messages), question)
     )
     limits: Limits = request.app.state.limits
-    if asked.stream:
-        limits.open_stream()
+    closed = limits.open_stream(caller.name) if asked.stream else _nothing
     try:
         run_id = await run_sync(lambda: live.start(caller, question, conversation=conversation))
     except BaseException:
-        if asked.stream:
-            limits.close_stream()
+        closed()
         raise
     if asked.stream:
         has_usage = bool(asked.stream_options and asked.stream_options.include_usage)
-        lines = _lines(live, run_id, caller, chosen, has_usage, limits)
-        known = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", RUN: run_id}
-        return StreamingResponse(lines, media_type="text/event-stream", headers=known)
+        return EventStream(_lines(live, run_id, caller, chosen, has_usage), closed, {RUN: run_id})
     response.headers[RUN] = run_id
     return completion_of(await live.outcome(run_id, caller), chosen.content)
 
 
-async def _lines(
-    live: LiveRuns, run_id: str, caller: User, chosen: Metadata, has_usage: bool, limits: Limits
-) -> AsyncIterator[bytes]:
+async def _lines(live: LiveRuns, run_id: str, caller: User, chosen: Metadata, has_usage: bool) -> AsyncIterator[bytes]:
     chunks = Chunks(run_id)
-    try:
-        yield _data(chunks.opening())
-        async with aclosing(with_pauses(live.follow(run_id, caller), QUIET)) as events:
-            async for event in events:
-                kind = event.data["kind"] if event else ""
-                if event and kind == "answer":
-                    answer = Answer.model_validate(event.data["answer"])
-                    for chunk in chunks.of(answer, chosen.content, has_usage):
-                        yield _data(chunk)
-                    yield b"data: [DONE]\n\n"
-                    return
-                if event and kind == "failed":
-                    yield _failed(event.data["problem"])
-                    return
-                if event is None or kind == "started":  # a step, or the time in which nothing began
-                    yield b": \n\n"
-        yield _failed(f'The server is stopping: the run "{run_id}" goes on later.')
-    finally:
-        limits.close_stream()
+    yield _data(chunks.opening())
+    async with aclosing(with_pauses(live.follow(run_id, caller), QUIET)) as events:
+        async for event in events:
+            kind = event.data["kind"] if event else ""
+            if event and kind == "answer":
+                answer = Answer.model_validate(event.data["answer"])
+                for chunk in chunks.of(answer, chosen.content, has_usage):
+                    yield _data(chunk)
+                yield b"data: [DONE]\n\n"
+                return
+            if event and kind == "failed":
+                yield _failed(event.data["problem"])
+                return
+            if event is None or kind == "started":  # a step, or the time in which nothing began
+                yield b": \n\n"
+    yield _failed(f'The server is stopping: the run "{run_id}" goes on later.')
+
+
+def _nothing() -> None:
+    """There is no stream to close."""
 
 
 def _failed(problem: str) -> bytes:

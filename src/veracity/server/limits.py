@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 from veracity.server.problems import RefusedError
 from veracity.settings import ServerSettings
@@ -39,7 +42,7 @@ class Limits:
         self._settings = settings
         self._requests = Bucket(settings.requests_per_minute)
         self._asks = Bucket(settings.asks_per_minute)
-        self._streams = 0
+        self._streams: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def require_request(self, user: str) -> None:
@@ -50,19 +53,23 @@ class Limits:
         if wait := self._asks.seconds_to_wait(user):
             raise too_many(f"More than {self._settings.asks_per_minute} questions in a minute", wait)
 
-    def open_stream(self) -> None:
+    def open_stream(self, user: str) -> Callable[[], None]:
+        """What is called when it is closed. One user may have a quarter of all that may be open at once."""
+        most = self._settings.streams
         with self._lock:
-            if self._streams >= self._settings.streams:
-                raise too_many(f"All {self._settings.streams} event streams are taken", 10)
-            self._streams += 1
-
-    def close_stream(self) -> None:
-        with self._lock:
-            self._streams -= 1
+            if self._streams.total() >= most or self._streams[user] >= max(1, most // 4):
+                raise too_many("Too many event streams are open", 10)
+            self._streams[user] += 1
+        return partial(self._close_stream, user)
 
     @property
     def streams(self) -> int:
-        return self._streams
+        return self._streams.total()
+
+    def _close_stream(self, user: str) -> None:
+        with self._lock:
+            self._streams[user] -= 1
+            self._streams += Counter()  # without those that are at zero
 
 
 def too_many(what: str, seconds: float) -> RefusedError:

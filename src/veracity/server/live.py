@@ -11,11 +11,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from functools import partial
 
 from veracity.engine import Veracity
-from veracity.errors import LedgerError, VeracityError
+from veracity.errors import LedgerError, LostLeaseError, VeracityError
 from veracity.models import Answer, Approval, RunEvent, User, Verdict
 from veracity.runs.driving import LeftError
 from veracity.server.following import Following
@@ -23,12 +22,13 @@ from veracity.server.limits import Limits, too_many
 from veracity.server.problems import INSIDE, stopping
 from veracity.server.standing import require_sight, sees_drafts, without_drafts
 from veracity.server.stretches import LiveEvent, Stretch, place_of
+from veracity.server.turns import Turns
 from veracity.settings import ServerSettings
 
 log = logging.getLogger("veracity.server")
 
 DECIDERS = 2  # threads for what follows from a decision, which asks never take
-KEPT = 500  # runs whose events are remembered after they ended
+KEPT = 200  # runs whose events are remembered after they ended
 SWEEP = 5.0  # seconds between two looks for what a process left that died
 
 
@@ -44,8 +44,8 @@ class LiveRuns:
         self._lock = threading.Lock()
         self._waiting = self._working = 0
         self._seconds = 1.0  # that a run took lately
-        self._asks = ThreadPoolExecutor(settings.runs, "veracity-run")
-        self._decisions = ThreadPoolExecutor(DECIDERS, "veracity-decision")
+        self._asks = Turns(settings.runs, "veracity-run")
+        self._decisions = Turns(DECIDERS, "veracity-decision")
         self._stopping = threading.Event()
         self._following = Following(engine, self._stretches, self._stopping)
         self.on_change: Callable[[], None] = lambda: None
@@ -79,8 +79,9 @@ class LiveRuns:
             )
             stretch = self._new_stretch(run_id, 0)
             stretch.publish("queued", ahead=ahead)
-            with self._as_stopping():
-                self._asks.submit(self._work, stretch, lambda: self._engine.resume(run_id, drafts=True), is_ask=True)
+            resume = partial(self._engine.resume, run_id, drafts=True)
+            if not self._asks.submit(caller.name, partial(self._work, stretch, resume, is_ask=True)):
+                self._require_open()
         except BaseException:
             self._leave_place()
             raise
@@ -135,8 +136,8 @@ class LiveRuns:
     def stop(self, grace: float) -> None:
         """Nothing new is begun; what is under way has `grace` seconds to end, and is then left to be taken up again."""
         self._stopping.set()
-        for pool in (self._asks, self._decisions):  # those of a decision that had to wait are taken up later
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._asks.stop()
+        self._decisions.stop()
         end = time.monotonic() + grace
         while self._working and time.monotonic() < end:
             time.sleep(0.05)
@@ -147,14 +148,6 @@ class LiveRuns:
     def _require_open(self) -> None:
         if self._stopping.is_set():
             raise stopping("The server is stopping: ask again when it runs.")
-
-    @contextmanager
-    def _as_stopping(self) -> Iterator[None]:
-        try:
-            yield
-        except RuntimeError:  # there are no threads any more: the run is in the ledger, and taken up later
-            self._require_open()
-            raise
 
     def _take_place(self) -> int:
         with self._lock:
@@ -183,10 +176,10 @@ class LiveRuns:
         known = self._stretches.get(run_id)
         if known and not known.is_over and (not cause or known.cause == cause):
             return
-        steps = len(self._engine.progress(run_id).steps)
-        pool = self._decisions if cause else self._asks
-        with suppress(RuntimeError):  # there are no threads any more: what was decided counts, and is taken up later
-            pool.submit(self._work, self._new_stretch(run_id, steps, cause), events)
+        progress = self._engine.progress(run_id)
+        stretch = self._new_stretch(run_id, len(progress.steps), cause)
+        turns = self._decisions if cause else self._asks
+        turns.submit(progress.run.user, partial(self._work, stretch, events))  # or, when stopping, it is taken up later
 
     def _work(self, stretch: Stretch, events: Callable[[], Iterator[RunEvent]], is_ask: bool = False) -> None:
         with self._lock:
@@ -196,8 +189,8 @@ class LiveRuns:
         try:
             for event in events():
                 self._publish(stretch, event)
-        except LeftError:
-            pass
+        except (LeftError, LostLeaseError):
+            pass  # it goes on elsewhere, or later, and the ledger tells of it
         except VeracityError as problem:
             stretch.problem = problem
             stretch.publish("failed", problem=str(problem))
@@ -229,7 +222,7 @@ class LiveRuns:
         while not self._stopping.is_set():
             try:
                 for run_id in self._engine.interrupted():
-                    self._go_on(run_id, lambda run_id=run_id: self._engine.resume(run_id, drafts=True))  # type: ignore[misc]
+                    self._go_on(run_id, partial(self._engine.resume, run_id, drafts=True))
             except VeracityError as problem:
                 log.warning("What was interrupted could not be looked for: %s", problem)
             except Exception:

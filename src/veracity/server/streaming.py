@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from veracity.models import User
+
 EVENTS: dict[str, Any] = {
     "description": "The answer; or, where it is asked for, server-sent events.",
     "content": {"text/event-stream": {}},
@@ -31,21 +33,21 @@ def wants_events(accept: str) -> bool:
     return "text/event-stream" in accept.lower()
 
 
-def follow_response(request: Request, events: AsyncIterator[Event], headers: dict[str, str] | None = None) -> Any:
+def follow_response(
+    request: Request, user: User, events: AsyncIterator[Event], headers: Mapping[str, str] | None = None
+) -> Any:
     """A stream that counts as one of those that may be open at once."""
-    limits = request.app.state.limits
-    limits.open_stream()
-    return EventStream(events, limits.close_stream, headers)
+    return EventStream(lines_of(events), request.app.state.limits.open_stream(user.name), headers)
 
 
 class EventStream(StreamingResponse):
     """`closed` is called when nobody reads any more, or there is nothing more to read, even if nobody ever read."""
 
     def __init__(
-        self, events: AsyncIterator[Event], closed: Callable[[], None], headers: Mapping[str, str] | None = None
+        self, lines: AsyncIterator[bytes], closed: Callable[[], None], headers: Mapping[str, str] | None = None
     ) -> None:
         known = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})}
-        super().__init__(_lines(events), media_type="text/event-stream", headers=known)
+        super().__init__(lines, media_type="text/event-stream", headers=known)
         self._closed = closed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,7 +57,7 @@ class EventStream(StreamingResponse):
             self._closed()
 
 
-async def _lines(events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
+async def lines_of(events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
     yield b": \n\n"  # so that the headers leave at once
     async with aclosing(with_pauses(events)) as lines:
         async for event in lines:

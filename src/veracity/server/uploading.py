@@ -21,13 +21,13 @@ from starlette.requests import ClientDisconnect
 
 from veracity.engine import Veracity
 from veracity.errors import InputError, VeracityError
-from veracity.models import IngestReport, Outcome
+from veracity.models import IngestReport, Outcome, User
 from veracity.server.access import AdminCaller, Engine
 from veracity.server.changes import Change, Changes, Telling, changes_of
 from veracity.server.feed import Feed
 from veracity.server.limits import Limits
 from veracity.server.problems import refusals
-from veracity.server.streaming import EventStream, wants_events
+from veracity.server.streaming import EventStream, lines_of, wants_events
 from veracity.visible import visible
 
 MOST_FILES = 1000  # in one upload
@@ -76,7 +76,7 @@ async def upload_documents(request: Request, caller: AdminCaller, engine: Engine
         held.enter_context(changes.place())  # first: what is refused is not read
         files = await _files_of(request)
         held.callback(_close, files)
-        return await _answered(request, partial(_bring_in, engine, files, changes), held)
+        return await _answered(request, caller, partial(_bring_in, engine, files, changes), held)
 
 
 @router.post("/documents/reindex", response_model=IngestReport, responses={**refusals(403, 409, 500), **WATCHED})
@@ -89,10 +89,10 @@ async def reindex_documents(request: Request, caller: AdminCaller, engine: Engin
 
     with ExitStack() as held:
         held.enter_context(changes.place())
-        return await _answered(request, reindex, held)
+        return await _answered(request, caller, reindex, held)
 
 
-async def _answered(request: Request, change: Change, held: ExitStack) -> Response:
+async def _answered(request: Request, caller: User, change: Change, held: ExitStack) -> Response:
     """What is `held` goes over to the change, which may outlast the request."""
     feed: Feed = request.app.state.feed
     limits: Limits = request.app.state.limits
@@ -107,9 +107,9 @@ async def _answered(request: Request, change: Change, held: ExitStack) -> Respon
         _, task = changes_of(request).begin(told, held.pop_all())
         report = await asyncio.shield(task)
         return JSONResponse(report.model_dump(mode="json"))
-    limits.open_stream()
+    closed = limits.open_stream(caller.name)
     telling, _ = changes_of(request).begin(told, held.pop_all())
-    return EventStream(telling.events(), limits.close_stream)
+    return EventStream(lines_of(telling.events()), closed)
 
 
 async def _files_of(request: Request) -> list[UploadFile]:
