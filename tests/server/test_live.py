@@ -4,12 +4,10 @@ import threading
 import time
 
 import httpx
-import pytest
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, judged
 from tests.server.conftest import TOKEN, MakeEngine, Serve, Served
 from tests.server.events import Event, events_of, read_events
-from veracity.server.stretches import place_of
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 
@@ -162,12 +160,6 @@ def test_too_many_questions_are_refused_and_told_when_to_come(serve: Serve, engi
         assert [list(read_events(one))[-1].kind for one in streams] == ["answer", "answer"]
     assert (refused.status_code, refused.json()["error"]["kind"]) == (429, "TooMany")
     assert int(refused.headers["retry-after"]) >= 1
-
-
-@pytest.mark.parametrize("name", ["", "x", "7", "7.", "-3.5", "9" * 500, "1.2.3", "٣.٤", "1e9.0"])
-def test_an_id_that_is_none_means_the_beginning_or_a_place(name: str) -> None:
-    steps, stamp = place_of(name)
-    assert steps >= 0 and isinstance(stamp, int)
 
 
 def test_a_line_that_is_no_id_gives_all_events(serve: Serve, engine_with: MakeEngine) -> None:

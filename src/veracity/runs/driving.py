@@ -147,7 +147,7 @@ class _Notes:
         self._ledger = ledger
         self._drive = drive
         self._steps: list[Step] = []
-        self._written = time.monotonic()
+        self._written = -JUST_NOW  # so that the first slow step finds those before it written down
 
     def add(self, step: Step) -> None:
         self._steps.append(step)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 
 from veracity.engine import Veracity
+from veracity.ledger.users import TOKEN_PREFIX
 from veracity.models import Role, User
 from veracity.server.limits import Limits
 from veracity.server.live import LiveRuns
 from veracity.server.problems import RefusedError
 from veracity.server.standing import reaches
+
+T = TypeVar("T")
 
 COOKIE = "veracity_session"
 LOCAL = "local"  # the command line's own user, to whom the start-up token belongs
@@ -27,10 +33,15 @@ class Access:
         self._own_token = own_token
         self._owner = User(name=LOCAL, role="admin", created=datetime.now(UTC))
 
+    def could_be(self, token: str) -> bool:
+        """Whether it is worth a look at the table."""
+        return token.startswith(TOKEN_PREFIX) or self._is_own(token)
+
     def who(self, token: str) -> User | None:
-        if self._own_token and hmac.compare_digest(token.encode(), self._own_token.encode()):
-            return self._owner
-        return self._users.who(token)
+        return self._owner if self._is_own(token) else self._users.who(token)
+
+    def _is_own(self, token: str) -> bool:
+        return bool(self._own_token) and hmac.compare_digest(token.encode(), self._own_token.encode())
 
 
 def token_of(request: Request) -> str:
@@ -45,10 +56,17 @@ def cookie_name(request: Request) -> str:
     return f"{COOKIE}_{request.url.port or 'default'}"
 
 
-def _caller(request: Request) -> User:
+async def who_sends(request: Request) -> User | None:
+    """On threads that nothing else takes, so that nobody waits for a look at the table of users."""
     access: Access = request.app.state.access
     token = token_of(request)
-    user = access.who(token) if token else None
+    if not access.could_be(token):
+        return None
+    return await run_sync(access.who, token, limiter=request.app.state.reserved)
+
+
+async def _caller(request: Request) -> User:
+    user = await who_sends(request)
     if user is None:
         raise unauthorized()
     limits: Limits = request.app.state.limits
@@ -66,11 +84,11 @@ def unauthorized() -> RefusedError:
     )
 
 
-def _approver(user: Annotated[User, Depends(_caller)]) -> User:
+async def _approver(user: Annotated[User, Depends(_caller)]) -> User:
     return require_role(user, "approver")
 
 
-def _admin(user: Annotated[User, Depends(_caller)]) -> User:
+async def _admin(user: Annotated[User, Depends(_caller)]) -> User:
     return require_role(user, "admin")
 
 
@@ -80,16 +98,31 @@ def require_role(user: User, role: Role) -> User:
     return user
 
 
-def _engine(request: Request) -> Veracity:
+async def _engine(request: Request) -> Veracity:
     engine: Veracity = request.app.state.engine
     return engine
 
 
-def _live(request: Request) -> LiveRuns:
+async def _live(request: Request) -> LiveRuns:
     live: LiveRuns = request.app.state.live
     return live
 
 
+class Apart:
+    """Does something on the threads that are reserved for knowing and deciding: who asks or searches takes none."""
+
+    def __init__(self, request: Request) -> None:
+        self._threads: CapacityLimiter = request.app.state.reserved
+
+    async def __call__(self, work: Callable[[], T]) -> T:
+        return await run_sync(work, limiter=self._threads)
+
+
+async def _apart(request: Request) -> Apart:
+    return Apart(request)
+
+
+OnReserved = Annotated[Apart, Depends(_apart)]
 Caller = Annotated[User, Depends(_caller)]
 ApproverCaller = Annotated[User, Depends(_approver)]
 AdminCaller = Annotated[User, Depends(_admin)]

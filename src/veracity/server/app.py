@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from anyio import CapacityLimiter
+from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import FastAPI
 
 from veracity.engine import Veracity
@@ -24,11 +27,13 @@ from veracity.server import (
     sessions,
 )
 from veracity.server.access import Access
+from veracity.server.changes import Changes
 from veracity.server.feed import Feed
 from veracity.server.guarding import Guard
 from veracity.server.limits import Limits
 from veracity.server.live import LiveRuns
 from veracity.server.measuring import Measures, Measuring
+from veracity.server.uploading import finish_uploads
 from veracity.version import __version__
 
 ROUTERS = (
@@ -46,21 +51,32 @@ ROUTERS = (
 )
 
 
+THREADS = 8  # for what computes or reads; more of them would only wait for each other
+RESERVED = 4  # for knowing who asks, and for decisions
+
+
 def make_app(engine: Veracity, own_token: str = "") -> FastAPI:
     """Over an engine that whoever calls this closes. `own_token` is that of the user "local", an admin."""
     settings = engine.settings.server
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.reserved = CapacityLimiter(RESERVED)
+        current_default_thread_limiter().total_tokens = THREADS
         feed = Feed(engine)
         live = LiveRuns(engine, settings, app.state.limits)
         live.on_change, live.ended = feed.poke, app.state.measures.run_ended
-        app.state.feed, app.state.live = feed, live
+        changes = Changes(lambda: feed.tell("documents"))
+        app.state.feed, app.state.live, app.state.changes = feed, live, changes
+        finishing = asyncio.create_task(finish_uploads(engine, changes))
         try:
             yield
         finally:
+            changes.stop()
             live.stop(grace=0)
             feed.stop()
+            await finishing
+            await run_sync(changes.close)
 
     app = FastAPI(
         title="Veracity",

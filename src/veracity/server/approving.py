@@ -8,9 +8,17 @@ from fastapi import APIRouter, Header, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.models import Approval, ApprovalState, Draft, User, Verdict
-from veracity.server.access import Caller, Engine, Live, require_role
+from veracity.server.access import Caller, Engine, Live, OnReserved, require_role
 from veracity.server.problems import refusals
-from veracity.server.standing import approval_without_draft, reaches, require_sight, sees_drafts
+from veracity.server.standing import (
+    GONE_OUT,
+    approval_without_draft,
+    reaches,
+    receipt_without_drafts,
+    require_sight,
+    sees_drafts,
+    whole,
+)
 
 router = APIRouter(prefix="/api/approvals", tags=["approvals"])
 
@@ -27,60 +35,68 @@ class Decided(BaseModel):
 
 
 @router.get("", responses=refusals(400))
-def approvals(
+async def approvals(
     caller: Caller,
     engine: Engine,
+    apart: OnReserved,
     state: ApprovalState | Literal["any"] = "pending",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> list[Approval]:
     """Those that wait, the longest waiting first; of another state, the newest first. An asker sees his own."""
     user = None if reaches(caller, "approver") else caller.name
-    return [_shown(one, caller, engine) for one in engine.approvals(user=user, limit=limit, state=state)]
+
+    def listed() -> list[Approval]:
+        return [_shown(one, caller, engine) for one in engine.approvals(user=user, limit=limit, state=state)]
+
+    return await apart(listed)
 
 
 @router.get("/{approval_id}", responses=refusals(404))
-def approval(approval_id: str, caller: Caller, engine: Engine) -> Approval:
-    return _shown(_found(approval_id, caller, engine), caller, engine)
+async def approval(approval_id: str, caller: Caller, engine: Engine, apart: OnReserved) -> Approval:
+    return await apart(lambda: _shown(_found(approval_id, caller, engine), caller, engine))
 
 
 @router.get("/{approval_id}/history", responses=refusals(404))
-def history(approval_id: str, caller: Caller, engine: Engine) -> list[Draft]:
+async def history(approval_id: str, caller: Caller, engine: Engine, apart: OnReserved) -> list[Draft]:
     """All drafts of its run so far, each with what the reviewer said."""
-    found = _found(approval_id, caller, engine)
-    if found.state == "pending" and not sees_drafts(caller, engine.settings.server):
-        return []
-    return engine.receipt(found.run_id).drafts
+
+    def drafts() -> list[Draft]:
+        receipt = engine.receipt(_found(approval_id, caller, engine).run_id)
+        return (receipt if sees_drafts(caller, engine.settings.server) else receipt_without_drafts(receipt)).drafts
+
+    return await apart(drafts)
 
 
 @router.post("/{approval_id}/decision", responses=refusals(400, 403, 404, 409, 413, 503))
-def decide(
+async def decide(
     approval_id: str,
     decided: Decided,
     caller: Caller,
     engine: Engine,
     live: Live,
+    apart: OnReserved,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
 ) -> Approval:
     """The first decision counts. Returns as soon as it does; the run goes on by itself, and its events tell how."""
-    found = _found(approval_id, caller, engine)
-    require_role(caller, "approver")
-    return live.decide(
-        caller,
-        found.approval_id,
-        decided.verdict,
-        reason=decided.reason,
-        edit=decided.edit,
-        draft_hash=decided.draft_hash,
-        key=idempotency_key,
-    )
+
+    def decision() -> Approval:
+        found = _found(approval_id, caller, engine)
+        require_role(caller, "approver")
+        given = {"reason": decided.reason, "edit": decided.edit, "draft_hash": decided.draft_hash}
+        return live.decide(caller, found.approval_id, decided.verdict, **given, key=idempotency_key)  # type: ignore[arg-type]
+
+    return await apart(decision)
 
 
 def _found(approval_id: str, caller: User, engine: Engine) -> Approval:
-    found = engine.approval(approval_id)
+    found = engine.approval(whole(approval_id, "approval"))
     require_sight(caller, found.user, "approval", approval_id)
     return found
 
 
 def _shown(approval: Approval, caller: User, engine: Engine) -> Approval:
-    is_open = approval.state != "pending" or sees_drafts(caller, engine.settings.server)
-    return approval if is_open else approval_without_draft(approval)
+    """An earlier draft of a run that is not over is a draft still."""
+    if sees_drafts(caller, engine.settings.server):
+        return approval
+    has_gone_out = engine.receipt(approval.run_id).run.status in GONE_OUT
+    return approval if has_gone_out else approval_without_draft(approval)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from veracity.models import Answer
 from veracity.server.access import Caller, Live
 from veracity.server.problems import refusals
-from veracity.server.streaming import EVENTS, follow_response, wants_events
+from veracity.server.streaming import EVENTS, EventStream, lines_of, stream_place, wants_events, while_welcome
 
 router = APIRouter(prefix="/api", tags=["runs"])
 
@@ -34,7 +35,10 @@ async def ask(
     """The answer, once it stands, was given up, or waits for a person. With `Accept: text/event-stream`, the events of
     the run; who loses the connection resumes at /api/runs/{run_id}/events."""
     chosen = {"conversation": asked.conversation, "max_rewrites": asked.max_rewrites, "deadline": asked.deadline}
-    run_id = await run_sync(lambda: live.start(caller, asked.question, **chosen))  # type: ignore[arg-type]
-    if wants_events(accept):
-        return follow_response(request, caller, live.follow(run_id, caller), {"X-Veracity-Run": run_id})
-    return await live.outcome(run_id, caller)
+    start = partial(live.start, caller, asked.question, **chosen)  # type: ignore[arg-type]
+    if not wants_events(accept):
+        return await live.outcome(await run_sync(start), caller)
+    with stream_place(request, caller) as closed:  # first: a question that was taken in is not refused any more
+        run_id = await run_sync(start)
+        events = while_welcome(request, caller, live.follow(run_id, caller))
+        return EventStream(lines_of(events), closed, {"X-Veracity-Run": run_id})

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from functools import partial
 from typing import Any, Literal
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from veracity.models import Answer, User
+from veracity.models import Answer
 from veracity.server.access import Caller, Engine, Live
 from veracity.server.chat import (
     MODEL,
@@ -25,14 +25,11 @@ from veracity.server.chat import (
     require_model,
     require_supported,
 )
-from veracity.server.limits import Limits
-from veracity.server.live import LiveRuns
 from veracity.server.problems import TELLS
 from veracity.server.recognizing import conversation_of
 from veracity.server.replies import Chunks, Completion, completion_of
-from veracity.server.streaming import EventStream, with_pauses
+from veracity.server.streaming import Event, EventStream, stream_place, while_welcome
 
-QUIET = 10.0  # seconds after which a comment shows that the line is open
 RUN = "X-Veracity-Run"
 
 
@@ -99,42 +96,37 @@ async def complete(
     conversation = chosen.conversation or await run_sync(
         lambda: conversation_of(engine, caller, exchanges_before(asked.messages), question)
     )
-    limits: Limits = request.app.state.limits
-    closed = limits.open_stream(caller.name) if asked.stream else _nothing
-    try:
-        run_id = await run_sync(lambda: live.start(caller, question, conversation=conversation))
-    except BaseException:
-        closed()
-        raise
-    if asked.stream:
+    start = partial(live.start, caller, question, conversation=conversation)
+    if not asked.stream:
+        run_id = await run_sync(start)
+        response.headers[RUN] = run_id
+        return completion_of(await live.outcome(run_id, caller), chosen.content)
+    with stream_place(request, caller) as closed:
+        run_id = await run_sync(start)
+        events = while_welcome(request, caller, live.follow(run_id, caller))
         has_usage = bool(asked.stream_options and asked.stream_options.include_usage)
-        return EventStream(_lines(live, run_id, caller, chosen, has_usage), closed, {RUN: run_id})
-    response.headers[RUN] = run_id
-    return completion_of(await live.outcome(run_id, caller), chosen.content)
+        return EventStream(_lines(events, run_id, chosen, has_usage), closed, {RUN: run_id})
 
 
-async def _lines(live: LiveRuns, run_id: str, caller: User, chosen: Metadata, has_usage: bool) -> AsyncIterator[bytes]:
+async def _lines(
+    events: AsyncIterator[Event | None], run_id: str, chosen: Metadata, has_usage: bool
+) -> AsyncIterator[bytes]:
     chunks = Chunks(run_id)
     yield _data(chunks.opening())
-    async with aclosing(with_pauses(live.follow(run_id, caller), QUIET)) as events:
-        async for event in events:
-            kind = event.data["kind"] if event else ""
-            if event and kind == "answer":
-                answer = Answer.model_validate(event.data["answer"])
-                for chunk in chunks.of(answer, chosen.content, has_usage):
-                    yield _data(chunk)
-                yield b"data: [DONE]\n\n"
-                return
-            if event and kind == "failed":
-                yield _failed(event.data["problem"])
-                return
-            if event is None or kind == "started":  # a step, or the time in which nothing began
-                yield b": \n\n"
+    async for event in events:
+        kind = event.data["kind"] if event else ""
+        if event and kind == "answer":
+            answer = Answer.model_validate(event.data["answer"])
+            for chunk in chunks.of(answer, chosen.content, has_usage):
+                yield _data(chunk)
+            yield b"data: [DONE]\n\n"
+            return
+        if event and kind == "failed":
+            yield _failed(event.data["problem"])
+            return
+        if event is None or kind == "started":  # a step, or the time in which nothing began
+            yield b": \n\n"
     yield _failed(f'The server is stopping: the run "{run_id}" goes on later.')
-
-
-def _nothing() -> None:
-    """There is no stream to close."""
 
 
 def _failed(problem: str) -> bytes:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from veracity.models import ConversationSummary, PastTurn
-from veracity.server.access import Caller, Engine
+from veracity.server.access import Caller, Engine, Live
 from veracity.server.problems import refusals
 
 router = APIRouter(prefix="/api/conversations", tags=["conversations"])
@@ -29,7 +29,7 @@ def conversations(
     return engine.conversations(user=caller.name, limit=limit, query=query)
 
 
-@router.get("/{name}/turns", responses=refusals(400))
+@router.get("/{name:path}/turns", responses=refusals(400))
 def turns(
     name: str, caller: Caller, engine: Engine, limit: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> list[PastTurn]:
@@ -37,7 +37,9 @@ def turns(
     return engine.turns(name, user=caller.name, limit=limit)
 
 
-@router.delete("/{name}", responses=refusals(400, 404))
-def forget(name: str, caller: Caller, engine: Engine) -> Forgotten:
+@router.delete("/{name:path}", responses=refusals(400, 404))
+def forget(name: str, caller: Caller, engine: Engine, live: Live) -> Forgotten:
     """Removes its questions and answers, also from receipts and observations."""
-    return Forgotten(turns=engine.forget_conversation(name, user=caller.name))
+    turns = engine.forget_conversation(name, user=caller.name)
+    live.forget()
+    return Forgotten(turns=turns)

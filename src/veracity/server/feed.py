@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -19,6 +20,8 @@ from veracity.models import ApprovalStanding, User
 from veracity.server.standing import may_see
 from veracity.server.stretches import LiveEvent
 
+log = logging.getLogger("veracity.server")
+
 LOOK = 1.0  # seconds between two looks at the ledger
 NEWEST = 500
 MOST_BEHIND = 1000  # events that somebody who does not read may be behind
@@ -29,7 +32,6 @@ class Feed:
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._listeners: dict[asyncio.Queue[dict[str, Any]], User] = {}
-        self._known: dict[str, str] = {}
         self._poked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -52,11 +54,14 @@ class Feed:
         if self._task:
             self._task.cancel()
         for queue in self._listeners:
+            if queue.full():
+                queue.get_nowait()
             queue.put_nowait({"kind": ""})
 
     async def listen(self, user: User) -> AsyncIterator[LiveEvent]:
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_BEHIND)
-        pending = [one for one in await self._standings() if one.state == "pending" and may_see(user, one.user)]
+        standings = await self._standings() or []
+        pending = [one for one in standings if one.state == "pending" and may_see(user, one.user)]
         self._listeners[queue] = user
         self._task = self._task or asyncio.create_task(self._watch())
         try:
@@ -67,23 +72,32 @@ class Feed:
             del self._listeners[queue]
 
     async def _watch(self) -> None:
-        self._known = {one.approval_id: one.state for one in await self._standings()}
+        known: dict[str, str] | None = None
         while self._listeners:
+            standings = await self._standings()
+            if standings is not None:
+                known = self._told(standings, known)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._poked.wait(), LOOK)
             self._poked.clear()
-            for one in reversed(await self._standings()):
-                if self._known.get(one.approval_id) != one.state:
-                    self._known[one.approval_id] = one.state
-                    self._send({"kind": "approval", **one.model_dump(mode="json")}, one.user)
         self._task = None
 
-    async def _standings(self) -> list[ApprovalStanding]:
+    def _told(self, standings: list[ApprovalStanding], known: dict[str, str] | None) -> dict[str, str]:
+        """Tells what is new since the last look; at the first one nothing is."""
+        for one in reversed(standings):
+            if known is not None and known.get(one.approval_id) != one.state:
+                self._send({"kind": "approval", **one.model_dump(mode="json")}, one.user)
+        return {**(known or {}), **{one.approval_id: one.state for one in standings}}
+
+    async def _standings(self) -> list[ApprovalStanding] | None:
         """The newest. What cannot be read now is looked at again soon."""
         try:
             return await run_sync(lambda: self._engine.approval_states(limit=NEWEST))
         except VeracityError:
-            return []
+            return None
+        except Exception:
+            log.exception("What waits could not be looked at")
+            return None
 
     def _send(self, event: dict[str, Any], owner: str | None) -> None:
         for queue, user in list(self._listeners.items()):

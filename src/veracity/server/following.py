@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 
 from veracity.engine import Veracity
 from veracity.models import RunProgress
-from veracity.server.stretches import LAST, LiveEvent, Stretch, place_of, recorded
+from veracity.server.stretches import LAST, LiveEvent, Place, Stretch, place_of, recorded
 
 LOOK = 0.5  # seconds between two looks at a run that another process is at
 
@@ -23,14 +23,11 @@ class Following:
         self._stretches = stretches
         self._stopping = stopping
 
-    async def events(self, run_id: str, after: tuple[int, int]) -> AsyncIterator[LiveEvent]:
-        """From this process where it knows them, else from the ledger."""
+    async def events(self, run_id: str, after: Place) -> AsyncIterator[LiveEvent]:
         while True:
             stretch = self._stretches.get(run_id)
-            if stretch and await self._is_current(stretch, after):
-                events = self._with_earlier(stretch, after)
-            else:
-                events = self._in_ledger(run_id, after)
+            tells = stretch is not None and await self._tells_more(stretch, after)
+            events = self._with_earlier(stretch, after) if stretch and tells else self._in_ledger(run_id, after)
             async for event in events:
                 after = place_of(event.id)
                 yield event
@@ -40,26 +37,28 @@ class Following:
                 return
             await asyncio.sleep(LOOK)
 
-    async def _is_current(self, stretch: Stretch, after: tuple[int, int]) -> bool:
-        """Whether it tells more than the ledger: of one that is over, another process may have gone on with the run."""
-        if not stretch.is_over:
-            return True
-        last = stretch.events[-1] if stretch.events else None
-        if last is None or last.data["kind"] not in LAST or place_of(last.id) <= after:
-            return False
-        since = await self.progress(stretch.run_id, place_of(last.id)[0])
-        return not since.steps
+    async def progress(self, run_id: str) -> RunProgress:
+        return await run_sync(lambda: self._engine.progress(run_id))
 
-    async def _with_earlier(self, stretch: Stretch, after: tuple[int, int]) -> AsyncIterator[LiveEvent]:
-        if stretch.base > after[0]:
-            for event in recorded(await self.progress(stretch.run_id, after[0]), after[0], stretch.base):
+    async def _tells_more(self, stretch: Stretch, after: Place) -> bool:
+        """Than the ledger does. One in which nothing happened yet does not: another process may be at the run; nor one
+        that is over, if the run went on elsewhere."""
+        if not stretch.events or not stretch.is_over:
+            return bool(stretch.events)
+        last = stretch.events[-1]
+        if last.data["kind"] not in LAST or place_of(last.id).moment <= after.moment:
+            return False
+        since = await self.progress(stretch.run_id)
+        return len(since.steps) <= place_of(last.id).steps
+
+    async def _with_earlier(self, stretch: Stretch, after: Place) -> AsyncIterator[LiveEvent]:
+        if stretch.base:
+            for event in recorded(await self.progress(stretch.run_id), after, stretch.base):
+                after = place_of(event.id)
                 yield event
         async for event in stretch.following(after):
             yield event
 
-    async def _in_ledger(self, run_id: str, after: tuple[int, int]) -> AsyncIterator[LiveEvent]:
-        for event in recorded(await self.progress(run_id, after[0]), after[0]):
+    async def _in_ledger(self, run_id: str, after: Place) -> AsyncIterator[LiveEvent]:
+        for event in recorded(await self.progress(run_id), after):
             yield event
-
-    async def progress(self, run_id: str, after: int = 0) -> RunProgress:
-        return await run_sync(lambda: self._engine.progress(run_id, after=after))

@@ -3,7 +3,9 @@ how large it is. Knows nothing about users and routes."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import logging
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -12,8 +14,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veracity.secrets import presentable
-from veracity.server.problems import answer_with
+from veracity.server.problems import INSIDE, answer_with
 from veracity.settings import ServerSettings
+
+log = logging.getLogger("veracity.server")
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -31,6 +35,7 @@ ALWAYS = {
 }
 UPLOADS = "/api/documents"
 APIS = ("/api/", "/v1/")
+SLOWEST = 30.0  # seconds between two pieces of a request
 FROM_ELSEWHERE = ("cross-site", "same-site")
 
 
@@ -54,7 +59,23 @@ class Guard:
             response = answer_with(Request(scope), status, kind, message, {"Connection": "close"})
             await response(scope, receive, guarded)
         else:
-            await self._app(scope, _counted(receive, largest), guarded)
+            await self._passed_on(scope, _counted(receive, largest), guarded)
+
+    async def _passed_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What nobody foresaw is told with the same care as all else."""
+        has_begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception:
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            if not has_begun:
+                await answer_with(Request(scope), 500, "ServerError", INSIDE, {})(scope, receive, send)
 
     def _refusal(self, path: str, headers: Headers, largest: int) -> tuple[int, str, str] | None:
         host = headers.get("host", "")
@@ -62,7 +83,7 @@ class Guard:
             told = f'This server is not reached as "{presentable(host)}": name that in server.allowed_hosts.'
             return 403, "Forbidden", told
         origin = headers.get("origin")
-        is_foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        is_foreign = origin is not None and _authority(origin) != host.lower()
         if is_foreign or (path.startswith(APIS) and headers.get("sec-fetch-site") in FROM_ELSEWHERE):
             return 403, "Forbidden", "This request comes from a page of another origin."
         if (length := headers.get("content-length", "")).isdecimal() and int(length[:18]) > largest:
@@ -81,6 +102,13 @@ class Guard:
         return name in self._hosts or _is_address(name)
 
 
+def _authority(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
 def too_large(largest: int) -> str:
     return f"The request is larger than the {largest // 1024:,} kB that are taken."
 
@@ -94,12 +122,16 @@ def _is_address(name: str) -> bool:
 
 
 def _counted(receive: Receive, largest: int) -> Receive:
-    """A request that does not say how large it is."""
-    received = 0
+    """A request that does not say how large it is, or takes its time."""
+    received, is_complete = 0, False
 
     async def counted() -> Message:
-        nonlocal received
-        message = await receive()
+        nonlocal received, is_complete
+        try:
+            message = await asyncio.wait_for(receive(), None if is_complete else SLOWEST)
+        except TimeoutError:
+            raise HTTPException(408, "the rest of the request did not come") from None
+        is_complete = is_complete or not message.get("more_body", False)
         received += len(message.get("body", b""))
         if received > largest:
             raise HTTPException(413, too_large(largest))

@@ -9,17 +9,18 @@ import asyncio
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from veracity.engine import Veracity
-from veracity.errors import LedgerError, LostLeaseError, VeracityError
+from veracity.errors import InputError, LostLeaseError, VeracityError
 from veracity.models import Answer, Approval, RunEvent, User, Verdict
 from veracity.runs.driving import LeftError
 from veracity.server.following import Following
 from veracity.server.limits import Limits, too_many
-from veracity.server.problems import INSIDE, stopping
+from veracity.server.problems import INSIDE, RefusedError, stopping
 from veracity.server.standing import require_sight, sees_drafts, without_drafts
 from veracity.server.stretches import LiveEvent, Stretch, place_of
 from veracity.server.turns import Turns
@@ -28,7 +29,7 @@ from veracity.settings import ServerSettings
 log = logging.getLogger("veracity.server")
 
 DECIDERS = 2  # threads for what follows from a decision, which asks never take
-KEPT = 200  # runs whose events are remembered after they ended
+LINGER = 5.0  # seconds for which a stretch is remembered that is over, for who asked just now; then the ledger tells
 SWEEP = 5.0  # seconds between two looks for what a process left that died
 
 
@@ -40,10 +41,11 @@ class LiveRuns:
         self._settings = settings
         self._limits = limits
         self._loop = asyncio.get_running_loop()
-        self._stretches: OrderedDict[str, Stretch] = OrderedDict()
+        self._stretches: dict[str, Stretch] = {}
         self._lock = threading.Lock()
-        self._waiting = self._working = 0
-        self._seconds = 1.0  # that a run took lately
+        self._places: Counter[str] = Counter()  # of each user, in the queue
+        self._working = 0
+        self._seconds = 5.0  # that a run took lately
         self._asks = Turns(settings.runs, "veracity-run")
         self._decisions = Turns(DECIDERS, "veracity-decision")
         self._stopping = threading.Event()
@@ -54,7 +56,7 @@ class LiveRuns:
 
     @property
     def waiting(self) -> int:
-        return self._waiting
+        return self._places.total()
 
     @property
     def working(self) -> int:
@@ -72,7 +74,10 @@ class LiveRuns:
         """The run is in the ledger when this returns, and waits for its turn."""
         self._require_open()
         self._limits.require_ask(caller.name)
-        ahead = self._take_place()
+        self._require_no_more_than_set(max_rewrites, deadline)
+        if conversation in (".", ".."):  # which no client could ever name in a path
+            raise InputError('A conversation needs another name than "." and "..".')
+        ahead = self._take_place(caller.name)
         try:
             run_id = self._engine.begin(
                 question, conversation=conversation, user=caller.name, max_rewrites=max_rewrites, deadline=deadline
@@ -80,10 +85,9 @@ class LiveRuns:
             stretch = self._new_stretch(run_id, 0)
             stretch.publish("queued", ahead=ahead)
             resume = partial(self._engine.resume, run_id, drafts=True)
-            if not self._asks.submit(caller.name, partial(self._work, stretch, resume, is_ask=True)):
-                self._require_open()
+            self._asks.submit(caller.name, partial(self._work, stretch, resume, caller.name))  # or it is taken up later
         except BaseException:
-            self._leave_place()
+            self._leave_place(caller.name)
             raise
         return run_id
 
@@ -130,7 +134,7 @@ class LiveRuns:
                 return Answer.model_validate(event.data["answer"])
             if event.data["kind"] == "failed":
                 stretch = self._stretches.get(run_id)
-                raise (stretch and stretch.problem) or LedgerError(event.data["problem"])
+                raise (stretch and stretch.problem) or RefusedError(502, "RunFailed", event.data["problem"])
         raise stopping(f'The server is stopping: the run "{run_id}" goes on later.')
 
     def stop(self, grace: float) -> None:
@@ -149,27 +153,46 @@ class LiveRuns:
         if self._stopping.is_set():
             raise stopping("The server is stopping: ask again when it runs.")
 
-    def _take_place(self) -> int:
-        with self._lock:
-            if self._waiting >= self._settings.queue + max(0, self._settings.runs - self._working):
-                wait = self._waiting * self._seconds / self._settings.runs
-                raise too_many(f"{self._waiting} questions wait already", min(60, wait))
-            self._waiting += 1
-            return self._waiting - 1
+    def _require_no_more_than_set(self, max_rewrites: int | None, deadline: float | None) -> None:
+        """Who asks may ask for less than the settings allow, and not for more."""
+        settings = self._engine.settings
+        if deadline is not None and deadline > settings.answering.run_deadline:
+            raise InputError(f"A run may take at most {settings.answering.run_deadline:g} seconds here.")
+        if max_rewrites is not None and max_rewrites > settings.quality.max_rewrites:
+            raise InputError(f"A query is rewritten at most {settings.quality.max_rewrites} times here.")
 
-    def _leave_place(self) -> None:
+    def _take_place(self, user: str) -> int:
+        """In the queue; one user may have half of it."""
+        free = max(0, self._settings.runs - self._working)
         with self._lock:
-            self._waiting -= 1
+            waiting, own = self._places.total(), self._places[user]
+            if waiting >= self._settings.queue + free or own > self._settings.queue // 2 + free:
+                wait = (waiting + 1) * self._seconds / self._settings.runs
+                raise too_many(f"{waiting} questions wait already", min(120, wait))
+            self._places[user] += 1
+            return waiting
+
+    def _leave_place(self, user: str) -> None:
+        with self._lock:
+            self._places[user] -= 1
+            self._places += Counter()  # without those that are at zero
 
     def _new_stretch(self, run_id: str, steps: int, cause: str = "") -> Stretch:
         stretch = Stretch(run_id, steps, cause, self._loop)
         with self._lock:
-            self._stretches.pop(run_id, None)
             self._stretches[run_id] = stretch
-            over = [known for known, one in self._stretches.items() if one.is_over]
-            for known in over[: max(0, len(self._stretches) - KEPT)]:
-                del self._stretches[known]
         return stretch
+
+    def forget(self) -> None:
+        """What is over: something was forgotten that may stand in it."""
+        with self._lock:
+            for run_id in [run_id for run_id, one in self._stretches.items() if one.is_over]:
+                del self._stretches[run_id]
+
+    def _drop(self, stretch: Stretch) -> None:
+        with self._lock:
+            if self._stretches.get(stretch.run_id) is stretch:
+                del self._stretches[stretch.run_id]
 
     def _go_on(self, run_id: str, events: Callable[[], Iterator[RunEvent]], cause: str = "") -> None:
         """With a run that is there already, unless this process is at it for the same cause."""
@@ -181,9 +204,11 @@ class LiveRuns:
         turns = self._decisions if cause else self._asks
         turns.submit(progress.run.user, partial(self._work, stretch, events))  # or, when stopping, it is taken up later
 
-    def _work(self, stretch: Stretch, events: Callable[[], Iterator[RunEvent]], is_ask: bool = False) -> None:
+    def _work(self, stretch: Stretch, events: Callable[[], Iterator[RunEvent]], asker: str = "") -> None:
+        """The `asker` leaves the queue."""
+        if asker:
+            self._leave_place(asker)
         with self._lock:
-            self._waiting -= is_ask
             self._working += 1
         begun = time.monotonic()
         try:
@@ -204,14 +229,18 @@ class LiveRuns:
                 self._working -= 1
                 self._seconds = 0.9 * self._seconds + 0.1 * (time.monotonic() - begun)
             stretch.end()
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._loop.call_later, LINGER, self._drop, stretch)
             self.on_change()
 
     def _publish(self, stretch: Stretch, event: RunEvent) -> None:
-        if event.kind == "answer" and event.answer:
+        if event.answer:
+            if stretch.cause and not stretch.events:
+                return  # another process was faster to carry it out: the ledger tells of the steps too
             self.ended(event.answer.status, event.answer.seconds)
             stretch.publish("answer", answer=event.answer.model_dump(mode="json"))
-        elif event.kind == "finished" and event.step:
-            stretch.publish("finished", name=event.name, step=event.step.model_dump(mode="json"))
+        elif event.step:
+            stretch.publish_step(event.step)
         elif event.kind == "draft":
             stretch.publish("draft", text=event.text, begins=event.begins)
         else:

@@ -12,7 +12,7 @@ from veracity.models import Feedback, Receipt, RunSummary, Thumb, User
 from veracity.pages import receipt_page
 from veracity.server.access import Caller, Engine, Live, require_role
 from veracity.server.problems import refusals
-from veracity.server.standing import receipt_without_drafts, require_sight, sees_drafts
+from veracity.server.standing import receipt_without_drafts, require_sight, sees_drafts, whole
 from veracity.server.streaming import EVENTS, follow_response
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
@@ -62,7 +62,7 @@ async def events(
     after: Annotated[str, Query(max_length=100)] = "",
 ) -> Any:
     """What happened since the event that is named, and what happens until the run ends or waits for a person."""
-    await live.require_sight(run_id, caller)
+    await live.require_sight(whole(run_id, "run"), caller)
     return follow_response(request, caller, live.follow(run_id, caller, last_event_id or after))
 
 
@@ -74,6 +74,6 @@ def feedback(run_id: str, opinion: Opinion, caller: Caller, engine: Engine) -> F
 
 
 def _receipt(run_id: str, caller: User, engine: Engine) -> Receipt:
-    found = engine.receipt(run_id)
+    found = engine.receipt(whole(run_id, "run"))
     require_sight(caller, found.run.user, "run", run_id)
     return found if sees_drafts(caller, engine.settings.server) else receipt_without_drafts(found)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Literal
 
 from veracity.errors import NotFoundError
 from veracity.models import Approval, Receipt, Role, User
@@ -10,7 +11,8 @@ from veracity.secrets import presentable
 from veracity.settings import ServerSettings
 
 ORDER: tuple[Role, ...] = ("asker", "approver", "admin")
-UNDECIDED = ("running", "interrupted", "awaiting_approval")
+WHOLE = {"run": re.compile(r"\d{8}-\d{6}-[a-z0-9]{6}"), "approval": re.compile(r"\d{8}-\d{6}-[a-z0-9]{6}\.\d{1,6}")}
+GONE_OUT = ("answered", "abstained", "rejected")  # what was rejected for good is shown, with a notice (SPEC D7)
 
 
 def reaches(user: User, role: Role) -> bool:
@@ -27,6 +29,13 @@ def require_sight(user: User, owner: str, what: str, name: str) -> None:
         raise NotFoundError(f'There is no {what} "{presentable(name)}".')
 
 
+def whole(name: str, what: Literal["run", "approval"]) -> str:
+    """At the command line the beginning of an id will do; here it would tell of what is others'."""
+    if not WHOLE[what].fullmatch(name):
+        raise NotFoundError(f'There is no {what} "{presentable(name)}".')
+    return name
+
+
 def sees_drafts(user: User, settings: ServerSettings) -> bool:
     return settings.drafts == "everyone" or reaches(user, "approver")
 
@@ -40,7 +49,7 @@ def without_drafts(data: dict[str, Any]) -> dict[str, Any] | None:
 
 def receipt_without_drafts(receipt: Receipt) -> Receipt:
     """While nothing has gone out. What has was examined, and may be seen with all that led to it."""
-    if receipt.run.status not in UNDECIDED:
+    if receipt.run.status in GONE_OUT:
         return receipt
     steps = [step.model_copy(update={"texts": {}}) for step in receipt.steps]
     hidden: dict[str, Any] = {"drafts": [], "scorings": [], "approvals": [], "answer": None}

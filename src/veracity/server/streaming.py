@@ -1,11 +1,12 @@
-"""Server-sent events. Knows nothing about what they tell."""
+"""Server-sent events, for as long as whoever reads them may. Knows nothing about what they tell."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import Any, Protocol
 
 from starlette.requests import Request
@@ -13,12 +14,15 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from veracity.models import User
+from veracity.server.access import who_sends
+from veracity.server.limits import Limits
 
 EVENTS: dict[str, Any] = {
     "description": "The answer; or, where it is asked for, server-sent events.",
     "content": {"text/event-stream": {}},
 }
-QUIET = 15.0  # seconds after which a comment shows that the line is open
+QUIET = 10.0  # seconds after which a comment shows that the line is open
+LOOK = 2.0  # seconds after which it is looked again who may read
 
 
 class Event(Protocol):
@@ -35,9 +39,35 @@ def wants_events(accept: str) -> bool:
 
 def follow_response(
     request: Request, user: User, events: AsyncIterator[Event], headers: Mapping[str, str] | None = None
-) -> Any:
-    """A stream that counts as one of those that may be open at once."""
-    return EventStream(lines_of(events), request.app.state.limits.open_stream(user.name), headers)
+) -> EventStream:
+    with stream_place(request, user) as closed:
+        return EventStream(lines_of(while_welcome(request, user, events)), closed, headers)
+
+
+@contextmanager
+def stream_place(request: Request, user: User) -> Iterator[Callable[[], None]]:
+    """One of the streams that may be open at once; given back by what this gives, or where no stream begins."""
+    limits: Limits = request.app.state.limits
+    closed = limits.open_stream(user.name)
+    try:
+        yield closed
+    except BaseException:
+        closed()
+        raise
+
+
+async def while_welcome(
+    request: Request, user: User, events: AsyncIterator[Event], quiet: float = QUIET
+) -> AsyncIterator[Event | None]:
+    """Ends when the token was revoked, or the user has another role. None where nothing happened for a while."""
+    looked = time.monotonic()
+    async with aclosing(with_pauses(events, quiet)) as told:
+        async for event in told:
+            if time.monotonic() - looked > LOOK:
+                looked = time.monotonic()
+                if await who_sends(request) != user:
+                    return
+            yield event
 
 
 class EventStream(StreamingResponse):
@@ -57,11 +87,10 @@ class EventStream(StreamingResponse):
             self._closed()
 
 
-async def lines_of(events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
+async def lines_of(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
     yield b": \n\n"  # so that the headers leave at once
-    async with aclosing(with_pauses(events)) as lines:
-        async for event in lines:
-            yield b": \n\n" if event is None else line_of(event)
+    async for event in events:
+        yield b": \n\n" if event is None else line_of(event)
 
 
 def line_of(event: Event) -> bytes:

@@ -1,20 +1,20 @@
 """The events of runs: of a stretch that this process works on, and of what the ledger holds.
 
-Each carries how many steps were done, so that a stream can be resumed by any process. Knows nothing about who works and
-who follows.
+An event's id tells how many steps were done, and when it happened. That of a step that has ended is the same whoever
+tells of it, so a stream can be resumed by any process. Knows nothing about who works and who follows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from veracity.errors import VeracityError
-from veracity.models import RunProgress
+from veracity.models import RunProgress, Step
 
 LAST = ("answer", "failed")
 
@@ -23,6 +23,29 @@ LAST = ("answer", "failed")
 class LiveEvent:
     id: str
     data: dict[str, Any]
+
+
+class Place(NamedTuple):
+    """Where an event stands in its run: after so many steps, at that moment (in microseconds; 0: not known)."""
+
+    steps: int = 0
+    moment: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.steps}.{self.moment}"
+
+
+def place_of(event_id: str) -> Place:
+    """What is no id of ours is the beginning."""
+    steps, _, moment = event_id.partition(".")
+    try:
+        return Place(max(0, int(steps[:12])), max(0, int(moment[:20] or 0)))
+    except ValueError:
+        return Place()
+
+
+def ended_at(step: Step) -> int:
+    return int((step.started.timestamp() + step.seconds) * 1_000_000)
 
 
 class Stretch:
@@ -37,33 +60,47 @@ class Stretch:
         self.is_over = False
         self.problem: VeracityError | None = None
         self._steps = steps
-        self._stamp = 0
+        self._moment = 0
         self._loop = loop
         self._changed = asyncio.Event()
 
     def publish(self, kind: str, **data: Any) -> None:
-        self._steps += kind == "finished"
-        self._stamp = max(self._stamp + 1, time.time_ns() // 1000)
-        self.events.append(LiveEvent(f"{self._steps}.{self._stamp}", {"kind": kind, "run_id": self.run_id, **data}))
-        self._tell()
+        self._moment = max(self._moment + 1, time.time_ns() // 1000)
+        self._add(Place(self._steps, self._moment), kind, data)
+
+    def publish_step(self, step: Step) -> None:
+        self._steps += 1
+        self._moment = max(self._moment, ended_at(step))
+        data = {"name": step.name, "step": step.model_dump(mode="json")}
+        self._add(Place(self._steps, ended_at(step)), "finished", data)
 
     def end(self) -> None:
         self.is_over = True
         self._tell()
 
-    async def following(self, after: tuple[int, int]) -> AsyncIterator[LiveEvent]:
-        position = 0
+    async def following(self, after: Place) -> AsyncIterator[LiveEvent]:
+        position = self._first_after(after)
         while True:
             while position < len(self.events):
-                event = self.events[position]
+                yield self.events[position]
                 position += 1
-                if place_of(event.id) > after:
-                    yield event
-            if self.is_over:
-                if position == len(self.events):
-                    return
-                continue
-            await self._changed.wait()
+            if self.is_over and position == len(self.events):
+                return
+            if not self.is_over:
+                await self._changed.wait()
+
+    def _first_after(self, after: Place) -> int:
+        """By the event itself where it is one of these; else by time."""
+        known = next((at for at, event in enumerate(self.events) if event.id == str(after)), None)
+        if known is not None:
+            return known + 1
+        return next(
+            (at for at, event in enumerate(self.events) if place_of(event.id).moment > after.moment), len(self.events)
+        )
+
+    def _add(self, place: Place, kind: str, data: dict[str, Any]) -> None:
+        self.events.append(LiveEvent(str(place), {"kind": kind, "run_id": self.run_id, **data}))
+        self._tell()
 
     def _tell(self) -> None:
         with suppress(RuntimeError):  # the loop has ended, and nobody follows any more
@@ -74,25 +111,24 @@ class Stretch:
         woken.set()
 
 
-def place_of(event_id: str) -> tuple[int, int]:
-    """Where an event stands in its run. What is no id of ours is the beginning."""
-    steps, _, stamp = event_id.partition(".")
-    try:
-        return max(0, int(steps[:12])), int(stamp[:20] or 0)
-    except ValueError:
-        return 0, 0
+def steps_seen(steps: Sequence[Step], after: Place) -> int:
+    """How many of these a reader has seen who comes from there. After a crash the ledger may hold fewer than were
+    told, and others in their place: then time decides."""
+    counted = min(after.steps, len(steps))
+    if not after.moment or counted == 0 or (counted == after.steps and ended_at(steps[counted - 1]) <= after.moment):
+        return counted
+    return sum(ended_at(step) <= after.moment for step in steps)
 
 
-def recorded(progress: RunProgress, after: int, until: int | None = None) -> Iterator[LiveEvent]:
+def recorded(progress: RunProgress, after: Place, until: int | None = None) -> Iterator[LiveEvent]:
     """The events that the ledger holds, up to step number `until`; without one, the last event too."""
-    run_id = progress.run.run_id
-    steps = progress.steps if until is None else progress.steps[: until - after]
-    for number, step in enumerate(steps, after + 1):
+    run_id, seen = progress.run.run_id, steps_seen(progress.steps, after)
+    for number, step in enumerate(progress.steps[seen:until], seen + 1):
         data = {"kind": "finished", "run_id": run_id, "name": step.name, "step": step.model_dump(mode="json")}
-        yield LiveEvent(f"{number}.0", data)
-    last = f"{after + len(steps)}.{time.time_ns() // 1000}"
+        yield LiveEvent(str(Place(number, ended_at(step))), data)
     if until is not None:
         return
+    last = str(Place(len(progress.steps), time.time_ns() // 1000))
     if progress.answer:
         yield LiveEvent(last, {"kind": "answer", "run_id": run_id, "answer": progress.answer.model_dump(mode="json")})
     elif progress.run.status == "failed":
