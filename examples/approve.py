@@ -29,10 +29,14 @@ def call(client: httpx.Client, method: str, path: str, **options: Any) -> Any:
 
 
 def show(client: httpx.Client) -> None:
-    for one in call(client, "GET", "/api/approvals"):
+    waiting = call(client, "GET", "/api/approvals")
+    for one in waiting:
+        score = one["draft"]["score"]  # 0 to 1, or none: an abstention has none
         print(f"{one['approval_id']}  asked by {one['user']}: {one['question']}")
-        print(f"  because: {one['why']}, score {one['draft']['score']}")
+        print(f"  because: {one['why']}, {'not scored' if score is None else f'score {100 * score:.0f} of 100'}")
         print(f"  draft: {one['draft']['text']}\n")
+    if not waiting:
+        print("Nothing waits for a person.")
 
 
 def decide(client: httpx.Client, approval_id: str, verdict: str, words: str) -> None:

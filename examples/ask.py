@@ -75,7 +75,8 @@ def show(answer: dict[str, Any]) -> None:
         print(f"[{number}] {source['title']}{page}: “{citation['quote']}”")
     for notice in answer["notices"]:
         print(f"Note: {notice['text']}")
-    print(f"{answer['status']}, score {answer['score']}, run {answer['run_id']}")
+    score = "not scored" if answer["score"] is None else f"score {100 * answer['score']:.0f} of 100"
+    print(f"{answer['status']}, {score}, run {answer['run_id']}")
 
 
 def main(question: str) -> None:

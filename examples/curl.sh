@@ -1,5 +1,5 @@
 #!/bin/sh
-# Veracity with nothing but curl.
+# Veracity with nothing but curl (7.82 or newer).
 #
 #   export VERACITY_URL=http://127.0.0.1:8347 VERACITY_TOKEN=…
 #   sh curl.sh ask "How many days of annual leave do staff have?"      the answer, as JSON

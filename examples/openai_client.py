@@ -1,7 +1,10 @@
 """Ask with OpenAI's own client: once whole, once streamed, and a question that follows on the first.
 
     export VERACITY_URL=http://127.0.0.1:8347 VERACITY_TOKEN=…
-    python openai_client.py "How many days of annual leave do staff have?" "And how many may be carried over?"
+    python openai_client.py "How many days of annual leave do staff in Dublin have?" \\
+        "And how many unused days move into the next year?"
+
+(The handbook of `make serve` answers both.)
 
 Any program that speaks to OpenAI works the same way: base URL, token as its key, model "veracity". docs/openai.md tells
 what the field `veracity` of a response holds. Needs `pip install openai`.

@@ -94,7 +94,7 @@ def test_ask_shows_steps_answer_and_citations(served: Served) -> None:
     assert ran.returncode == 0, ran.stderr
     assert GOOD in ran.stdout
     assert "[1] Annual leave: “Full-time staff have 25 days of paid annual leave a year.”" in ran.stdout
-    assert "answered, score 0.9" in ran.stdout
+    assert "answered, score 90 of 100, run " in ran.stdout
     assert "retrieve" in ran.stderr
     assert "generate_answer" in ran.stderr
 
@@ -133,13 +133,14 @@ def test_approve_lists_and_decides(served: Served) -> None:
     listed = run("approve.py", url=served.url)
     assert waiting.approval_id in listed.stdout
     assert CARRIED in listed.stdout
+    assert "because: low_score, score 20 of 100" in listed.stdout
     ran = run("approve.py", waiting.approval_id, "edit", "Five days. [1]", url=served.url)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.splitlines() == [f"{waiting.approval_id}: approved", "Five days. [1]"]
     late = run("approve.py", waiting.approval_id, "reject", "Too late.", url=served.url)
     assert late.returncode == 1
     assert "this decision does not count" in late.stderr
-    assert run("approve.py", url=served.url).stdout == ""
+    assert run("approve.py", url=served.url).stdout == "Nothing waits for a person.\n"
 
 
 def test_an_asker_may_not_decide(served: Served) -> None:

@@ -166,7 +166,7 @@ def test_what_another_page_or_name_sends_is_refused(
 
 
 def test_the_name_of_an_allowed_host_is_taken(serve: Serve, engine_with: MakeEngine) -> None:
-    served = serve(engine_with(server={"allowed_hosts": ["Answers.example.com"]}))
+    served = serve(engine_with(server={"allowed_hosts": ["Answers.example.com:8443"]}))
     for host in ("answers.example.com", "ANSWERS.example.com:443", "localhost:9999", "[::1]:80", "10.1.2.3"):
         origin = f"https://{host}"
         response = served.client().get(
@@ -234,3 +234,10 @@ def test_health_needs_no_token_and_metrics_hold_no_words(served: Served) -> None
     assert 'veracity_requests_total{method="POST",route="/api/ask",status="200"} 1.0' in told
     assert 'veracity_run_seconds_count{status="awaiting_approval"} 1.0' in told
     assert "leave" not in told and GOOD not in told
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]", "", "127.0.0.1"])
+def test_no_name_is_nobodys_name(serve: Serve, engine_with: MakeEngine, host: str) -> None:
+    settings = {"host": host} if host else {}
+    response = serve(engine_with(server=settings)).client().get("/api/me", headers={"Host": "a@b"})
+    assert response.status_code == 403

@@ -55,7 +55,7 @@ def evaluate(state: RunState, runtime: Runtime[Parts]) -> Plain:
         notice = {"code": "not_scored", "problem": str(problem)}
         failed = {**facts, "score": None, "failed": str(problem)}
         return {"evaluation": None, "score": None, "notices": [*state["notices"], notice], **trace(failed)}
-    score = result.overall_score / 100
+    score = round(result.overall_score / 100, 6)
     warnings = [{"code": "evaluator_warning", "problem": one} for one in result.warnings]
     return {
         "evaluation": result.model_dump(mode="json"),

@@ -42,7 +42,7 @@ FROM_ELSEWHERE = ("cross-site", "same-site")
 class Guard:
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
-        self._hosts = {"localhost", settings.host.lower(), *(host.lower() for host in settings.allowed_hosts)}
+        self._hosts = {"localhost", *(_name(host) for host in (settings.host, *settings.allowed_hosts))} - {""}
         self._largest = settings.request_kilobytes * 1024
         self._largest_upload = settings.upload_megabytes * 1024 * 1024
 
@@ -80,7 +80,7 @@ class Guard:
     def _refusal(self, path: str, headers: Headers, largest: int) -> tuple[int, str, str] | None:
         host = headers.get("host", "")
         if not self._is_ours(host):
-            told = f'This server is not reached as "{presentable(host)}": name that in server.allowed_hosts.'
+            told = f'This server is not reached as "{presentable(_name(host))}": name that in server.allowed_hosts.'
             return 403, "Forbidden", told
         origin = headers.get("origin")
         is_foreign = origin is not None and _authority(origin) != host.lower()
@@ -92,14 +92,17 @@ class Guard:
 
     def _is_ours(self, host: str) -> bool:
         """Only a name can be made to point here by somebody else: an address cannot."""
-        try:
-            parts = urlsplit(f"//{host}")
-        except ValueError:
-            return False
-        name = (parts.hostname or "").rstrip(".")
-        if parts.netloc != host or "@" in host:
-            return False
-        return name in self._hosts or _is_address(name)
+        name = _name(host)
+        return "@" not in host and (name in self._hosts or _is_address(name))
+
+
+def _name(host: str) -> str:
+    """Without the port; empty where it is none."""
+    try:
+        parts = urlsplit(f"//{host}")
+    except ValueError:
+        return ""
+    return (parts.hostname or "").rstrip(".") if parts.netloc == host else ""
 
 
 def _authority(origin: str) -> str:
