@@ -182,6 +182,101 @@ def test_what_a_killed_process_left_is_cleared_away_later(engine: Veracity, fold
     assert [one.title for one in engine.documents()] == ["a"]
 
 
+KILLED = """
+import io, os, signal, sys
+from veracity import Veracity
+from veracity.knowledge.library import Library
+
+whole = Library.ingest
+
+def dies(self, paths, *rest):
+    if sys.argv[3] == "later":
+        whole(self, paths, *rest)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Library.ingest = dies
+Veracity(sys.argv[1]).upload(sys.argv[2], io.BytesIO(bytes.fromhex(sys.argv[4])))
+"""
+
+
+def killed_while_it_brings_in(root: Path, name: str, content: bytes, when: str = "before") -> None:
+    command = [sys.executable, "-c", KILLED, root, name, when, content.hex()]
+    variables = {**os.environ, "VERACITY_MODELS__EMBEDDER": "none"}
+    assert subprocess.run(command, env=variables, timeout=60, check=False).returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("name", ["guide.txt", "指南.txt", "ガイド.txt"])
+@pytest.mark.parametrize("when", ["before", "later"])
+def test_what_a_killed_process_had_taken_is_finished_by_another(
+    engine: Veracity, folder: Path, tmp_path: Path, name: str, when: str
+) -> None:
+    upload(engine, name, "古い案内です。")
+    os.utime(folder / name, (0, 0))  # an old one, so that its age is no reason to clear it away
+    killed_while_it_brings_in(tmp_path / "work", name, "新しい案内です。".encode(), when)
+    assert engine.unfinished_uploads() == [name]
+    outcome = engine.finish_upload(name)
+    assert outcome is not None
+    assert (outcome.name, outcome.status) == (name, "updated" if when == "before" else "unchanged")
+    assert [engine.text(one.id) for one in engine.documents()] == ["新しい案内です。"]
+    assert (engine.unfinished_uploads(), engine.finish_upload(name), set_aside(folder)) == ([], None, [])
+
+
+@pytest.mark.parametrize("content", [BINARY, b"%PDF-1.7 x"])
+def test_what_was_left_and_is_no_document_goes_and_the_one_before_comes_back(
+    engine: Veracity, folder: Path, tmp_path: Path, content: bytes
+) -> None:
+    upload(engine, "指南.txt", "会议室在三楼。")
+    os.utime(folder / "指南.txt", (0, 0))
+    killed_while_it_brings_in(tmp_path / "work", "指南.txt", content)
+    killed_while_it_brings_in(tmp_path / "work", "new.pdf", content)
+    assert kept(folder) == {"指南.txt": content, "new.pdf": content}
+    assert engine.unfinished_uploads() == ["new.pdf", "指南.txt"]
+    told = [engine.finish_upload(name) for name in engine.unfinished_uploads()]
+    assert {one.status for one in told if one} <= {"skipped", "failed"} and None not in told
+    assert kept(folder) == {"指南.txt": "会议室在三楼。".encode()}
+    assert [engine.text(one.id) for one in engine.documents()] == ["会议室在三楼。"]
+    assert (engine.unfinished_uploads(), set_aside(folder)) == ([], [])
+
+
+def test_an_upload_after_a_kill_keeps_the_good_one_when_it_is_no_document_either(
+    engine: Veracity, folder: Path, tmp_path: Path
+) -> None:
+    upload(engine, "a.txt", "会议室在三楼。")
+    killed_while_it_brings_in(tmp_path / "work", "a.txt", BINARY)
+    assert upload(engine, "a.txt", BINARY).status == "skipped"
+    assert kept(folder) == {"a.txt": "会议室在三楼。".encode()}
+    assert [engine.text(one.id) for one in engine.documents()] == ["会议室在三楼。"]
+
+
+def test_forgetting_leaves_nothing_of_an_upload_that_was_interrupted(
+    engine: Veracity, folder: Path, tmp_path: Path
+) -> None:
+    first = upload(engine, "a.txt", "会议室在三楼。")
+    killed_while_it_brings_in(tmp_path / "work", "a.txt", b"The office opens at nine.")
+    engine.forget(first.document_id or "")
+    assert (kept(folder), set_aside(folder), engine.unfinished_uploads()) == ({}, [], [])
+
+
+def test_good_documents_and_what_others_put_there_are_not_unfinished(engine: Veracity, folder: Path) -> None:
+    assert engine.unfinished_uploads() == []
+    upload(engine, "年次休暇.txt", "休暇は二週間前までに申請します。")
+    (folder / "年次休暇.txt").write_text("changed by hand", encoding="utf-8")
+    (folder / ".hidden.txt").write_text("of an editor", encoding="utf-8")
+    (folder / "link.txt").symlink_to(folder / ".hidden.txt")
+    (folder / "folder").mkdir()
+    assert engine.unfinished_uploads() == []
+    assert engine.finish_upload("年次休暇.txt") is None
+    assert engine.finish_upload("../veracity.toml") is None
+
+
+def test_a_document_is_found_by_its_id_alone(engine: Veracity) -> None:
+    outcome = upload(engine, "指南.txt", "会议室在三楼。")
+    assert engine.document(outcome.document_id or "") == engine.documents()[0]
+    for nothing in ("", "'; DROP", engine.documents()[0].location, "half\ud800"):
+        with pytest.raises(NotFoundError, match="no document with the id"):
+            engine.document(nothing)
+
+
 def test_another_writer_is_waited_for(engine: Veracity, tmp_path: Path) -> None:
     upload(engine, "a.txt", "The office opens at nine.")
     done: list[str] = []

@@ -6,10 +6,12 @@ import re
 import threading
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
+from tests.runs.websites import SearchServer
 from tests.server.conftest import TOKEN, MakeEngine, OpenPage, Serve, Watched
 from veracity.testing import ScriptedLLM
 
@@ -35,6 +37,7 @@ def test_a_question_shows_its_stages_its_answer_and_the_quote_in_the_document(
     expect(answer).to_contain_text("25 days")
     assert re.search(r"#/c/[\w-]+$", page.url)
     expect(stage(page, "Route")).to_contain_text("documents")
+    expect(stage(page, "Grade")).to_contain_text(re.compile(r"evidence 0\.\d\d"))
     expect(stage(page, "Draft")).to_contain_text("2 drafts")
     expect(stage(page, "Review")).to_contain_text("passed")
     expect(stage(page, "Score")).to_contain_text("95")
@@ -83,6 +86,173 @@ def test_an_answer_that_waits_goes_on_by_itself_when_somebody_decides(
     assert approver.post(f"/api/approvals/{waiting['approval_id']}/decision", json=decision).status_code == 200
     expect(page.locator("article.answer")).to_contain_text("A person approved this answer (bob).")
     expect(stage(page, "Approve")).to_contain_text("approved")
+
+
+def decide(approver: httpx.Client, **decision: str) -> None:
+    """On the only draft that waits."""
+    waiting = approver.get("/api/approvals").json()[0]
+    approver.post(f"/api/approvals/{waiting['approval_id']}/decision", json=decision).raise_for_status()
+
+
+@pytest.mark.parametrize(
+    ("locale", "said", "not_set_up"),
+    [
+        ("en-GB", "bob rejected this answer, and no better one was found.", "not set up"),
+        ("zh-CN", "bob 驳回了此回答，且未找到更好的回答。", "未设置"),
+        ("ja-JP", "bob さんがこの回答を却下し、より良い回答は見つかりませんでした。", "未設定"),
+    ],
+)
+def test_who_asked_is_told_once_who_rejected_the_answer_and_why_d7(
+    gated: MakeEngine, serve: Serve, open_page: OpenPage, locale: str, said: str, not_set_up: str
+) -> None:
+    served = serve(gated(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(50))))
+    bob = served.client(role="approver", name="bob")
+    page = open_page(served, token=served.token("asker", "ann"), locale=locale)
+    ask(page, QUESTION)
+    expect(page.locator(".ask-waiting")).to_be_visible()
+    decide(bob, verdict="reject", reason="Too old.")
+    answer = page.locator("article.answer")
+    for _ in ("live", "after a reload"):
+        expect(answer.locator(".notice")).to_contain_text(said)
+        expect(answer.locator(".notice q")).to_have_text("Too old.")
+        expect(answer.locator(".answer-notices")).not_to_contain_text("A person rejected")
+        expect(answer.locator(".answer-notices")).to_contain_text("The web was not searched")
+        assert page.locator(".feedback, .answer-foot").count() == 0
+        page.reload()
+    page.goto(f"{served.url}/#/runs/{served.engine.runs(user='ann')[0].run_id}")
+    expect(answer.locator(".notice q")).to_have_text("Too old.")
+    expect(page.locator(".timeline-stage").last).to_contain_text(not_set_up)
+    expect(page.locator(".timeline-attempt")).to_have_count(0)
+
+
+def test_a_second_answer_tells_why_the_first_was_rejected_d7(
+    gated: MakeEngine, website: SearchServer, serve: Serve, open_page: OpenPage
+) -> None:
+    website.finds("Staff at Example have 27 days of paid annual leave a year, says their site.")
+    llm = ScriptedLLM.by_role(writer=[GOOD, "Staff have 27 days of leave. [1]"], reviewer=PASS, judge=judged(50, 95))
+    served = serve(gated(llm, web=website.settings))
+    bob = served.client(role="approver", name="bob")
+    page = open_page(served)
+    ask(page, QUESTION)
+    expect(page.locator(".ask-waiting")).to_be_visible()
+    decide(bob, verdict="reject", reason="太旧了。")
+    expect(page.locator("article.answer")).to_contain_text("27 days")
+    expect(page.locator(".ask-decisions")).to_have_text("bob rejected the first answer. 太旧了。")
+    expect(page.locator(".timeline-attempt").last).to_have_text("Attempt 2")
+    expect(page.locator(".feedback")).to_be_visible()
+
+
+def test_a_search_of_the_web_that_failed_is_told_from_one_that_found_nothing_d8(
+    gated: MakeEngine, website: SearchServer, serve: Serve, open_page: OpenPage
+) -> None:
+    llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(50, 50))
+    served = serve(gated(llm, web=website.settings))
+    bob = served.client(role="approver", name="bob")
+    page = open_page(served)
+    ask(page, QUESTION)
+    expect(page.locator(".ask-waiting")).to_be_visible()
+    decide(bob, verdict="reject")
+    expect(stage(page, "Web")).to_contain_text("nothing found")
+    website.status = 500
+    ask(page, "How many days of leave may be carried over?")
+    expect(page.locator(".ask-waiting")).to_be_visible()
+    decide(bob, verdict="reject")
+    expect(stage(page, "Web")).to_contain_text("failed")
+
+
+def test_of_an_answer_that_was_forgotten_nothing_is_left_to_copy_or_to_praise_x3(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage
+) -> None:
+    engine = engine_with()
+    run = engine.ask(QUESTION)
+    engine.forget("leave")
+    page = open_page(serve(engine), f"#/runs/{run.run_id}")
+    expect(page.locator("article.answer")).to_contain_text("The text was removed")
+    assert page.locator(".feedback, .answer-foot").count() == 0
+    assert page.get_by_text("forgotten").count() == 1
+    assert page.get_by_text("quoted from").count() == 0
+
+
+@pytest.mark.parametrize("name", ["hers", "無い会話"])
+def test_a_conversation_that_is_not_yours_is_not_there_and_a_new_one_can_begin(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage, name: str
+) -> None:
+    engine = engine_with()
+    engine.ask(QUESTION, conversation="hers", user="anna")
+    page = open_page(serve(engine), f"#/c/{name}")
+    expect(page.get_by_role("heading", level=1)).to_have_text("There is no such conversation of yours")
+    expect(page.locator("#question")).to_have_count(0)
+    page.get_by_role("link", name="Ask something new").click()
+    ask(page, QUESTION)
+    expect(page.locator("article.answer")).to_contain_text("25 days")
+    page.reload()
+    expect(page.locator("article.answer")).to_contain_text("25 days")
+
+
+def test_an_example_fills_the_box_and_leaves_the_sending_to_whoever_asks(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(engine_with()))
+    example = page.locator(".ask-examples button").first
+    assert example.locator("svg").count() == 0
+    words = example.inner_text()
+    example.click()
+    page.keyboard.type(" Really?")
+    expect(page.locator("#question")).to_have_value(f"{words} Really?")
+    expect(page.locator(".ask-turn")).to_have_count(0)
+
+
+def test_a_changed_role_shows_when_one_comes_back_or_the_connection_does(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed.append("ERR_INTERNET_DISCONNECTED")
+    served = serve(engine_with())
+    page = open_page(served, token=served.token("asker", "ann"))
+    role = page.locator(".shell-who")
+    expect(role).to_contain_text("asker")
+    served.engine.users.change_role("ann", "approver")
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    page.wait_for_timeout(300)
+    expect(role).to_contain_text("asker")  # not at every glance
+    page.evaluate("Date.now = ((now) => () => now() + 61000)(Date.now)")
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    expect(role).to_contain_text("approver")
+    served.engine.users.change_role("ann", "admin")
+    page.context.set_offline(True)
+    expect(page.locator(".shell-lost")).to_be_visible()
+    page.context.set_offline(False)
+    expect(role).to_contain_text("admin")
+
+
+def test_a_view_that_could_not_be_loaded_comes_by_itself(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed.append("ERR_INTERNET_DISCONNECTED")
+    page = open_page(serve(engine_with()))
+    page.fill("#question", "half a quest")
+    page.context.set_offline(True)
+    page.get_by_role("link", name="Evaluator").click()
+    expect(page.locator("main")).to_contain_text("comes by itself once the server can be reached")
+    page.context.set_offline(False)
+    expect(page.get_by_role("heading", name="Evaluator")).to_be_visible()
+    page.get_by_role("link", name="Ask", exact=True).click()
+    expect(page.locator("#question")).to_have_value("half a quest")
+
+
+def test_behind_the_door_the_page_has_its_own_words(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed.append(REFUSED)
+    page = open_page(serve(engine_with()), locale="zh-CN")
+    expect(page.locator("#question")).to_be_visible()
+    page.context.clear_cookies()
+    page.locator(".shell-nav a").nth(4).click()
+    expect(page.get_by_role("dialog")).to_contain_text("会话已结束")
+    expect(page.locator("main .notice")).to_contain_text("您已退出登录。")
+    assert "Authorization" not in page.locator("body").inner_text()
+    page.fill("#token", TOKEN)
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_contain_text("CitationAccuracy")  # what was refused comes by itself
 
 
 def test_a_follow_up_joins_the_conversation_and_all_of_it_is_there_after_a_reload(

@@ -1,9 +1,11 @@
 """The documents over HTTP: uploading with progress, reading in code points, removing, indexing anew."""
 
+import contextlib
 import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from veracity.errors import KnowledgeError
 from veracity.knowledge import uploads
 from veracity.knowledge.locking import writing
 from veracity.models import Document, IngestReport
-from veracity.server import changes
+from veracity.server import changes, documents, uploading
 from veracity.server.app import make_app
 from veracity.settings import Settings
 
@@ -169,15 +171,158 @@ def test_uploads_wait_for_each_other(client: httpx.Client) -> None:
     assert done == ["added"] * 5
 
 
-def test_a_queue_that_is_full_says_when_to_come_again(client: httpx.Client, served: Served) -> None:
-    places = served.app.state.changes._places
-    for _ in range(changes.MOST):
-        places.acquire()
+def test_a_queue_that_is_full_says_when_to_come_again(
+    client: httpx.Client, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "MOST", 0)
     for accept in ("*/*", EVENTS):
         refused = upload(client, ("a.txt", "The office opens at nine."), accept=accept)
         assert kind_of(refused) == (429, "TooMany")
         assert int(refused.headers["retry-after"]) > 0
     assert served.app.state.limits.streams == 0
+
+
+@dataclass
+class Slow:
+    """An upload under way that goes on until `go_on` is set."""
+
+    name: str
+    go_on: threading.Event = field(default_factory=threading.Event)
+    begun: threading.Event = field(default_factory=threading.Event)
+    answers: list[httpx.Response] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def slow_upload(client: httpx.Client, engine: Veracity, name: str = "年假制度.txt") -> Iterator[Slow]:
+    slow, whole = Slow(name), engine.upload
+
+    def waits(given: str, source: Any) -> IngestReport:
+        if given == name:
+            slow.begun.set()
+            slow.go_on.wait(30)
+        return whole(given, source)
+
+    engine.upload = waits  # type: ignore[assignment,method-assign]
+    thread = threading.Thread(target=lambda: slow.answers.append(upload(client, (name, CHINESE))))
+    thread.start()
+    try:
+        assert slow.begun.wait(20)
+        yield slow
+    finally:
+        slow.go_on.set()
+        thread.join(30)
+        engine.upload = whole  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("name", ["handbook.txt", "年假制度.txt", "有給休暇.txt"])
+def test_a_change_that_does_not_get_its_turn_says_what_is_under_way_and_is_never_done(
+    client: httpx.Client, engine: Veracity, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    upload(client, ("a.txt", "The office opens at nine."))
+    [known] = client.get("/api/documents").json()
+    monkeypatch.setattr(documents, "PATIENCE", 0.2)
+    monkeypatch.setattr(uploading, "PATIENCE", 0.2)
+    with slow_upload(client, engine, name) as slow:
+        begun = time.monotonic()
+        removed = client.delete("/api/document", params={"id": known["id"]})
+        indexed = client.post("/api/documents/reindex")
+        told = events_of(client.post("/api/documents/reindex", headers={"Accept": EVENTS}))
+        assert time.monotonic() - begun < 5
+    for refused in (removed, indexed):
+        assert kind_of(refused) == (409, "BusyError")
+        assert refused.headers["retry-after"] == "5"
+        assert f'A file is being read: "{name}"' in refused.json()["error"]["message"]
+    assert [one["kind"] for one in told] == ["waiting", "failed"]
+    assert slow.answers[0].json()["outcomes"][0]["status"] == "added"
+    upload(client, ("b.txt", "The canteen closes at two."))  # whatever waited has had its turn
+    assert known["id"] in {one["id"] for one in client.get("/api/documents").json()}
+
+
+def test_who_goes_away_while_a_removal_waits_has_removed_nothing(client: httpx.Client, engine: Veracity) -> None:
+    upload(client, ("a.txt", "The office opens at nine."))
+    [known] = client.get("/api/documents").json()
+    with slow_upload(client, engine), pytest.raises(httpx.ReadTimeout):
+        client.delete("/api/document", params={"id": known["id"]}, timeout=0.3)
+    upload(client, ("b.txt", "The canteen closes at two."))
+    assert known["id"] in {one["id"] for one in client.get("/api/documents").json()}
+
+
+def test_an_upload_that_waits_says_so_and_then_that_it_is_its_turn(client: httpx.Client, engine: Veracity) -> None:
+    parts = [("files", (name, JAPANESE.encode())) for name in ("一.txt", "二.txt")]
+    kinds: list[tuple[str, int]] = []
+    with (
+        slow_upload(client, engine) as slow,
+        client.stream("POST", "/api/documents", files=parts, headers={"Accept": EVENTS}) as response,
+    ):
+        for line in response.iter_lines():
+            if line.startswith("data: "):
+                data = json.loads(line.removeprefix("data: "))
+                kinds.append((data["kind"], data.get("ahead", 0)))
+                slow.go_on.set()
+    assert kinds == [("waiting", 1), ("waiting", 0), ("outcome", 0), ("outcome", 0), ("report", 0)]
+
+
+def test_everybody_sees_what_is_under_way(client: httpx.Client, served: Served, engine: Veracity) -> None:
+    asker = served.client(role="asker")
+    nothing = {"under_way": False, "what": "", "name": "", "waiting": 0}
+    assert asker.get("/api/documents/changes").json() == nothing
+    with slow_upload(client, engine, "有給休暇.txt"):
+        later = threading.Thread(target=upload, args=(client, ("b.txt", CHINESE)))
+        later.start()
+        end = time.monotonic() + 10
+        while (seen := asker.get("/api/documents/changes").json())["waiting"] == 0 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert seen == {"under_way": True, "what": "upload", "name": "有給休暇.txt", "waiting": 1}
+    later.join(20)
+    assert asker.get("/api/documents/changes").json() == nothing
+
+
+def test_whoever_waits_is_told_at_once_that_the_server_stops(
+    client: httpx.Client, served: Served, engine: Veracity
+) -> None:
+    answers: dict[str, httpx.Response] = {}
+
+    def ask(kind: str) -> None:
+        if kind == "remove":
+            answers[kind] = client.delete("/api/document", params={"id": known["id"]})
+        else:
+            answers[kind] = upload(client, ("b.txt", CHINESE), accept=EVENTS if kind == "events" else "*/*")
+
+    upload(client, ("a.txt", "The office opens at nine."))
+    [known] = client.get("/api/documents").json()
+    with slow_upload(client, engine) as slow:
+        threads = [threading.Thread(target=ask, args=(kind,)) for kind in ("remove", "json", "events")]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 10
+        while client.get("/api/documents/changes").json()["waiting"] < 3 and time.monotonic() < end:
+            time.sleep(0.05)
+        served.app.state.changes.stop()
+        for thread in threads:
+            thread.join(3)
+        assert kind_of(answers["remove"]) == kind_of(answers["json"]) == (503, "Stopping")
+        assert answers["json"].headers["retry-after"]
+        *_, last = events_of(answers["events"])
+        assert last == {"kind": "failed", "problem": "The server is stopping: try again when it runs."}
+        assert kind_of(client.post("/api/documents/reindex")) == (503, "Stopping")
+    assert kind_of(slow.answers[0]) == (503, "Stopping")
+    assert "b" not in {one.title for one in engine.documents()}
+
+
+def test_what_a_server_left_that_died_is_brought_in_when_one_starts(
+    engine: Veracity, workspace: Path, serve: Serve
+) -> None:
+    folder = workspace / "uploads"
+    folder.mkdir()
+    for name, content in {"handbook.txt": b"The office opens at nine.", "年假.txt": CHINESE.encode()}.items():
+        (folder / name).write_bytes(content)
+    (folder / "no document.bin").write_bytes(bytes(range(256)))
+    served = serve(engine)
+    end = time.monotonic() + 20
+    while (len(engine.documents()) < 2 or served.app.state.changes.standing().under_way) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert {one.title for one in engine.documents()} == {"handbook", "年假"}
+    assert {path.name for path in folder.iterdir() if path.is_file()} == {"handbook.txt", "年假.txt"}
 
 
 def test_another_process_that_writes_is_waited_for_a_while(
@@ -318,7 +463,7 @@ def test_who_has_the_page_open_is_told_of_every_change(
     upload(client, ("a.txt", "The office opens at nine."))
     client.post("/api/documents/reindex")
     client.delete("/api/document", params={"id": client.get("/api/documents").json()[0]["id"]})
-    assert told == ["documents"] * 3
+    assert told == ["documents"] * 6  # when it begins and when it has ended
 
 
 def test_an_asker_reads_and_does_not_change(client: httpx.Client, served: Served) -> None:
@@ -347,10 +492,11 @@ def test_every_status_is_described(engine: Veracity) -> None:
     paths = make_app(engine).openapi()["paths"]
     described = {
         ("/api/documents", "get"): {"200", "401", "429"},
-        ("/api/documents", "post"): {"200", "400", "401", "403", "409", "413", "429"},
-        ("/api/documents/reindex", "post"): {"200", "401", "403", "409", "429"},
+        ("/api/documents", "post"): {"200", "400", "401", "403", "409", "413", "429", "503"},
+        ("/api/documents/changes", "get"): {"200", "401", "429"},
+        ("/api/documents/reindex", "post"): {"200", "401", "403", "409", "429", "503"},
         ("/api/document", "get"): {"200", "401", "404", "422", "429"},
-        ("/api/document", "delete"): {"200", "401", "403", "404", "409", "422", "429"},
+        ("/api/document", "delete"): {"200", "401", "403", "404", "409", "422", "429", "503"},
         ("/api/document/text", "get"): {"200", "400", "401", "404", "422", "429"},
     }
     for (path, method), statuses in described.items():

@@ -1,6 +1,9 @@
 """The documents page in a browser: adding by choice and by drop, reading, searching, removing, for whoever may."""
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +179,79 @@ def test_removing_says_what_it_does_and_waits_for_a_yes(served: Served, open_pag
     expect(page.get_by_text("“Old rules” was removed.")).to_be_visible()
     expect(bin_of_it).to_have_count(0)
     assert not any(one.id == "old" for one in served.engine.documents())
+
+
+@contextmanager
+def _upload_under_way(served: Served, name: str) -> Iterator[threading.Event]:
+    """Somebody else's, until the event is set."""
+    begun, go_on, whole = threading.Event(), threading.Event(), served.engine.upload
+
+    def waits(given: str, source: Any) -> Any:
+        if given == name:
+            begun.set()
+            go_on.wait(60)
+        return whole(given, source)
+
+    served.engine.upload = waits  # type: ignore[assignment,method-assign]
+    client = served.client()
+    thread = threading.Thread(target=lambda: client.post("/api/documents", files={"files": (name, CHINESE.encode())}))
+    thread.start()
+    try:
+        assert begun.wait(20)
+        yield go_on
+    finally:
+        go_on.set()
+        thread.join(30)
+        served.engine.upload = whole  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("locale", "role", "name", "told"),
+    [
+        ("en-GB", "asker", "large.txt", "A file is being read: large.txt"),
+        ("zh-CN", "admin", "年假.txt", "正在读取文件：年假.txt"),
+        ("ja-JP", "approver", "休暇.txt", "ファイルを読み取っています：休暇.txt"),
+    ],
+)
+def test_every_tab_shows_that_a_change_is_under_way_also_after_a_reload(
+    served: Served, open_page: OpenPage, locale: str, role: Any, name: str, told: str
+) -> None:
+    page = _documents(open_page(served, "#/documents", token=served.token(role), locale=locale))
+    with _upload_under_way(served, name):
+        expect(page.get_by_text(told)).to_be_visible()
+        page.reload()
+        expect(page.get_by_text(told)).to_be_visible()
+    expect(page.get_by_text(told)).to_have_count(0)
+
+
+def test_an_upload_that_waits_says_for_what(served: Served, open_page: OpenPage) -> None:
+    page = _documents(open_page(served, "#/documents"))
+    with _upload_under_way(served, "年假.txt") as go_on:
+        page.evaluate(DROP, ["notes.txt", "The gate opens at seven."])
+        expect(_row(page, "notes.txt")).to_contain_text("waits for another change")
+        expect(page.get_by_text("A file is being read: 年假.txt")).to_be_visible()
+        go_on.set()
+        expect(page.get_by_text("Done: 1 added")).to_be_visible()
+
+
+def test_a_removal_that_waits_tells_why_and_can_be_left(served: Served, open_page: OpenPage, watched: Watched) -> None:
+    watched.allowed.append("409")
+    served.engine.add([Document(id="old", title="Old rules", text="Smoking is allowed on the roof.")])
+    page = _documents(open_page(served, "#/documents"))
+    question = page.get_by_role("dialog")
+    with _upload_under_way(served, "年假.txt"):
+        page.get_by_role("button", name="Remove Old rules").click()
+        question.get_by_role("button", name="Remove").click()
+        expect(question).to_contain_text("A file is being read: 年假.txt. The removal waits for it.")
+        question.get_by_role("button", name="Cancel").click()
+        expect(question).to_have_count(0)
+
+        page.get_by_role("button", name="Remove Old rules").click()
+        question.get_by_role("button", name="Remove").click()
+        expect(question).to_contain_text("The document was not removed")
+        page.keyboard.press("Escape")
+    expect(page.get_by_text("A file is being read")).to_have_count(0)
+    assert any(one.id == "old" for one in served.engine.documents())
 
 
 def test_all_documents_are_indexed_anew(served: Served, open_page: OpenPage) -> None:

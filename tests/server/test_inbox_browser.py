@@ -81,6 +81,7 @@ def test_reject_then_a_second_answer_from_the_web_then_approve_d7(
     page.get_by_role("link", name="Open the second answer").click()
     expect(page.locator(".inbox-approval .md").first).to_contain_text("27 days")
     expect(page.locator(".inbox-rejection")).to_contain_text("“Too old.”")
+    expect(page.locator(".inbox-drafts")).not_to_contain_text("The best of the drafts")
     expect(page.locator(".inbox-why")).to_contain_text("the run ends")
     page.keyboard.press("a")
     expect(page.locator(".inbox-decided")).to_contain_text("Approved by you")
@@ -205,8 +206,52 @@ def test_an_edited_draft_goes_out_as_it_was_edited_d6(
     field.press("Control+Enter")
     expect(page.locator(".inbox-decided")).to_contain_text("Edited and approved by you")
     expect(page.locator(".diff ins")).to_contain_text("from the first day on")
+    expect(page.locator(".inbox-drafts")).to_contain_text("this one was edited and approved")
+    expect(page.locator(".inbox-drafts")).not_to_contain_text("waits")
     answer = answer_of(served.engine)
     assert answer.form == "edited" and "from the first day on" in answer.text
+
+
+def test_sentences_without_a_mark_are_pointed_out_before_an_edit_is_sent(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(waiting(QUESTION)), "#/inbox")
+    open_first(page)
+    page.keyboard.press("e")
+    expect(page.locator(".inbox-uncited")).to_have_count(0)
+    field = page.get_by_label("The answer as it should go out")
+    listed = ["- Lunch is free.", "- 每年有十五天。[1]午餐免费。", "- 年に二十日[1]。"]
+    field.fill("\n".join([f"{GOOD} They get a car. [1]", "", "Besides:", "", *listed]))
+    expect(page.locator(".inbox-uncited li")).to_have_text(["Lunch is free.", "午餐免费。"])
+    expect(page.locator(".inbox-uncited")).to_contain_text("2 sentences without a citation")
+    field.fill(GOOD)
+    expect(page.locator(".inbox-uncited")).to_have_count(0)
+
+
+def test_where_every_answer_is_approved_the_inbox_says_so_and_keeps_the_time_beside_the_rest(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    engine = waiting(QUESTION, llm=script(90.7), approval={"policy": "always"})
+    page = open_page(serve(engine), "#/inbox")
+    expect(page.locator(".inbox-list")).to_contain_text("Every answer waits here until a person has approved it.")
+    expect(rows(page)).to_contain_text("Score 91")
+    badge, time_told = rows(page).locator(".badge").bounding_box(), rows(page).locator("time").bounding_box()
+    assert badge and time_told
+    assert badge["y"] < time_told["y"] + time_told["height"] and time_told["y"] < badge["y"] + badge["height"]
+    page.keyboard.press("j")
+    expect(page.locator(".scores-value")).to_have_text("91")
+    expect(page.locator(".scores-name").first).to_have_text(re.compile(r"^[A-Za-z]+$"))  # as the configuration has it
+    page.keyboard.press("a")
+    expect(page.locator(".inbox-drafts")).to_contain_text("this one was approved")
+
+
+def test_a_score_that_falls_short_is_never_written_as_the_threshold(
+    gated: MakeEngine, serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(gated()))
+    told = "async (pairs) => { const m = await import('/static/points.js'); return pairs.map((p) => m.points(...p)); }"
+    pairs = [[0.907], [0.746, 0.75], [0.75, 0.75], [0.744, 0.75], [0.999, 1]]
+    assert page.evaluate(told, pairs) == [91, 74, 75, 74, 99]
 
 
 def test_the_history_of_a_draft_is_told_as_differences_a10(
@@ -240,10 +285,13 @@ def test_the_keys_move_open_and_decide_and_do_nothing_while_somebody_types(
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.keyboard.press("a")  # nothing is open
-    page.keyboard.press("j")
-    expect(rows(page).nth(0)).to_be_focused()
-    page.keyboard.press("Enter")
     question = page.locator("#inbox-question")
+    page.keyboard.press("k")
+    expect(question).to_have_text("How much may a hotel cost a night?")
+    page.go_back()
+    expect(question).to_have_count(0)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
     expect(question).to_have_text(QUESTION)
     page.keyboard.press("j")
     expect(question).to_have_text("How much may a hotel cost a night?")

@@ -4,6 +4,8 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -73,6 +75,18 @@ def test_what_is_no_workspace_is_told(tmp_path: Path) -> None:
     assert "There is no workspace" in refusal(tmp_path / "nothing")
 
 
+def _stands(client: httpx.Client, **expected: object) -> bool:
+    found = client.get("/api/documents/changes").json()
+    return all(found[name] == value for name, value in expected.items())
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def slow_writer(server: LoopbackServer, seconds: float) -> dict[str, str]:
     """A model that takes its time, for a server that is a process of its own."""
     server.behaves(after(seconds, text(GOOD)))
@@ -121,3 +135,34 @@ def test_another_server_takes_up_what_one_left_that_died(root: Path, server: Loo
         threading.Timer(0.1, server.forget).start()
         rest = events_of(client, f"/api/runs/{seen[0].data['run_id']}/events", headers={"Last-Event-ID": seen[-1].id})
     assert rest[-1].kind == "answer" and time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_who_waits_for_an_upload_is_told_that_it_stops_and_nothing_is_lost(root: Path, sign: signal.Signals) -> None:
+    """Without a traceback, without a word on standard error, and soon. What was under way is brought in by the next."""
+    long = "\n\n".join(f"储物柜 {number} 在走廊 {number % 7}。 Locker {number} is blue." for number in range(300_000))
+    answers: dict[str, httpx.Response] = {}
+
+    def send(name: str, accept: str) -> None:
+        with process.client() as client:
+            files = {"files": (name, long.encode())}
+            answers[name] = client.post("/api/documents", files=files, headers={"Accept": accept})
+
+    with Process(root) as process, process.client() as client:
+        waiting = {"储物柜.txt": "*/*", "ロッカー.txt": "text/event-stream"}
+        threads = [threading.Thread(target=send, args=one) for one in waiting.items()]
+        for number, thread in enumerate(threads):
+            thread.start()
+            _until(partial(_stands, client, under_way=True, waiting=number))
+        begun = time.monotonic()
+        process.tell(sign)
+        for thread in threads:
+            thread.join(10)
+        told = time.monotonic() - begun
+        code, _, errors = process.ended()
+        assert (code, errors) == (0, "") and told < 3 and time.monotonic() - begun < 9
+    refused = answers["储物柜.txt"]
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (503, "Stopping")
+    assert 'event: failed\ndata: {"kind": "failed", "problem": "The server is stopping' in answers["ロッカー.txt"].text
+    with Process(root) as again, again.client() as client:
+        _until(partial(_stands, client, under_way=True, what="upload", name="储物柜.txt"))

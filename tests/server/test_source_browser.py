@@ -101,6 +101,31 @@ def test_a_citation_opens_the_document_at_its_quote(served: Served, open_page: O
     expect(cite).to_be_focused()
 
 
+def test_a_path_of_the_server_is_told_by_its_end(served: Served, open_page: OpenPage) -> None:
+    page = open_page(served)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    paths = [
+        "/srv/secret/team/規程/年假.md",
+        r"C:\Users\bob\docs\leave.md",
+        "file:///srv/secret/a/b.md",
+        "notes/leave.md",
+    ]
+    ends = ["…/規程/年假.md", "…/docs/leave.md", "…/a/b.md", "notes/leave.md"]
+    held = [evidence(number, location=path, title="") for number, path in enumerate(paths, 1)]
+    cited = [sentence(f"There are 412. [{number}]", citation(number)) for number in range(1, 5)]
+    show(page, answer(*cited, evidence=held))
+    expect(page.locator(".answer-source-title")).to_have_text(ends)
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("status")).to_have_text("Copied.")
+    page.locator("button.answer-cite").first.click()
+    for number, end in enumerate(ends, 1):
+        expect(page.locator(".source-location")).to_have_text(end)
+        expect(page.locator(".source h2")).to_contain_text(f"{number} {end}")
+        page.get_by_role("button", name="Next").click()
+    whole = page.content() + page.evaluate("navigator.clipboard.readText()")
+    assert "secret" not in whole and "Users" not in whole
+
+
 def test_more_text_comes_without_a_jump(served: Served, open_page: OpenPage) -> None:
     page = open_page(served)
     show(page, answer(sentence("There are 412 trees. [1]", citation(1)), evidence=[evidence(1)]))

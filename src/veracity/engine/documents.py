@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from veracity.assembly import Assembly
 from veracity.errors import InputError, NotFoundError
@@ -27,6 +27,16 @@ from veracity.models import (
 )
 from veracity.providers.texts import encodable
 from veracity.secrets import presentable
+
+AT_ONCE = 5.0  # seconds that a removal waits for others who bring documents in
+
+T = TypeVar("T")
+
+
+def _found(found: T | None, document_id: str) -> T:
+    if found is None:
+        raise NotFoundError(f'There is no document with the id "{presentable(document_id)}".')
+    return found
 
 
 def _ignore(outcome: Outcome, to_come: int | None) -> None:
@@ -57,11 +67,17 @@ class Documents(Assembly):
         the same name. `forget` removes it again. Waits a while for others who change the documents."""
         require_text(name, "A file")
         started = time.monotonic()
-        outcome = self._uploads.bring_in(
-            name, source, lambda path: self._library.ingest([path], False, _ignore).outcomes[0]
-        )
+        outcome = self._uploads.bring_in(name, source, self._ingest_one)
         progress(outcome, 0)
         return IngestReport(outcomes=[outcome], seconds=time.monotonic() - started)
+
+    def unfinished_uploads(self) -> list[str]:
+        """The names of files that a process left which died while it brought them in."""
+        return self._uploads.unfinished(self._locations)
+
+    def finish_upload(self, name: str) -> Outcome | None:
+        """Bring in what was left, as `upload` would have. None where there is nothing left to do."""
+        return self._uploads.finish(name, self._ingest_one, self._locations)
 
     def search(self, query: str, top_k: int = 10, *, sources: str | Sequence[str] | None = None) -> list[Evidence]:
         """The passages that bear on the query, the best first. Without `sources`, from those of the settings."""
@@ -76,12 +92,12 @@ class Documents(Assembly):
     def documents(self) -> list[KnownDocument]:
         return self._records().documents()
 
+    def document(self, document_id: str) -> KnownDocument:
+        return _found(self._records().document(encodable(document_id)), document_id)
+
     def text(self, document_id: str) -> str:
         """The whole text of a document, into which the offsets of its evidence point."""
-        text = self._records().text(encodable(document_id))
-        if text is None:
-            raise NotFoundError(f'There is no document with the id "{presentable(document_id)}".')
-        return text
+        return _found(self._records().text(encodable(document_id)), document_id)
 
     def forget(self, name: str) -> list[KnownDocument]:
         """Remove the document with this id or from this path, and its text from receipts and observations. A file that
@@ -92,7 +108,7 @@ class Documents(Assembly):
             self._forget_in_ledger(document_ids)
             uploads.remove(one.location for one in records.documents() if one.id in document_ids)
 
-        with uploads.changing():
+        with uploads.changing(AT_ONCE):
             return forget(records, self._workspace.knowledge_folder, name, also)
 
     def reindex(self, *, progress: Progress = _ignore) -> IngestReport:
@@ -103,6 +119,12 @@ class Documents(Assembly):
     @property
     def _uploads(self) -> Uploads:
         return Uploads(self._workspace.uploads_folder, self._settings.reading.max_megabytes)
+
+    def _ingest_one(self, path: Path) -> Outcome:
+        return self._library.ingest([path], False, _ignore).outcomes[0]
+
+    def _locations(self) -> list[str]:
+        return [one.location for one in self._records().documents()]
 
     def _forget_in_ledger(self, document_ids: list[str]) -> None:
         if self._workspace.ledger_folder.exists():

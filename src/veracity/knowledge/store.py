@@ -96,6 +96,10 @@ class Store:
         found = [rows.known_document_of(row) for row in self._scan(rows.DOCUMENT_COLUMNS).to_pylist()]
         return sorted(found, key=lambda document: (document.location, document.id))
 
+    def document(self, document_id: str) -> KnownDocument | None:
+        found = self._scan(rows.DOCUMENT_COLUMNS, f"id = {_quoted(rows.row_id(document_id))}").to_pylist()
+        return rows.known_document_of(found[0]) if found else None
+
     def fingerprints(self) -> list[Fingerprint]:
         return [Fingerprint(**row) for row in self._scan(rows.FINGERPRINT_COLUMNS).to_pylist()]
 

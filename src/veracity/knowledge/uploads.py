@@ -1,6 +1,8 @@
 """The files that were handed in and not found on a disk: kept in a folder of the workspace, each whole or not at all.
 
-Whoever changes something there holds the lock of the folder. Knows nothing about what the files hold.
+Whoever changes something there holds the lock of the folder. While it is not yet known whether a new file is a
+document, the one it replaces stays beside, under a name that tells which it was: so what a process left that died can
+be finished by another. Knows nothing about what the files hold.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ BETWEEN_ATTEMPTS = 0.1
 AT_ONCE = 1_000_000  # bytes read at once
 STALE = 86400.0  # seconds after which what was set aside was left by a process that died
 
+BEFORE = "before-"  # a file that is being replaced
+TAKEN = ("added", "updated", "unchanged")
+
 Ingest = Callable[[Path], Outcome]
 
 
@@ -52,21 +57,35 @@ class Uploads:
         finally:
             received.unlink(missing_ok=True)
 
+    def unfinished(self, locations: Callable[[], Iterable[str]]) -> list[str]:
+        """The names of files of which nobody knows whether they are documents. `locations` tells those of documents."""
+        if not self._folder.is_dir():
+            return []
+        with self.changing(), self._explained():
+            return self._unfinished(locations)
+
+    def finish(self, name: str, ingest: Ingest, locations: Callable[[], Iterable[str]]) -> Outcome | None:
+        """As `bring_in` would have. None where there is nothing left to do."""
+        with self.changing():
+            with self._explained():
+                is_left = name in self._unfinished(locations)
+            return self._finished(self._folder / name, ingest).model_copy(update={"name": name}) if is_left else None
+
     def remove(self, locations: Iterable[str]) -> None:
         """Those of the files that are ours, whatever led there."""
-        own = os.path.realpath(self._folder)
-        for path in map(Path, filter(None, locations)):
-            if os.path.realpath(path.parent) == own:
-                with self._explained():
-                    path.unlink(missing_ok=True)
+        for path in self._ours(locations):
+            with self._explained():
+                path.unlink(missing_ok=True)
+                self._before(path).unlink(missing_ok=True)
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
+    def changing(self, patience: float | None = None) -> Iterator[None]:
         """One at a time, among threads and processes; BusyError when the others take too long."""
         if not self._folder.is_dir():
             yield
             return
-        lock = FileLock(self._aside / "lock", timeout=PATIENCE, thread_local=False)
+        wait = PATIENCE if patience is None else patience
+        lock = FileLock(self._aside / "lock", timeout=wait, thread_local=False)
         try:
             with self._explained():
                 self._aside.mkdir(exist_ok=True)
@@ -95,48 +114,81 @@ class Uploads:
         return path
 
     def _exchanged(self, received: Path, place: Path, ingest: Ingest) -> Outcome:
+        if self._before(place).exists() and place.is_file():
+            self._finished(place, ingest)
         with self._explained():
-            before = self._set_aside(place)
+            self._set_aside(place)
             received.replace(place)
         try:
             outcome = _patiently(ingest, place)
         except BaseException:
-            self._put_back(before, place)
+            self._put_back(place)
             raise
-        if outcome.status in ("added", "updated", "unchanged"):
-            if before:
-                before.unlink(missing_ok=True)
-            return outcome
-        self._put_back(before, place)
-        if before and outcome.status == "removed":  # one that is no document must not take the place of one that is
+        return self._settled(place, outcome, ingest)
+
+    def _finished(self, place: Path, ingest: Ingest) -> Outcome:
+        """What raises leaves all as it is, for another time."""
+        outcome = _patiently(ingest, place)
+        if outcome.status == "failed":  # the process that read it may have been stopped together with ours: then this
+            outcome = _patiently(ingest, place)  # is not reached
+        return self._settled(place, outcome, ingest)
+
+    def _settled(self, place: Path, outcome: Outcome, ingest: Ingest) -> Outcome:
+        """One that is no document must not take the place of one that is."""
+        if outcome.status in TAKEN:
+            self._before(place).unlink(missing_ok=True)
+        elif self._put_back(place) and outcome.status == "removed":
             _patiently(ingest, place)
             return Outcome(name=place.name, status="skipped", reason=f"{outcome.reason}; {KEPT}")
         return outcome
 
-    def _set_aside(self, place: Path) -> Path | None:
+    def _before(self, place: Path) -> Path:
+        return self._aside / f"{BEFORE}{place.name}"
+
+    def _set_aside(self, place: Path) -> None:
         """Another name for the file that is there. After a kill the new one stands in its place, whole."""
+        before = self._before(place)
+        before.unlink(missing_ok=True)
         if not place.is_file():
-            return None
-        before = self._aside / f"before-{time.time_ns()}"
+            return
         try:
             before.hardlink_to(place)
         except (OSError, NotImplementedError):  # not every file system knows a second name
-            shutil.copy2(place, before)
-        return before
+            copy = self._aside / f"copy-{time.time_ns()}"
+            shutil.copy2(place, copy)
+            copy.replace(before)
 
-    def _put_back(self, before: Path | None, place: Path) -> None:
+    def _put_back(self, place: Path) -> bool:
+        """True if there was one before."""
+        before = self._before(place)
         with self._explained():
-            if before:
+            if before.exists():
                 before.replace(place)
-            else:
-                place.unlink(missing_ok=True)
+                return True
+            place.unlink(missing_ok=True)
+            return False
+
+    def _unfinished(self, locations: Callable[[], Iterable[str]]) -> list[str]:
+        """Files that somebody else put there under names of another kind are left alone."""
+        files = [one for one in self._folder.iterdir() if one.is_file() and not one.is_symlink()]
+        names = {one.name for one in files if kept_name(one.name) == one.name}
+        known = {path.name for path in self._ours(locations())} if names else set()
+        return sorted(name for name in names if name not in known or self._before(self._folder / name).exists())
+
+    def _ours(self, locations: Iterable[str]) -> Iterator[Path]:
+        own = os.path.realpath(self._folder)
+        return (path for path in map(Path, filter(None, locations)) if os.path.realpath(path.parent) == own)
 
     def _clear(self) -> None:
         oldest = time.time() - STALE
         for path in self._aside.iterdir():
             with contextlib.suppress(OSError):  # it may be gone already
-                if path.name != "lock" and path.stat().st_mtime < oldest:
+                if path.name != "lock" and not self._is_before(path) and path.stat().st_mtime < oldest:
                     path.unlink()
+
+    def _is_before(self, path: Path) -> bool:
+        """That of a file which is still there: it is needed until that one is known to be a document."""
+        return path.name.startswith(BEFORE) and (self._folder / path.name.removeprefix(BEFORE)).is_file()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

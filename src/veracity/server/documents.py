@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from collections.abc import Coroutine
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from veracity.engine import Veracity
-from veracity.errors import InputError, NotFoundError
+from veracity.errors import BusyError, InputError
 from veracity.models import KnownDocument
-from veracity.secrets import presentable
 from veracity.server import uploading
 from veracity.server.access import AdminCaller, Caller, Engine
-from veracity.server.changes import changes_of
-from veracity.server.feed import Feed
+from veracity.server.changes import PATIENCE, changes_of
 from veracity.server.problems import refusals
 
 LONGEST_TEXT = 100_000  # characters at a time
@@ -44,7 +43,7 @@ def list_documents(caller: Caller, engine: Engine) -> list[KnownDocument]:
 
 @router.get("/document", responses=refusals(404, 500))
 def read_document(caller: Caller, engine: Engine, document_id: DocumentId) -> KnownDocument:
-    return _known(engine, document_id)
+    return engine.document(document_id)
 
 
 @router.get("/document/text", responses=refusals(400, 404, 500))
@@ -54,7 +53,7 @@ def read_text(
     """At most 100,000 characters; `end` of the answer tells where the next ones start."""
     if end is not None and end < start:
         raise InputError(f"The text cannot end at {end}, before it starts at {start}.")
-    document, text = _known(engine, document_id), engine.text(document_id)
+    document, text = engine.document(document_id), engine.text(document_id)
     first = min(start, len(text))
     last = min(start + LONGEST_TEXT if end is None else end, first + LONGEST_TEXT, len(text))
     return DocumentText(
@@ -67,26 +66,33 @@ def read_text(
     )
 
 
-@router.delete("/document", responses=refusals(403, 404, 409, 500))
+@router.delete("/document", responses=refusals(403, 404, 409, 500, 503))
 async def remove_document(
     request: Request, caller: AdminCaller, engine: Engine, document_id: DocumentId
 ) -> list[KnownDocument]:
-    """Its text goes from receipts and observations too, and the file, where it was uploaded."""
+    """Its text goes from receipts and observations too, and the file, where it was uploaded. Who goes away before its
+    turn has come has not removed it."""
 
     def work() -> list[KnownDocument]:
-        _known(engine, document_id)  # by its id alone: a path of the server is no name here
+        engine.document(document_id)  # by its id alone: a path of the server is no name here
         return engine.forget(document_id)
 
     changes = changes_of(request)
-    with changes.place():
-        removed = await changes.turn(work)
-    feed: Feed = request.app.state.feed
-    feed.tell("documents")
-    return removed
+    with changes.place("remove") as place:
+        return await _unless_left(request, changes.turn(work, place, patience=PATIENCE))
 
 
-def _known(engine: Veracity, document_id: str) -> KnownDocument:
-    found = next((one for one in engine.documents() if one.id == document_id), None)
-    if found is None:
-        raise NotFoundError(f'There is no document with the id "{presentable(document_id)}".')
-    return found
+async def _unless_left(request: Request, coming: Coroutine[Any, Any, list[KnownDocument]]) -> list[KnownDocument]:
+    work, gone = asyncio.ensure_future(coming), asyncio.ensure_future(_gone(request))
+    await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+    if work.done():
+        gone.cancel()
+        return work.result()
+    work.cancel()
+    gone.result()  # raises where the request is too large
+    raise BusyError("Nobody waits for this any longer.")
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

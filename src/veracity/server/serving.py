@@ -69,7 +69,9 @@ class Server(uvicorn.Server):
         threading.Thread(target=self._stop, name="veracity-stop", daemon=True).start()
 
     def _stop(self) -> None:
+        logging.getLogger("veracity.server").setLevel(logging.ERROR)  # who is refused from now on is told why
         try:
+            self._app.state.changes.stop()
             self._app.state.live.stop(self._grace)
             self._app.state.feed.stop()
         finally:
@@ -77,11 +79,12 @@ class Server(uvicorn.Server):
 
 
 def _end_threads(app: FastAPI) -> None:
-    """A step that hangs in a model is not waited for: its run is taken up again by the next process."""
+    """A step that hangs in a model, or a file that is still being read, is not waited for: it is taken up again by the
+    next process."""
     end = time.monotonic() + LAST_STEP
     while app.state.live.working and time.monotonic() < end:
         time.sleep(0.05)
-    if app.state.live.working:
+    if app.state.live.working or app.state.changes.is_at_work:
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)

@@ -6,14 +6,13 @@ Knows nothing about how documents are read or stored.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack
 from functools import partial
 from typing import Annotated, Any
 
-from anyio.to_thread import run_sync
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.datastructures import UploadFile
@@ -22,27 +21,19 @@ from starlette.requests import ClientDisconnect
 from veracity.engine import Veracity
 from veracity.errors import InputError, VeracityError
 from veracity.models import IngestReport, Outcome, User
-from veracity.server.access import AdminCaller, Engine
-from veracity.server.changes import Change, Changes, Telling, changes_of
-from veracity.server.feed import Feed
+from veracity.server.access import AdminCaller, Caller, Engine
+from veracity.server.changes import PATIENCE, Changes, Place, Standing, changes_of, is_stopping
 from veracity.server.limits import Limits
 from veracity.server.problems import refusals
 from veracity.server.streaming import EventStream, lines_of, wants_events
+from veracity.server.telling import Change, Telling, begin
 from veracity.visible import visible
+
+log = logging.getLogger("veracity.server")
 
 MOST_FILES = 1000  # in one upload
 
-
-@asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    app.state.changes = Changes()
-    try:
-        yield
-    finally:
-        await run_sync(app.state.changes.close)
-
-
-router = APIRouter(lifespan=_lifespan)
+router = APIRouter()
 
 
 class Uploaded(BaseModel):
@@ -56,8 +47,9 @@ FORM: dict[str, Any] = {
 }
 WATCHED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "What became of each document. With `Accept: text/event-stream` as it happens: events `outcome` "
-        "(with `done` and `to_come`), and as the last one `report`, or `failed` with the `problem`.",
+        "description": "What became of each document. With `Accept: text/event-stream` as it happens: events `waiting` "
+        "(changes that come before are `ahead`; 0: it is its turn), `outcome` (with `done` and `to_come`), and as the "
+        "last one `report`, or `failed` with the `problem`.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }
 }
@@ -66,49 +58,64 @@ WATCHED: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/documents",
     response_model=IngestReport,
-    responses={**refusals(400, 403, 409, 413, 500), **WATCHED},
+    responses={**refusals(400, 403, 409, 413, 500, 503), **WATCHED},
     openapi_extra=FORM,
 )
 async def upload_documents(request: Request, caller: AdminCaller, engine: Engine) -> Response:
     """A file with the name of one that was uploaded before takes its place."""
     changes = changes_of(request)
     with ExitStack() as held:
-        held.enter_context(changes.place())  # first: what is refused is not read
-        files = await _files_of(request)
+        place = held.enter_context(changes.place("upload"))  # first: what is refused is not read
+        files = await changes.unless_stopping(_files_of(request))
         held.callback(_close, files)
-        return await _answered(request, caller, partial(_bring_in, engine, files, changes), held)
+        return await _answered(request, caller, partial(_bring_in, engine, files, changes, place), held)
 
 
-@router.post("/documents/reindex", response_model=IngestReport, responses={**refusals(403, 409, 500), **WATCHED})
+@router.get("/documents/changes", responses=refusals())
+async def read_changes(request: Request, caller: Caller) -> Standing:
+    """What is under way now. Events `documents` of the feed tell when to look again."""
+    return changes_of(request).standing()
+
+
+@router.post("/documents/reindex", response_model=IngestReport, responses={**refusals(403, 409, 500, 503), **WATCHED})
 async def reindex_documents(request: Request, caller: AdminCaller, engine: Engine) -> Response:
     """Cut and embed all documents anew, as the settings are now. Until all is done the old index stays in use."""
     changes = changes_of(request)
 
     async def reindex(telling: Telling) -> IngestReport:
-        return await changes.turn(partial(engine.reindex, progress=telling.outcome))
+        work = partial(engine.reindex, progress=telling.outcome)
+        return await changes.turn(work, place, waiting=telling.waiting, patience=PATIENCE)
 
     with ExitStack() as held:
-        held.enter_context(changes.place())
+        place = held.enter_context(changes.place("reindex"))
         return await _answered(request, caller, reindex, held)
+
+
+async def finish_uploads(engine: Veracity, changes: Changes) -> None:
+    """Those that a process left which died in the midst of them."""
+    try:
+        names = await changes.turn(engine.unfinished_uploads, Place(""))
+        if names:
+            with changes.place("upload") as place:
+                for name in names:
+                    outcome = await changes.turn(partial(engine.finish_upload, name), place, name)
+                    log.info("An upload that was interrupted: %s", outcome)
+    except VeracityError as problem:
+        if not is_stopping(problem):
+            log.warning("Uploads that were interrupted could not be finished: %s", problem)
+    except Exception:
+        log.exception("Finishing uploads failed")
 
 
 async def _answered(request: Request, caller: User, change: Change, held: ExitStack) -> Response:
     """What is `held` goes over to the change, which may outlast the request."""
-    feed: Feed = request.app.state.feed
     limits: Limits = request.app.state.limits
-
-    async def told(telling: Telling) -> IngestReport:
-        try:
-            return await change(telling)
-        finally:
-            feed.tell("documents")
-
     if not wants_events(request.headers.get("accept", "")):
-        _, task = changes_of(request).begin(told, held.pop_all())
+        _, task = begin(change, held.pop_all())
         report = await asyncio.shield(task)
         return JSONResponse(report.model_dump(mode="json"))
     closed = limits.open_stream(caller.name)
-    telling, _ = changes_of(request).begin(told, held.pop_all())
+    telling, _ = begin(change, held.pop_all())
     return EventStream(lines_of(telling.events()), closed)
 
 
@@ -127,7 +134,9 @@ async def _files_of(request: Request) -> list[UploadFile]:
     return files
 
 
-async def _bring_in(engine: Veracity, files: list[UploadFile], changes: Changes, telling: Telling) -> IngestReport:
+async def _bring_in(
+    engine: Veracity, files: list[UploadFile], changes: Changes, place: Place, telling: Telling
+) -> IngestReport:
     """Each file has a turn of its own, so that others come in between. What is refused before anything was brought in
     is refused as a whole."""
     started = time.monotonic()
@@ -136,9 +145,9 @@ async def _bring_in(engine: Veracity, files: list[UploadFile], changes: Changes,
     for file in files:
         name = file.filename or ""
         try:
-            outcome = _refused(name, problem) if problem else await _uploaded(engine, name, file, changes)
+            outcome = _refused(name, problem) if problem else await _uploaded(engine, file, changes, place, telling)
         except VeracityError as met:
-            if not outcomes:
+            if not outcomes or is_stopping(met):
                 raise
             problem, outcome = met, _refused(name, met)
         outcomes.append(outcome)
@@ -151,10 +160,16 @@ def _close(files: list[UploadFile]) -> None:
         file.file.close()
 
 
-async def _uploaded(engine: Veracity, name: str, file: UploadFile, changes: Changes) -> Outcome:
-    report = await changes.turn(partial(engine.upload, name, file.file))
+async def _uploaded(engine: Veracity, file: UploadFile, changes: Changes, place: Place, telling: Telling) -> Outcome:
+    name = file.filename or ""
+    work = partial(engine.upload, name, file.file)
+    report = await changes.turn(work, place, _shown(name), waiting=telling.waiting)
     return report.outcomes[0]
 
 
 def _refused(name: str, problem: VeracityError) -> Outcome:
-    return Outcome(name=visible(name)[:200], status="failed", reason=str(problem))
+    return Outcome(name=_shown(name), status="failed", reason=str(problem))
+
+
+def _shown(name: str) -> str:
+    return visible(name)[:200]

@@ -6,7 +6,8 @@ import { Icon } from "./icons.js";
 import { known, percent, t } from "./i18n.js";
 import { Markdown } from "./markdown.js";
 import { visible } from "./visible.js";
-import { asText, citationAt, isDoubtful, placeOf, placed, sourcesOf } from "./citing.js";
+import { asText, citationAt, isDoubtful, locationOf, placeOf, placed, sourcesOf } from "./citing.js";
+import { Reason } from "./decisions.js";
 
 const STRESSED = new Set(
   ["rejected", "review_failed", "unsupported", "low_score", "from_web", "not_reviewed", "not_scored"],
@@ -17,7 +18,12 @@ const BANNERS = {
   rejected: ["bad", "cross"],
 };
 
-const UNFORMED = new Set(["abstained", "awaiting_approval"]); // there is nothing yet to say how it was made, or to copy
+const UNFORMED = new Set(["abstained", "awaiting_approval", "rejected"]); // nothing that stands, and so nothing to copy
+
+const OF_THE_TEXT = new Set(["forgotten", "extractive", "recalled"]);
+
+// What it said is gone, with a document that it rested on.
+export const isForgotten = (answer) => (answer.notices ?? []).some(({ code }) => code === "forgotten");
 
 export const pageWords = (number) => t("answer.page", { number });
 
@@ -25,7 +31,8 @@ export function Answer({ answer, isDraft = false, onCite }) {
   const places = useMemo(() => placed(answer), [answer]);
   const cite = (number, at) => html`<${Cite} number=${number} answer=${answer} onCite=${onCite}
     citation=${citationAt(answer, places, number, at)} />`;
-  return html`<article class=${`answer ${isDraft ? "answer-draft" : ""}`}
+  const look = isDraft ? "answer-draft" : answer.status === "rejected" ? "answer-rejected" : "";
+  return html`<article class=${`answer ${look}`}
     aria-label=${t(isDraft ? "answer.draft" : "answer.answer")}>
     ${isDraft ? html`<${DraftLabel} />` : html`<${Banner} answer=${answer} />`}
     ${answer.text
@@ -35,8 +42,8 @@ export function Answer({ answer, isDraft = false, onCite }) {
       : html`<p class="muted">${t("answer.removed")}</p>`}
     <${Legend} places=${places} />
     <${Missing} answer=${answer} />
-    <${Notices} notices=${answer.notices ?? []} />
-    ${isDraft || UNFORMED.has(answer.status) ? null : html`<${Foot} answer=${answer} />`}
+    <${Notices} notices=${untold(answer)} />
+    ${isDraft || UNFORMED.has(answer.status) || isForgotten(answer) ? null : html`<${Foot} answer=${answer} />`}
     <${Sources} answer=${answer} onCite=${onCite} />
   </article>`;
 }
@@ -68,9 +75,17 @@ function Banner({ answer }) {
   const look = BANNERS[answer.status];
   if (!look) return null;
   const [tone, icon] = look;
+  const rejection = answer.status === "rejected" && answer.decisions?.findLast(({ verdict }) => verdict === "reject");
   return html`<p class=${`notice ${tone}`}>
-    <${Icon} name=${icon} /> <strong>${t(`answer.status.${answer.status}`)}</strong>
+    <${Icon} name=${icon} /> <span><strong>${rejection
+      ? t("answer.status.rejected.by", { name: visible(rejection.by) })
+      : t(`answer.status.${answer.status}`)}</strong><${Reason} text=${rejection?.reason} /></span>
   </p>`;
+}
+
+// Not what the banner or the place of the text says already, nor how a text was made that is gone.
+function untold({ status, text, notices = [] }) {
+  return notices.filter(({ code }) => !(code === "rejected" && status === "rejected") && !(OF_THE_TEXT.has(code) && !text));
 }
 
 function Legend({ places }) {
@@ -159,7 +174,7 @@ function SourceRow({ number, evidence, citation, onCite }) {
   const place = placeOf(evidence, pageWords);
   const relevance = evidence.metadata?.relevance_score;
   const kind = known(`answer.source.${evidence.source}`) ? t(`answer.source.${evidence.source}`) : visible(evidence.source);
-  const title = evidence.text ? visible(evidence.title || evidence.location || t("answer.untitled")) : t("answer.removed");
+  const title = evidence.text ? visible(evidence.title || locationOf(evidence) || t("answer.untitled")) : t("answer.removed");
   return html`<li><button type="button" class="answer-source" disabled=${!onCite} onClick=${() => onCite?.(citation)}>
     <span class="answer-number">${number}</span>
     <span class="answer-source-text">

@@ -1,7 +1,7 @@
 // The server as the page sees it: what can be asked of it, and runs that are followed. The one door for all views.
 // Knows nothing about how any of it is shown.
 import { eventReader, keepOpen, readEvents } from "./events.js";
-import { ApiError, eventsOf, refusal, send } from "./requests.js";
+import { ApiError, eventsOf, offline, refusal, send } from "./requests.js";
 
 export { feed } from "./feed.js";
 export { ApiError, onSignedOut } from "./requests.js";
@@ -99,7 +99,7 @@ export function upload(path, files, { onProgress = () => {}, onEvent = () => {} 
     };
     request.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
     request.onprogress = readOn;
-    request.onerror = () => reject(new ApiError(0, "Offline", "The server cannot be reached."));
+    request.onerror = () => reject(offline());
     request.onload = () => {
       readOn();
       if (request.status < 300 && report) resolve(report);

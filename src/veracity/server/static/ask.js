@@ -35,6 +35,7 @@ function Talk({ me, conversation, isNew, onBorn }) {
   const [cited, setCited] = useState(null);
   const [fill, setFill] = useState(null);
   const isEmpty = isNew && !asked.length;
+  const isMissing = !isNew && past.isLoaded && !past.problem && !past.turns.length && !asked.length;
 
   const send = (question) => {
     const name = conversation || freshName();
@@ -53,12 +54,12 @@ function Talk({ me, conversation, isNew, onBorn }) {
   };
   const cite = (citation, answer) => setCited({ citation, answer });
 
+  if (isMissing) return html`<${Missing} />`;
   return html`<div class="ask-layout" data-source=${Boolean(cited)} data-empty=${isEmpty}>
     <div class="ask-column">
       ${isEmpty ? html`<div class="ask-welcome"><h1>${t("ask.title")}</h1><p class="muted">${t("ask.lead")}</p></div>`
         : html`<h1 class="visually-hidden">${t("shell.ask")}</h1>`}
       <${Earlier} past=${past} me=${me} onBusy=${setBusy} onCite=${cite} onAskAgain=${again} />
-      ${!isNew && past.isLoaded && !past.problem && !past.turns.length && !asked.length && html`<p class="empty">${t("ask.nothingHere")}</p>`}
       ${asked.map(({ key, body }) => html`<${Asked} key=${key} body=${body} me=${me} isLast=${key === asked.at(-1).key}
         onHeard=${heard} onBusy=${setBusy} onCite=${cite} onAskAgain=${again} />`)}
       <div class="ask-foot-bar">
@@ -70,6 +71,11 @@ function Talk({ me, conversation, isNew, onBorn }) {
     ${cited && html`<${Source} citation=${cited.citation} evidence=${cited.answer.evidence} citations=${citationsOf(cited.answer)}
       onCite=${(citation) => setCited({ ...cited, citation })} onClose=${() => setCited(null)} />`}
   </div>`;
+}
+
+function Missing() {
+  return html`<div class="view"><div class="empty stack"><h1>${t("ask.noConversation")}</h1><p>${t("ask.noConversation.lead")}</p>
+    <p><a class="button" href="#/">${t("ask.noConversation.new")}</a></p></div></div>`;
 }
 
 function usePast(conversation) {

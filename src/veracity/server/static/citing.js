@@ -61,11 +61,18 @@ export function placeOf(evidence, pageWords) {
   return [headings.join(" › "), page].filter(Boolean).join(" · ");
 }
 
+// Where its document is: an address whole, a path of the server by its end, which tells files apart.
+export function locationOf({ location = "" }) {
+  if (!/^(?:[/\\]|[a-z]:[/\\]|file:)/i.test(location)) return location;
+  const parts = location.split(/[/\\]+/).filter(Boolean);
+  return parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : parts.join("/");
+}
+
 // The answer as text for elsewhere: with its marks, and what they stand for.
 export function asText(answer, pageWords) {
   const cited = sourcesOf(answer).filter(({ isCited }) => isCited);
   const lines = cited.map(({ number, evidence }) => {
-    const where = [evidence.title, placeOf(evidence, pageWords), evidence.location].filter(Boolean);
+    const where = [evidence.title, placeOf(evidence, pageWords), locationOf(evidence)].filter(Boolean);
     return `[${number}] ${where.join(" · ")}`;
   });
   return [answer.text, lines.join("\n")].filter(Boolean).join("\n\n");

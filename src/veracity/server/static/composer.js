@@ -32,7 +32,9 @@ export function Composer({ conversation, isFollowUp, isBusy, fill, onSend }) {
   useEffect(() => {
     if (!fill) return;
     setText(fill.text);
+    box.current.value = fill.text; // so that the cursor can stand behind it at once
     box.current.focus();
+    box.current.setSelectionRange(fill.text.length, fill.text.length);
   }, [fill]);
   useLayoutEffect(() => { // grows with what is typed
     const area = box.current;

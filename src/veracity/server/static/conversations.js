@@ -1,7 +1,7 @@
 // The conversations of whoever is signed in: found, opened and deleted; and the questions that belong to none.
 
 import { html, useCallback, useEffect, useRef, useState } from "./vendor/preact.js";
-import { del, get } from "./api.js";
+import { del, feed, get } from "./api.js";
 import { ago, dateTime, t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { visible } from "./visible.js";
@@ -74,6 +74,7 @@ function useFound(query) {
     }
   }, [query, limit]);
   useEffect(() => { load(); }, [load]);
+  useEffect(() => (problem ? feed.on("hello", load) : undefined), [problem, load]); // the server or the session is back
   return { found, problem, limit, setLimit, load };
 }
 

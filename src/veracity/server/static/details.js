@@ -2,6 +2,7 @@
 import { html } from "./vendor/preact.js";
 import { duration, known, percent, t } from "./i18n.js";
 import { Markdown } from "./markdown.js";
+import { points } from "./points.js";
 import { Scores } from "./scores.js";
 import { visible } from "./visible.js";
 
@@ -73,8 +74,9 @@ function Rewritten({ facts, texts }) {
 
 // Addresses are text: what a page says of itself is no place to send a reader.
 function Searched({ facts, texts }) {
-  return html`<h4>${facts.provider}</h4>
-    ${texts.query && html`<${Quoted}>${visible(texts.query)}<//>`}
+  const isSetUp = facts.provider !== "none";
+  return html`<h4>${isSetUp ? facts.provider : t("ask.webNotSetUp")}</h4>
+    ${isSetUp && texts.query && html`<${Quoted}>${visible(texts.query)}<//>`}
     ${facts.outcome && html`<p class="timeline-bad">${visible(facts.outcome)}</p>`}
     ${texts.pages?.length > 0 && html`<ul class="timeline-list">${texts.pages.map((page) => html`<li><bdi>${visible(page.title || page.url)}</bdi>
       <bdi class="timeline-address">${visible(page.url)}</bdi>${page.problem && html`<span class="timeline-bad">${visible(page.problem)}</span>`}</li>`)}</ul>`}`;
@@ -101,7 +103,7 @@ function Reviewed({ facts, texts }) {
 
 function Scored({ facts, texts }) {
   if (facts.score == null) return html`<h4>${t("ask.notScored")}</h4><p>${visible(facts.failed || "")}</p>`;
-  if (!texts.evaluation) return html`<h4>${Math.round(facts.score * 100)}</h4>`;
+  if (!texts.evaluation) return html`<h4>${points(facts.score, facts.threshold)}</h4>`;
   return html`<${Scores} evaluation=${texts.evaluation} score=${facts.score} threshold=${facts.threshold} />`;
 }
 

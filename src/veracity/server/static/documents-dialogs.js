@@ -1,24 +1,33 @@
 // What is asked before documents are removed or indexed anew, and how far the indexing is.
-import { html, useState } from "./vendor/preact.js";
-import { del, upload } from "./api.js";
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+import { upload } from "./api.js";
 import { duration, number, t } from "./i18n.js";
+import { reasonOf } from "./documents-changes.js";
 import { useModal } from "./documents-reader.js";
+import { send } from "./requests.js";
 import { visible } from "./visible.js";
 
-export function RemoveDialog({ document: one, onRemoved, onClose }) {
+// `change` is what else is being done to the documents. Who leaves while it waits for that has not removed anything.
+export function RemoveDialog({ document: one, change, onRemoved, onClose }) {
   const [standing, setStanding] = useState({ busy: false, problem: "" });
+  const leaving = useRef(new AbortController());
+  const latest = useRef(change);
+  latest.current = change;
+  useEffect(() => () => leaving.current.abort(), []);
 
   async function remove() {
     setStanding({ busy: true, problem: "" });
     try {
-      await del(`/api/document?id=${encodeURIComponent(one.id)}`);
+      await send("DELETE", `/api/document?id=${encodeURIComponent(one.id)}`, { signal: leaving.current.signal });
       onRemoved(one);
     } catch (problem) {
-      setStanding({ busy: false, problem: problem.message });
+      if (problem.name !== "AbortError") setStanding({ busy: false, problem: told(problem, latest.current) });
     }
   }
 
+  const isWaiting = standing.busy && change.under_way && change.what !== "remove";
   return html`<${Question} title=${t("documents.remove_title")} problem=${standing.problem} onClose=${onClose}
+    waits=${isWaiting && t("documents.remove_waits", { why: reasonOf(change) })}
     action=${t(standing.busy ? "documents.removing" : "documents.remove")} isDanger busy=${standing.busy} onAction=${remove}>
     <p class="documents-named"><bdi>${visible(one.title || one.id)}</bdi></p>
     <ul class="documents-consequences">
@@ -30,20 +39,26 @@ export function RemoveDialog({ document: one, onRemoved, onClose }) {
   <//>`;
 }
 
+function told(problem, change) {
+  const isKnown = problem.kind === "BusyError" && change.under_way;
+  return isKnown ? t("documents.remove_busy", { why: reasonOf(change) }) : problem.message;
+}
+
 export function ReindexDialog({ onStart, onClose }) {
   return html`<${Question} title=${t("documents.reindex_title")} onClose=${onClose} action=${t("documents.reindex")}
     onAction=${() => { onStart(); onClose(); }}><p>${t("documents.reindex_what")}</p><//>`;
 }
 
-function Question({ title, children, problem, action, isDanger, busy, onAction, onClose }) {
+function Question({ title, children, problem, waits, action, isDanger, busy, onAction, onClose }) {
   const dialog = useModal();
   return html`<dialog ref=${dialog} class="documents-question" aria-labelledby="documents-question-title"
     onClose=${onClose}>
     <h2 id="documents-question-title">${title}</h2>
     ${children}
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+    <p role="status">${waits}</p>
     <div class="documents-question-actions">
-      <button autofocus disabled=${busy} onClick=${() => dialog.current.close()}>${t("documents.cancel")}</button>
+      <button autofocus onClick=${() => dialog.current.close()}>${t("documents.cancel")}</button>
       <button class=${isDanger ? "danger" : "primary"} disabled=${busy} onClick=${onAction}>${action}</button>
     </div>
   </dialog>`;
@@ -57,6 +72,7 @@ export function useReindexing() {
     let told = "";
     setStanding({ done: 0, count: 0 });
     const onEvent = (kind, data) => {
+      if (kind === "waiting") setStanding({ done: 0, count: 0, isHeld: data.ahead > 0 });
       if (kind === "outcome") setStanding({ done: data.done, count: data.to_come === null ? 0 : data.done + data.to_come });
       if (kind === "failed") told = data.problem;
     };
@@ -68,15 +84,16 @@ export function useReindexing() {
     }
   }
 
-  return { start, busy: Boolean(standing && "done" in standing), shown: standing && Reindexing(standing) };
+  const busy = Boolean(standing && "done" in standing);
+  return { start, busy, works: busy && !standing.isHeld, shown: standing && Reindexing(standing) };
 }
 
-function Reindexing({ done, count, report, problem }) {
+function Reindexing({ done, count, isHeld, report, problem }) {
   if (problem) return html`<p class="notice bad" role="alert">${problem}</p>`;
   if (report) return html`<div role="status"><${Reindexed} report=${report} /></div>`;
   const values = { done: number(done), count: number(count) };
   return html`<div class="card documents-reindexing" role="status">
-    <div class="row spread"><strong>${t("documents.reindex_busy")}</strong>
+    <div class="row spread"><strong>${t(isHeld ? "documents.reindex_held" : "documents.reindex_busy")}</strong>
       <span class="muted number">${count ? t("documents.reindex_progress", values) : ""}</span></div>
     <progress max="1" value=${count ? done / count : undefined} aria-label=${t("documents.reindex_busy")}></progress>
   </div>`;

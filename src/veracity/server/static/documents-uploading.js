@@ -56,7 +56,9 @@ function why(row) {
 
 function standing(row) {
   if (row.status === "waiting") return t("documents.upload_waiting");
-  if (row.status === "reading" || (row.status === "sending" && row.share === 1)) return t("documents.upload_reading");
+  if (row.status === "reading" || (row.status === "sending" && row.share === 1)) {
+    return t(row.isHeld ? "documents.upload_held" : "documents.upload_reading");
+  }
   if (row.status === "sending") return t("documents.upload_sending", { percent: percent(row.share) });
   return t(`documents.status_${row.status}`);
 }

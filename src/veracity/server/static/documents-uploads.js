@@ -10,7 +10,8 @@ const ENVELOPE = 2048; // bytes around a file in a request, its name included
 const OVER = new Set(["added", "updated", "unchanged", "skipped", "failed", "removed"]);
 const HOPELESS = new Set([0, 401, 403]); // what follows would be refused like this one
 
-// A row is {key, file, name, status, share, reason, again}; `again`: it was never read, so it may be sent once more.
+// A row is {key, file, name, status, share, reason, again, isHeld}; `again`: it was never read, so it may be sent once more;
+// `isHeld`: it waits for another change of the documents.
 let state = { rows: [], busy: false, stopping: false };
 let lastKey = 0;
 let megabytes = Infinity;
@@ -35,6 +36,7 @@ export function useUploads() {
   return shown;
 }
 
+export const isBeingRead = (row) => row.status === "reading" && !row.isHeld;
 export const isOver = (row) => OVER.has(row.status);
 
 export function addFiles(files, limit) {
@@ -99,6 +101,7 @@ async function sendBatch(batch) {
     await upload("/api/documents", batch.map((row) => row.file), {
       onProgress: (share) => showSent(batch, share),
       onEvent: (kind, data) => {
+        if (kind === "waiting") changeRows(keys, () => ({ isHeld: data.ahead > 0 }));
         if (kind === "outcome") settle(keys, data);
         if (kind === "failed") told = data.problem;
       },

@@ -3,13 +3,14 @@ import { html, useCallback, useEffect, useRef, useState } from "./vendor/preact.
 import { feed, get } from "./api.js";
 import { number, t, useLanguage } from "./i18n.js";
 import { Icon } from "./icons.js";
+import { UnderWay, useChanges } from "./documents-changes.js";
 import { useFileDrop } from "./documents-drop.js";
 import { RemoveDialog, ReindexDialog, useReindexing } from "./documents-dialogs.js";
 import { DocumentList } from "./documents-list.js";
 import { DocumentReader } from "./documents-reader.js";
 import { DocumentSearch } from "./documents-search.js";
 import { Uploading } from "./documents-uploading.js";
-import { addFiles } from "./documents-uploads.js";
+import { addFiles, isBeingRead, useUploads } from "./documents-uploads.js";
 import { Source } from "./source.js";
 import { visible } from "./visible.js";
 
@@ -24,6 +25,9 @@ export function Documents({ me }) {
   const [open, setOpen] = useState({}); // {reading}, {removing}, {source, evidence}, {reindexing} or nothing
   const [said, setSaid] = useState("");
   const reindexing = useReindexing();
+  const change = useChanges();
+  const uploads = useUploads();
+  const isOwn = reindexing.works || uploads.rows.some(isBeingRead) || Boolean(open.removing);
   const close = () => setOpen({});
   const add = (files) => {
     setSaid(files.length ? "" : t("documents.upload_empty_drop"));
@@ -41,6 +45,7 @@ export function Documents({ me }) {
       <${Head} documents=${documents} limit=${limit} onFiles=${isAdmin && add} isReindexing=${reindexing.busy}
         onReindex=${isAdmin && documents?.length > 0 && (() => setOpen({ reindexing: true }))} />
       <p class="documents-said" role="status">${said}</p>
+      <${UnderWay} change=${change} isOwn=${isOwn} />
       <${Uploading} />
       ${reindexing.shown}
       ${problem && html`<div class="notice bad" role="alert"><span>${problem}</span>
@@ -51,7 +56,7 @@ export function Documents({ me }) {
     </div>
     ${open.source && html`<${Source} citation=${open.source} evidence=${open.evidence} onClose=${close} />`}
     ${open.reading && html`<${DocumentReader} document=${open.reading} onClose=${close} />`}
-    ${open.removing && html`<${RemoveDialog} document=${open.removing} onRemoved=${onRemoved} onClose=${close} />`}
+    ${open.removing && html`<${RemoveDialog} document=${open.removing} change=${change} onRemoved=${onRemoved} onClose=${close} />`}
     ${open.reindexing && html`<${ReindexDialog} onStart=${reindexing.start} onClose=${close} />`}
     ${isOver && html`<div class="documents-drop" aria-hidden="true">
       <p><${Icon} name="upload" size=${28} />${t("documents.drop_here")}</p></div>`}

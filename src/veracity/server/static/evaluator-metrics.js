@@ -2,6 +2,7 @@
 import { html } from "./vendor/preact.js";
 import { known, percent, t } from "./i18n.js";
 import { Icon } from "./icons.js";
+import { points } from "./points.js";
 import { visible } from "./visible.js";
 
 const BUILT_IN = "built-in";
@@ -53,9 +54,4 @@ function judge({ judge: kind, model }) {
 export function summary({ name, origin, summary: words }) {
   const key = `evaluator.metric_${name}`;
   return origin === BUILT_IN && known(key) ? t(key) : visible(words);
-}
-
-// Scores are from 0 to 100 for people; the threshold is kept as a share.
-export function points(share) {
-  return String(Math.round(share * 1000) / 10);
 }

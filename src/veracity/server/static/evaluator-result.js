@@ -2,7 +2,7 @@
 import { html } from "./vendor/preact.js";
 import { duration, t } from "./i18n.js";
 import { Scores } from "./scores.js";
-import { points } from "./evaluator-metrics.js";
+import { points } from "./points.js";
 
 export function TrialResult({ result, told, isOld }) {
   const share = result.overall_score / 100;
@@ -16,7 +16,7 @@ export function TrialResult({ result, told, isOld }) {
 }
 
 function verdict(share, { threshold, policy }) {
-  const values = { score: points(share), threshold: points(threshold) };
+  const values = { score: points(share, threshold), threshold: points(threshold) };
   if (policy === "always") return t("evaluator.always_ask");
   if (share >= threshold) return t("evaluator.would_pass", values);
   return t(policy === "never" ? "evaluator.would_notice" : "evaluator.would_ask", values);

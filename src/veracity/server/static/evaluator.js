@@ -1,6 +1,6 @@
 // The evaluator page: by what answers are scored, and a place to try it.
 import { html, useCallback, useEffect, useState } from "./vendor/preact.js";
-import { get } from "./api.js";
+import { feed, get } from "./api.js";
 import { t, useLanguage } from "./i18n.js";
 import { Metrics } from "./evaluator-metrics.js";
 import { Trial } from "./evaluator-trial.js";
@@ -18,6 +18,7 @@ export function Evaluator() {
   useEffect(() => { load(); }, [load]);
 
   const { told, problem } = standing;
+  useEffect(() => (problem ? feed.on("hello", load) : undefined), [problem]); // the server or the session is back
   return html`<div class="view evaluator">
     <header class="view-head"><h1>${t("evaluator.title")}</h1></header>
     <p class="evaluator-intro muted">${t("evaluator.intro")}</p>

@@ -25,7 +25,7 @@ export function Examples({ me, onChoose }) {
   return html`<section class="ask-examples" aria-label=${t("ask.examples")}>
     <h2 class="small muted">${t("ask.examples")}</h2>
     <ul>${chosen(documents).map(({ title }) => t("ask.example", { title: visible(title) })).map((question) => html`
-      <li><button type="button" onClick=${() => onChoose(question)}><span>${question}</span><${Icon} name="right" size=${16} /></button></li>`)}</ul>
+      <li><button type="button" onClick=${() => onChoose(question)}>${question}</button></li>`)}</ul>
   </section>`;
 }
 

@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "./vendor/preact.js";
 import { follow } from "./api.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
-import { shownScore } from "./inbox-words.js";
+import { points } from "./points.js";
 import { visible } from "./visible.js";
 
 const BEGUN = { web_search: "searching", generate_answer: "writing", eval_answer: "reviewing", evaluate: "scoring" };
@@ -67,5 +67,5 @@ function End({ end, newer }) {
   const { status, score } = end.answer;
   if (status !== "answered") return html`<p>${t(`inbox.after.${status === "abstained" ? "abstained" : "rejected"}`)}</p>`;
   const byItself = !newer && score !== null;
-  return html`<p>${byItself ? t("inbox.after.answered", { score: shownScore(score) }) : t("inbox.after.approved")}</p>`;
+  return html`<p>${byItself ? t("inbox.after.answered", { score: points(score) }) : t("inbox.after.approved")}</p>`;
 }

@@ -14,7 +14,8 @@ import { Actions, RejectForm, Sending, useDeciding } from "./inbox-deciding.js";
 import { EditForm } from "./inbox-editing.js";
 import { History } from "./inbox-history.js";
 import { useKeys } from "./inbox-keys.js";
-import { isOffer, nameOf, scoreOf, shownScore } from "./inbox-words.js";
+import { isOffer, nameOf, scoreOf } from "./inbox-words.js";
+import { points } from "./points.js";
 
 export const canDecide = (me) => me.role !== "asker";
 
@@ -123,7 +124,7 @@ function Standing({ me, approval, newer, next }) {
 
 function Waiting({ me, approval }) {
   const next = !canDecide(me) ? "inbox.watch" : isOffer(approval) ? "inbox.offer" : `inbox.reject.${approval.on_reject}`;
-  const values = { score: scoreOf(approval.draft), threshold: shownScore(me.threshold) };
+  const values = { score: scoreOf(approval.draft, me), threshold: points(me.threshold) };
   return html`
     <div class="notice warn inbox-why">
       <${Icon} name="clock" />

@@ -2,10 +2,13 @@
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./i18n.js";
+import { Icon } from "./icons.js";
 import { Diff } from "./diff.js";
 import { sendsForm } from "./inbox-deciding.js";
+import { uncited } from "./uncited.js";
 import { visible } from "./visible.js";
 
+const SHOWN = 5; // of the sentences without a mark
 const PAUSE = 150; // milliseconds without a key, after which the changes are drawn anew
 
 export function EditForm({ approval, text, setText, isBusy, onSend, onCancel }) {
@@ -35,6 +38,7 @@ export function EditForm({ approval, text, setText, isBusy, onSend, onCancel }) 
         onInput=${(event) => setText(event.target.value)} onKeyDown=${(event) => sendsForm(event) && submit(event)}></textarea>
       <p id="inbox-edit-hint" class=${isEmpty ? "inbox-wrong small" : "muted small"} aria-live="polite">
         ${t(isEmpty ? "inbox.form.edit.empty" : "inbox.form.edit.hint")}</p>
+      <${Uncited} text=${drawn} hasEvidence=${approval.draft.evidence.length > 0} />
       ${drawn !== original && html`
         <h4>${t("inbox.form.edit.changes")}</h4>
         <${Diff} before=${visible(original)} after=${visible(drawn)} />`}
@@ -46,4 +50,14 @@ export function EditForm({ approval, text, setText, isBusy, onSend, onCancel }) 
           <button type="button" class="quiet" onClick=${() => setText(original)}>${t("inbox.form.edit.reset")}</button>`}
       </div>
     </form>`;
+}
+
+/** What readers will see as unsupported, before it is sent. Where there is no evidence there is nothing to cite. */
+function Uncited({ text, hasEvidence }) {
+  const found = hasEvidence ? uncited(text) : [];
+  return html`<div role="status">${found.length > 0 && html`
+    <div class="notice warn inbox-uncited"><${Icon} name="warn" size=${16} />
+      <div><p>${t("inbox.form.edit.uncited", { n: found.length })}</p>
+        <ul>${found.slice(0, SHOWN).map((one) => html`<li dir="auto">${visible(one)}</li>`)}
+          ${found.length > SHOWN && html`<li>…</li>`}</ul></div></div>`}</div>`;
 }

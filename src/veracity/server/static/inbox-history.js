@@ -33,20 +33,29 @@ export function History({ approval }) {
 }
 
 function Drafts({ drafts, approval }) {
-  const waits = whichWaits(drafts, approval);
+  const meant = whichIsMeant(drafts, approval);
+  const isBetter = meant >= 0 && drafts.slice(meant + 1).some((one) => one.attempt === approval.attempt);
+  const isPending = approval.state === "pending";
   return html`
     ${drafts.length === 1 && html`<p class="muted">${t("inbox.history.one")}</p>`}
-    ${waits >= 0 && waits < drafts.length - 1 && html`<p class="muted">${t("inbox.history.best")}</p>`}
+    ${isBetter && html`<p class="muted">${t(isPending ? "inbox.history.best" : "inbox.history.best.decided")}</p>`}
     <ol class="inbox-drafts">${drafts.map((draft, index) => html`
       <li key=${index}>
         <${Rejection} draft=${draft} before=${drafts[index - 1]} decisions=${approval.draft.decisions} />
-        <${OneDraft} draft=${draft} number=${index + 1} before=${drafts[index - 1]} waits=${index === waits} />
+        <${OneDraft} draft=${draft} number=${index + 1} before=${drafts[index - 1]}
+          label=${index === meant ? labelOf(approval) : ""} />
       </li>`)}
     </ol>`;
 }
 
+/** What became of the draft that is meant. */
+function labelOf({ state, decision }) {
+  if (state === "pending") return t("inbox.history.waits");
+  return t(`inbox.history.${decision?.edit ? "edited" : state}`);
+}
+
 /** The last with that text, since the best of a run's drafts need not be the last one. */
-function whichWaits(drafts, approval) {
+function whichIsMeant(drafts, approval) {
   return drafts.findLastIndex((one) => one.attempt === approval.attempt && one.text.trim() === approval.draft.text.trim());
 }
 
@@ -58,15 +67,15 @@ function Rejection({ draft, before, decisions }) {
   return html`<p class="inbox-rejection">${t(rejection.reason ? "inbox.rejection.why" : "inbox.rejection", said)}</p>`;
 }
 
-function OneDraft({ draft, number, before, waits }) {
+function OneDraft({ draft, number, before, label }) {
   const isRedraft = before && before.attempt === draft.attempt;
-  const label = t("inbox.history.changes", { before: number - 1, after: number });
+  const changes = t("inbox.history.changes", { before: number - 1, after: number });
   return html`
     <h4>${t("inbox.history.draft", { number })}
       ${before && !isRedraft && html`<span class="badge">${t("inbox.history.web")}</span>`}
-      ${waits && html`<span class="badge accent">${t("inbox.history.waits")}</span>`}</h4>
+      ${label && html`<span class="badge accent">${label}</span>`}</h4>
     ${isRedraft
-      ? html`<${Diff} before=${visible(before.text)} after=${visible(draft.text)} label=${label} />
+      ? html`<${Diff} before=${visible(before.text)} after=${visible(draft.text)} label=${changes} />
           <details class="inbox-whole"><summary class="small">${t("inbox.history.whole")}</summary>
             <${Markdown} text=${draft.text} /></details>`
       : html`<div class="inbox-text"><${Markdown} text=${draft.text} /></div>`}

@@ -1,6 +1,7 @@
 // How the inbox names people and writes scores.
 
-import { number, t } from "./i18n.js";
+import { t } from "./i18n.js";
+import { points } from "./points.js";
 import { visible } from "./visible.js";
 
 export function nameOf(me, name) {
@@ -12,11 +13,6 @@ export function isOffer(approval) {
   return approval.why === "abstained" && approval.on_reject === "search";
 }
 
-/** From 0 to 100, as metrics are scored. */
-export function shownScore(share) {
-  return number(Math.round(share * 1000) / 10, 1);
-}
-
-export function scoreOf({ score }) {
-  return score === null ? "–" : shownScore(score);
+export function scoreOf({ score }, { threshold }) {
+  return score === null ? "–" : points(score, threshold);
 }

@@ -8,7 +8,8 @@ import { visible } from "./visible.js";
 import { Approval, canDecide } from "./inbox-approval.js";
 import { KeysHelp, useKeys } from "./inbox-keys.js";
 import { listed, useApprovals } from "./inbox-store.js";
-import { nameOf, scoreOf, shownScore } from "./inbox-words.js";
+import { nameOf, scoreOf } from "./inbox-words.js";
+import { points } from "./points.js";
 
 const TABS = ["waiting", "decided"];
 const TICK = 30000; // milliseconds after which "2 minutes ago" is no longer true
@@ -27,16 +28,17 @@ export function Inbox({ me, route }) {
 
   const move = (step) => {
     const at = rows.findIndex((one) => one.approval_id === openId);
-    if (openId && at >= 0) {
+    if (at >= 0) {
       const to = rows[at + step];
       return to ? goQuietly(pathOf(to.approval_id)) : undefined;
     }
-    return focusRow(list.current, step);
+    const to = rows[from(rows, step)];
+    return to ? go(pathOf(to.approval_id)) : undefined;
   };
   const back = () => {
     if (!openId) return false;
     go("/inbox");
-    return setTimeout(() => focusRow(list.current, 0, openId));
+    return setTimeout(() => focusRow(list.current, openId));
   };
   useKeys({ j: () => move(1), k: () => move(-1), "?": () => setHelpOpen(true), ...(open ? {} : { Escape: back }) });
 
@@ -46,7 +48,7 @@ export function Inbox({ me, route }) {
         <div class="view-head"><h1>${t("shell.inbox")}</h1>
           <button type="button" class="quiet small inbox-keys-button" aria-keyshortcuts="?" onClick=${() => setHelpOpen(true)}>
             ${t("inbox.keys")}<kbd aria-hidden="true">?</kbd></button></div>
-        <p class="muted small">${t(canDecide(me) ? "inbox.intro" : "inbox.intro.own")}</p>
+        <p class="muted small">${t(introFor(me))}</p>
         <${Tabs} tab=${tab} setTab=${setTab} />
         <${List} me=${me} store=${store} rows=${rows} tab=${tab} openId=${openId} />
       </div>
@@ -58,6 +60,12 @@ export function Inbox({ me, route }) {
       </div>
       <${KeysHelp} open=${isHelpOpen} canDecide=${canDecide(me)} onClose=${() => setHelpOpen(false)} />
     </div>`;
+}
+
+function introFor(me) {
+  if (me.policy === "never") return "inbox.intro.never";
+  if (!canDecide(me)) return "inbox.intro.own";
+  return me.policy === "always" ? "inbox.intro.always" : "inbox.intro";
 }
 
 /** Looks up the one that the address names; what is decided already is shown among the decided. */
@@ -93,10 +101,16 @@ function nextOf(rows, openId) {
   return next?.state === "pending" ? `#${pathOf(next.approval_id)}` : "";
 }
 
-function focusRow(list, step, id = "") {
+/** Which one a key opens where none is: the neighbour of the one that has the focus, else the first or the last. */
+function from(rows, step) {
+  const at = rows.findIndex((one) => one.approval_id === document.activeElement?.dataset.id);
+  if (at < 0) return step > 0 ? 0 : rows.length - 1;
+  return Math.min(Math.max(at + step, 0), rows.length - 1);
+}
+
+function focusRow(list, id) {
   const links = [...list.querySelectorAll(".inbox-row")];
-  const at = id ? links.findIndex((link) => link.dataset.id === id) : links.indexOf(document.activeElement);
-  const to = links[Math.min(Math.max(at + step, 0), links.length - 1)];
+  const to = links.find((link) => link.dataset.id === id) ?? links[0];
   to?.focus();
   to?.scrollIntoView({ block: "nearest" });
 }
@@ -131,10 +145,10 @@ function Row({ me, approval, isOpen }) {
       aria-current=${isOpen ? "true" : null}>
       <span class="inbox-row-question">${visible(approval.question) || t("inbox.removed")}</span>
       <span class="inbox-row-facts small muted">
-        <span class=${`badge ${tone}`}>${label}</span>
-        ${draft.score !== null && html`<span class="number">${t("inbox.score", { score: scoreOf(draft) })}</span>`}
+        <span class="inbox-row-what"><span class=${`badge ${tone}`}>${label}</span>
+        ${draft.score !== null && html`<span class="number">${t("inbox.score", { score: scoreOf(draft, me) })}</span>`}
         ${approval.attempt > 1 && html`<span>${t("inbox.attempt", { number: approval.attempt })}</span>`}
-        <span>${isDecided && decision ? nameOf(me, decision.by) : nameOf(me, approval.user)}</span>
+        <span>${isDecided && decision ? nameOf(me, decision.by) : nameOf(me, approval.user)}</span></span>
         <time datetime=${at} title=${dateTime(at)}>${ago(at)}</time>
       </span>
     </a>`;
@@ -144,7 +158,7 @@ function Empty({ me, tab }) {
   const isDecided = tab === "decided";
   const text =
     isDecided ? t("inbox.empty.decided.text")
-    : me.policy === "ask" ? t("inbox.empty.text", { threshold: shownScore(me.threshold) })
+    : me.policy === "ask" ? t("inbox.empty.text", { threshold: points(me.threshold) })
     : t(`inbox.empty.policy.${me.policy}`);
   return html`<div class="empty inbox-empty"><${Icon} name=${isDecided ? "inbox" : "check"} size=${28} />
     <h2>${t(isDecided ? "inbox.empty.decided.title" : "inbox.empty.title")}</h2><p>${text}</p></div>`;

@@ -1,4 +1,5 @@
 // Requests to the server and its refusals, as values and as errors. Knows nothing about what is asked for.
+import { t } from "./i18n.js";
 
 const PASSING = new Set([0, 429, 500, 502, 503, 504]); // statuses that may be gone at the next attempt
 
@@ -14,6 +15,8 @@ export class ApiError extends Error {
   }
 }
 
+export const offline = () => new ApiError(0, "Offline", t("shell.offline"));
+
 const sessionListeners = new Set();
 
 // Calls the handler whenever the server says that nobody is signed in. Returns how to stop that.
@@ -25,7 +28,8 @@ export function onSignedOut(handler) {
 export function refusal(status, text, retryAfter) {
   let error = {};
   try { error = JSON.parse(text).error || {}; } catch { /* not ours: a proxy in between */ }
-  const problem = new ApiError(status, error.kind || "Error", error.message || `HTTP ${status}`, Number(retryAfter) || 0);
+  const message = status === 401 ? t("shell.signedOut") : error.message || `HTTP ${status}`; // headers are no reader's affair
+  const problem = new ApiError(status, error.kind || "Error", message, Number(retryAfter) || 0);
   if (status === 401) sessionListeners.forEach((listener) => listener(problem));
   return problem;
 }
@@ -41,7 +45,7 @@ export async function send(method, path, { body, headers = {}, signal } = {}) {
     response = await fetch(path, options);
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
-    throw new ApiError(0, "Offline", "The server cannot be reached.");
+    throw offline();
   }
   if (!response.ok) throw refusal(response.status, await response.text(), response.headers.get("Retry-After"));
   return response;

@@ -9,7 +9,7 @@ import { html, useEffect, useRef } from "./vendor/preact.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
 import { visible } from "./visible.js";
-import { placeOf } from "./citing.js";
+import { locationOf, placeOf } from "./citing.js";
 import { useExcerpt } from "./excerpt.js";
 import { Excerpt } from "./reading.js";
 
@@ -36,7 +36,7 @@ export function Source({ citation, evidence, citations = [], onCite, onClose }) 
 }
 
 function titleOf(passage) {
-  return visible(passage?.title || passage?.location || t("answer.untitled"));
+  return visible(passage?.title || locationOf(passage ?? {}) || t("answer.untitled"));
 }
 
 // An address is shown, never linked: it comes from a document or from the web.
@@ -45,7 +45,7 @@ function Place({ passage }) {
   const place = placeOf(passage, (number) => t("answer.page", { number }));
   return html`<p class="small muted">${place ? html`<bdi>${visible(place)}</bdi>` : null}</p>
     ${passage.location
-      ? html`<p class="small muted"><code class="source-location" dir="ltr">${visible(passage.location)}</code></p>`
+      ? html`<p class="small muted"><code class="source-location" dir="ltr">${visible(locationOf(passage))}</code></p>`
       : null}`;
 }
 

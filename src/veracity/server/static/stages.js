@@ -1,5 +1,6 @@
 // The steps of a run as stages that people know: route, search, grade, rewrite, draft, review, score, approve.
 // One row for each attempt. Knows nothing about how they are drawn.
+import { points } from "./points.js";
 
 const STAGE_OF = {
   process_input: "route", summarize_if_needed: "route", decide_route: "route",
@@ -23,18 +24,25 @@ export function stagesOf(steps, now = [], { isOver = true, waits = false } = {})
   return rows.map((row, index) => {
     const isLast = index === rows.length - 1;
     const expected = isLast && !isOver ? planned(row, index) : [];
-    const names = ORDER.filter((name) => row.has(name) || expected.includes(name) || (isLast && waits && name === "approve"));
+    const names = orderOf(row).filter((name) => row.has(name) || expected.includes(name) || (isLast && waits && name === "approve"));
     return names.map((name) => stage(name, row.get(name) || { steps: [], now: [] }, isLast && waits));
   });
 }
 
-// A search of the web after a draft was there begins anew.
+// A search that could not be made is what the row ends with.
+function orderOf(row) {
+  return row.has("approve") && row.get("web")?.steps.some(isNotSetUp) ? [...ORDER.filter((name) => name !== "web"), "web"] : ORDER;
+}
+
+const isNotSetUp = (step) => step.facts?.provider === "none";
+
+// A search of the web after a draft was there begins anew, if there is one.
 function attempts(steps, now) {
   const rows = [new Map()];
   const put = (name, kind, value) => {
     const stage = STAGE_OF[name];
     if (!stage || (name === "settle_answer" && !rows.at(-1).has("review"))) return; // an abstention is settled unreviewed
-    if (stage === "web" && rows.at(-1).has("draft")) rows.push(new Map());
+    if (stage === "web" && rows.at(-1).has("draft") && !isNotSetUp(value)) rows.push(new Map());
     const row = rows.at(-1);
     if (!row.has(stage)) row.set(stage, { steps: [], now: [] });
     row.get(stage)[kind].push(value);
@@ -60,7 +68,7 @@ function stage(name, { steps, now }, waits) {
 
 // The time in which any of them was under way: those that run side by side count once. Waiting for a person is not work.
 function spent(steps) {
-  const spans = steps.filter((step) => step.name !== "human_approval")
+  const spans = steps.filter((step) => step.name !== "human_approval" && !isNotSetUp(step))
     .map((step) => [Date.parse(step.started) / 1000, step.seconds]).sort((a, b) => a[0] - b[0]);
   let total = 0;
   let reached = -Infinity;
@@ -70,6 +78,13 @@ function spent(steps) {
     reached = Math.max(reached, end);
   }
   return total;
+}
+
+// What a search of the web came to; what went wrong is told in the words of whoever was asked.
+function searched({ provider, outcome: problem, evidence }) {
+  if (provider === "none") return ["ask.webNotSetUp", {}, "warn"];
+  if (evidence?.length) return ["ask.found", { n: evidence.length }];
+  return [!problem || problem.includes("nothing was found") ? "ask.nothingFound" : "ask.webFailed", {}, "warn"];
 }
 
 export const last = (steps, name) => steps.findLast((step) => step.name === name);
@@ -92,13 +107,12 @@ export function outcome({ name, state, steps, rounds }) {
     }
     case "web": {
       const facts = last(steps, "web_search")?.facts;
-      if (!facts) return null;
-      return facts.outcome ? say("ask.nothingFound", {}, "warn") : say("ask.found", { n: facts.evidence?.length ?? 0 });
+      return facts ? say(...searched(facts)) : null;
     }
     case "grade": {
       const quality = (steps.findLast((step) => step.facts?.is_best) || last(steps, "grade_documents"))?.facts?.quality;
       const tones = { high: "good", medium: "", low: "warn" };
-      return quality ? say(`ask.grade.${quality.grade}`, { score: quality.score.toFixed(2) }, tones[quality.grade]) : null;
+      return quality ? say("ask.evidence", { score: quality.score.toFixed(2) }, tones[quality.grade]) : null;
     }
     case "rewrite":
       return steps.length ? say("ask.times", { n: rounds }, troubled ? "warn" : "") : null;
@@ -116,7 +130,7 @@ export function outcome({ name, state, steps, rounds }) {
       const facts = last(steps, "evaluate")?.facts;
       if (!facts) return null;
       if (facts.score == null) return say("ask.notScored", {}, "warn");
-      return say("ask.score", { score: Math.round(facts.score * 100) }, facts.score >= facts.threshold ? "good" : "warn");
+      return say("ask.score", { score: points(facts.score, facts.threshold) }, facts.score >= facts.threshold ? "good" : "warn");
     }
     case "approve": {
       const facts = last(steps, "human_approval")?.facts;

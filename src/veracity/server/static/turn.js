@@ -1,7 +1,8 @@
 // One question and what comes of it: the stages, the draft while it is written, the answer. Used by the ask view and the run view.
 import { html, useEffect, useState } from "./vendor/preact.js";
-import { Answer } from "./answer.js";
+import { Answer, isForgotten } from "./answer.js";
 import { get } from "./api.js";
+import { Decisions } from "./decisions.js";
 import { Feedback } from "./feedback.js";
 import { duration, t } from "./i18n.js";
 import { Icon } from "./icons.js";
@@ -26,6 +27,7 @@ export function Turn({ run, me, isFolded = false, isAlone = false, onCite, onAsk
     ${isBusy && run.draft && html`<${LiveDraft} run=${run} />`}
     ${waits && html`<${Waiting} run=${run} me=${me} isAlone=${isAlone} onCite=${onCite} />`}
     ${run.phase === "done" && !waits && html`
+      <${Decisions} answer=${run.answer} />
       <${Answer} answer=${run.answer} onCite=${onCite && ((citation) => onCite(citation, run.answer))} />
       <${Foot} run=${run} me=${me} isAlone=${isAlone} />`}
     ${(run.phase === "failed" || run.phase === "refused") && html`<${Failed} run=${run} onAskAgain=${onAskAgain} />`}
@@ -75,6 +77,7 @@ function Waiting({ run, me, isAlone, onCite }) {
       <div><strong>${t("ask.waits")}</strong><p>${t(mayDecide ? "ask.waits.decide" : "ask.waits.lead")}</p></div>
       ${mayDecide && html`<a class="button small" href=${`#/inbox/${encodeURIComponent(id)}`}>${t("ask.toInbox")}</a>`}
     </div>
+    <${Decisions} answer=${run.answer} />
     ${approval?.draft?.text && html`<${Answer} answer=${approval.draft} isDraft onCite=${onCite && ((citation) => onCite(citation, approval.draft))} />`}
     <${Foot} run=${run} me=${me} isAlone=${isAlone} />`;
 }
@@ -82,9 +85,9 @@ function Waiting({ run, me, isAlone, onCite }) {
 function Foot({ run, me, isAlone }) {
   const id = encodeURIComponent(run.runId);
   const mine = run.feedback.find((one) => one.by === me.user) || null;
-  const isOver = !isWaiting(run);
+  const stands = !isWaiting(run) && run.answer.status !== "rejected" && !isForgotten(run.answer);
   return html`<footer class="ask-foot">
-    ${isOver && html`<${Feedback} runId=${run.runId} given=${mine} />`}
+    ${stands && html`<${Feedback} runId=${run.runId} given=${mine} />`}
     <span class="row">
       ${!isAlone && html`<a class="button quiet small" href=${`#/runs/${id}`}>${t("ask.link")}</a>`}
       <a class="button quiet small" href=${`/api/runs/${id}/page`} target="_blank" rel="noopener"><${Icon} name="receipt" size=${16} /> ${t("ask.receipt")}</a>
