@@ -200,7 +200,7 @@ Veracity(sys.argv[1]).upload(sys.argv[2], io.BytesIO(bytes.fromhex(sys.argv[4]))
 
 
 def killed_while_it_brings_in(root: Path, name: str, content: bytes, when: str = "before") -> None:
-    command = [sys.executable, "-c", KILLED, root, name, when, content.hex()]
+    command = [sys.executable, "-c", KILLED, str(root), name, when, content.hex()]
     variables = {**os.environ, "VERACITY_MODELS__EMBEDDER": "none"}
     assert subprocess.run(command, env=variables, timeout=60, check=False).returncode == -signal.SIGKILL
 

@@ -19,7 +19,8 @@ def test_who_asks_much_keeps_nobody_else_waiting() -> None:
         turns.submit("ann", lambda number=number: done.append(f"ann{number}"))  # type: ignore[misc]
     turns.submit("ben", lambda: done.append("ben0"))
     turns.submit("cat", lambda: done.append("cat0"))
-    turns.submit("ben", lambda: (done.append("ben1"), ended.set())[0])
+    turns.submit("ben", lambda: done.append("ben1"))
+    turns.submit("ben", ended.set)
     goes_on.set()
     assert ended.wait(10)
     assert done[:5] == ["ann0", "ben0", "cat0", "ann1", "ben1"]
@@ -29,7 +30,13 @@ def test_who_asks_much_keeps_nobody_else_waiting() -> None:
 def test_what_waits_is_left_when_it_stops() -> None:
     turns, done = Turns(1, "test"), list[int]()
     begun, goes_on = threading.Event(), threading.Event()
-    turns.submit("ann", lambda: (begun.set(), goes_on.wait(10), done.append(1))[2])
+
+    def first() -> None:
+        begun.set()
+        goes_on.wait(10)
+        done.append(1)
+
+    turns.submit("ann", first)
     assert begun.wait(10)
     turns.submit("ann", lambda: done.append(2))
     turns.stop()
