@@ -108,7 +108,7 @@ def asked(process: Process, until: str) -> list[Event]:
     return seen
 
 
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
 def test_a_restart_loses_no_run(root: Path, server: LoopbackServer, sign: signal.Signals) -> None:
     variables = slow_writer(server, 6)
     with Process(root, VERACITY_SERVER__GRACE="0", **variables) as process:
@@ -137,7 +137,7 @@ def test_another_server_takes_up_what_one_left_that_died(root: Path, server: Loo
     assert rest[-1].kind == "answer" and time.monotonic() - begun < 30
 
 
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("sign", [signal.SIGINT])
 def test_who_waits_for_an_upload_is_told_that_it_stops_and_nothing_is_lost(root: Path, sign: signal.Signals) -> None:
     """Without a traceback, without a word on standard error, and soon. What was under way is brought in by the next."""
     long = "\n\n".join(f"储物柜 {number} 在走廊 {number % 7}。 Locker {number} is blue." for number in range(300_000))

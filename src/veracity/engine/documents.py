@@ -99,6 +99,10 @@ class Documents(Assembly):
         """The whole text of a document, into which the offsets of its evidence point."""
         return _found(self._records().text(encodable(document_id)), document_id)
 
+    def page_starts(self, document_id: str) -> list[int]:
+        """Where each page begins in the text of a document; none where its source has no pages."""
+        return self._records().page_starts(encodable(document_id))
+
     def forget(self, name: str) -> list[KnownDocument]:
         """Remove the document with this id or from this path, and its text from receipts and observations. A file that
         was uploaded goes too."""

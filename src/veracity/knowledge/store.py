@@ -108,6 +108,11 @@ class Store:
         found = self._scan(["text"], f"id = {_quoted(rows.row_id(document_id))}")
         return str(found["text"][0]) if found.num_rows else None
 
+    def page_starts(self, document_id: str) -> list[int]:
+        """Where each page of a document begins in its text; none where its source has no pages."""
+        found = self._scan(["pages"], f"id = {_quoted(rows.row_id(document_id))}").to_pylist()
+        return list(found[0]["pages"] or []) if found else []
+
     def bodies(self, batch: int = 64) -> Iterator[dict[str, Any]]:
         """All there is to know of each document, its whole text included, as it was when the first one is taken."""
         with explained(self._folder):

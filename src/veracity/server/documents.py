@@ -26,7 +26,8 @@ Place = Annotated[int, Query(ge=0, le=10**12)]
 
 
 class DocumentText(BaseModel):
-    """`text` is `start` to `end` of all the `characters`, counted in Unicode code points."""
+    """`text` is `start` to `end` of all the `characters`, counted in Unicode code points. `page_starts` are the places
+    where the pages of the whole begin; none where the source has no pages."""
 
     id: str
     title: str
@@ -34,6 +35,7 @@ class DocumentText(BaseModel):
     start: int
     end: int
     characters: int
+    page_starts: list[int] = []
 
 
 @router.get("/documents", responses=refusals(500))
@@ -63,6 +65,7 @@ def read_text(
         start=first,
         end=last,
         characters=len(text),
+        page_starts=engine.page_starts(document_id),
     )
 
 

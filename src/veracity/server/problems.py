@@ -123,7 +123,7 @@ def _ours(request: Request, problem: Exception) -> JSONResponse:
     if isinstance(problem, errors.BusyError):
         headers = {"Retry-After": SOON}
     kind = problem.kind if isinstance(problem, RefusedError) else type(problem).__name__
-    if status >= 500:
+    if status >= 500 and status != 503:
         log.warning("%s %s: %s", request.method, request.url.path, problem)
     return answer_with(request, status, kind, str(problem), headers, getattr(problem, "param", None))
 

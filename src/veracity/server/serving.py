@@ -69,7 +69,6 @@ class Server(uvicorn.Server):
         threading.Thread(target=self._stop, name="veracity-stop", daemon=True).start()
 
     def _stop(self) -> None:
-        logging.getLogger("veracity.server").setLevel(logging.ERROR)  # who is refused from now on is told why
         try:
             self._app.state.changes.stop()
             self._app.state.live.stop(self._grace)

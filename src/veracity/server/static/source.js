@@ -24,7 +24,7 @@ export function Source({ citation, evidence, citations = [], onCite, onClose }) 
           ${citation.number ? html`<span class="answer-number">${citation.number}</span>` : null}
           ${" "}<bdi>${titleOf(passage)}</bdi>
         </h2>
-        <${Place} passage=${passage} />
+        <${Place} passage=${onItsPage(passage, citation, excerpt)} />
       </div>
       <button type="button" class="quiet icon" aria-label=${t("answer.source.close")} title=${t("answer.source.close")}
         onClick=${onClose}><${Icon} name="close" /></button>
@@ -37,6 +37,12 @@ export function Source({ citation, evidence, citations = [], onCite, onClose }) 
 
 function titleOf(passage) {
   return visible(passage?.title || locationOf(passage ?? {}) || t("answer.untitled"));
+}
+
+// A passage may run over the end of a page: the quote stands on the page where it begins.
+function onItsPage(passage, citation, excerpt) {
+  const page = excerpt.page_starts?.filter((start) => start <= citation.start).length;
+  return page && passage ? { ...passage, page } : passage;
 }
 
 // An address is shown, never linked: it comes from a document or from the web.
