@@ -197,15 +197,15 @@ def test_an_example_fills_the_box_and_leaves_the_sending_to_whoever_asks(
     assert example.locator("svg").count() == 0
     words = example.inner_text()
     example.click()
+    expect(page.locator("#question")).to_be_focused()
+    expect(page.locator("#question")).to_have_value(words)
+    page.wait_for_timeout(300)  # nobody types as fast as a program
     page.keyboard.type(" Really?")
     expect(page.locator("#question")).to_have_value(f"{words} Really?")
     expect(page.locator(".ask-turn")).to_have_count(0)
 
 
-def test_a_changed_role_shows_when_one_comes_back_or_the_connection_does(
-    engine_with: MakeEngine, serve: Serve, open_page: OpenPage, watched: Watched
-) -> None:
-    watched.allowed.append("ERR_INTERNET_DISCONNECTED")
+def test_a_changed_role_shows_when_one_comes_back(engine_with: MakeEngine, serve: Serve, open_page: OpenPage) -> None:
     served = serve(engine_with())
     page = open_page(served, token=served.token("asker", "ann"))
     role = page.locator(".shell-who")
@@ -217,11 +217,6 @@ def test_a_changed_role_shows_when_one_comes_back_or_the_connection_does(
     page.evaluate("Date.now = ((now) => () => now() + 61000)(Date.now)")
     page.evaluate("window.dispatchEvent(new Event('focus'))")
     expect(role).to_contain_text("approver")
-    served.engine.users.change_role("ann", "admin")
-    page.context.set_offline(True)
-    expect(page.locator(".shell-lost")).to_be_visible()
-    page.context.set_offline(False)
-    expect(role).to_contain_text("admin")
 
 
 def test_a_view_that_could_not_be_loaded_comes_by_itself(

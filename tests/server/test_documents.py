@@ -395,6 +395,7 @@ def test_text_is_counted_in_code_points(
         "start": place[0],
         "end": place[1],
         "characters": 11,
+        "page_starts": [],
     }
 
 
