@@ -82,7 +82,7 @@ class LiveRuns:
             run_id = self._engine.begin(
                 question, conversation=conversation, user=caller.name, max_rewrites=max_rewrites, deadline=deadline
             )
-            stretch = self._new_stretch(run_id, 0)
+            stretch = self._new_stretch(run_id)
             stretch.publish("queued", ahead=ahead)
             resume = partial(self._engine.resume, run_id, drafts=True)
             self._asks.submit(caller.name, partial(self._work, stretch, resume, caller.name))  # or it is taken up later
@@ -109,7 +109,7 @@ class LiveRuns:
             approval_id, verdict, reason=reason, edit=edit, by=caller.name, draft_hash=draft_hash, key=key, drafts=True
         )
         decided = engine.approval(approval_id)
-        self._go_on(decided.run_id, lambda: events, decided.approval_id)
+        self._go_on(decided.run_id, lambda: events, decided.user, decided.approval_id)
         self.on_change()
         return decided
 
@@ -177,8 +177,8 @@ class LiveRuns:
             self._places[user] -= 1
             self._places += Counter()  # without those that are at zero
 
-    def _new_stretch(self, run_id: str, steps: int, cause: str = "") -> Stretch:
-        stretch = Stretch(run_id, steps, cause, self._loop)
+    def _new_stretch(self, run_id: str, cause: str = "") -> Stretch:
+        stretch = Stretch(run_id, cause, self._loop)
         with self._lock:
             self._stretches[run_id] = stretch
         return stretch
@@ -194,15 +194,19 @@ class LiveRuns:
             if self._stretches.get(stretch.run_id) is stretch:
                 del self._stretches[stretch.run_id]
 
-    def _go_on(self, run_id: str, events: Callable[[], Iterator[RunEvent]], cause: str = "") -> None:
+    def _go_on(self, run_id: str, events: Callable[[], Iterator[RunEvent]], user: str = "", cause: str = "") -> None:
         """With a run that is there already, unless this process is at it for the same cause."""
         known = self._stretches.get(run_id)
         if known and not known.is_over and (not cause or known.cause == cause):
             return
-        progress = self._engine.progress(run_id)
-        stretch = self._new_stretch(run_id, len(progress.steps), cause)
+        stretch = self._new_stretch(run_id, cause)
         turns = self._decisions if cause else self._asks
-        turns.submit(progress.run.user, partial(self._work, stretch, events))  # or, when stopping, it is taken up later
+        turns.submit(user, partial(self._work_on, stretch, events))  # or, when stopping, it is taken up later
+
+    def _work_on(self, stretch: Stretch, events: Callable[[], Iterator[RunEvent]]) -> None:
+        with suppress(VeracityError):  # then the run itself will tell
+            stretch.begin(len(self._engine.progress(stretch.run_id).steps))
+        self._work(stretch, events)
 
     def _work(self, stretch: Stretch, events: Callable[[], Iterator[RunEvent]], asker: str = "") -> None:
         """The `asker` leaves the queue."""

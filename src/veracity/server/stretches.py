@@ -51,18 +51,22 @@ def ended_at(step: Step) -> int:
 class Stretch:
     """One stretch of a run in this process, and all that happened in it. Written by one thread, read by the loop."""
 
-    def __init__(self, run_id: str, steps: int, cause: str, loop: asyncio.AbstractEventLoop) -> None:
-        """`steps` were done before. `cause` is the approval whose decision led to it, if one did."""
+    def __init__(self, run_id: str, cause: str, loop: asyncio.AbstractEventLoop) -> None:
+        """`cause` is the approval whose decision led to it, if one did."""
         self.run_id = run_id
         self.cause = cause
-        self.base = steps
+        self.base = 0  # steps that were done before
         self.events: list[LiveEvent] = []
         self.is_over = False
         self.problem: VeracityError | None = None
-        self._steps = steps
+        self._steps = 0
         self._moment = 0
         self._loop = loop
         self._changed = asyncio.Event()
+
+    def begin(self, steps: int) -> None:
+        """So many were done before; nothing was told yet."""
+        self.base = self._steps = steps
 
     def publish(self, kind: str, **data: Any) -> None:
         self._moment = max(self._moment + 1, time.time_ns() // 1000)
