@@ -18,11 +18,11 @@ test: .venv/installed-dev chromium
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 3 --dist loadfile
 
 # The tests once more, with what they do not reach; counting lines more than doubles what they take.
 coverage: .venv/installed-dev chromium
-	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term
+	$(BIN)/pytest -n 3 --dist loadfile --cov --cov-report=term
 
 # A long campaign over the configuration loader: 50,000 generated files for each of its properties.
 fuzz: .venv/installed-dev
