@@ -16,9 +16,9 @@ serve: .venv/installed
 test: .venv/installed-dev chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 3 --dist loadfile
+	@echo "mypy, and pytest -n 3 --dist loadfile"
+	@$(BIN)/mypy & types=$$!; $(BIN)/pytest -n 3 --dist loadfile $(TESTS); tests=$$?; wait $$types && exit $$tests
 
 # The tests once more, with what they do not reach; counting lines more than doubles what they take.
 coverage: .venv/installed-dev chromium
