@@ -31,6 +31,14 @@ def test_what_was_forgotten_is_not_told_from_memory(serve: Serve, gated: MakeEng
     assert "40 days" not in str(events) and "annual leave" not in str(events)
 
 
+def test_a_document_that_was_removed_is_not_told_from_memory(serve: Serve, engine_with: MakeEngine) -> None:
+    client = serve(engine_with()).client()
+    answer = client.post("/api/ask", json=ASKED).json()
+    assert "25 days" in answer["text"]
+    assert client.delete("/api/document", params={"id": "leave"}).status_code == 200
+    assert "25 days" not in str(events_of(client, f"/api/runs/{answer['run_id']}/events"))
+
+
 def test_drafts_of_a_run_that_is_not_over_are_kept_from_its_asker(
     serve: Serve, gated: MakeEngine, website: SearchServer
 ) -> None:

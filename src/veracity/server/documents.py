@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from veracity.errors import BusyError, InputError
 from veracity.models import KnownDocument
 from veracity.server import uploading
-from veracity.server.access import AdminCaller, Caller, Engine
+from veracity.server.access import AdminCaller, Caller, Engine, Live
 from veracity.server.changes import PATIENCE, changes_of
 from veracity.server.problems import refusals
 
@@ -71,14 +71,16 @@ def read_text(
 
 @router.delete("/document", responses=refusals(403, 404, 409, 500, 503))
 async def remove_document(
-    request: Request, caller: AdminCaller, engine: Engine, document_id: DocumentId
+    request: Request, caller: AdminCaller, engine: Engine, live: Live, document_id: DocumentId
 ) -> list[KnownDocument]:
     """Its text goes from receipts and observations too, and the file, where it was uploaded. Who goes away before its
     turn has come has not removed it."""
 
     def work() -> list[KnownDocument]:
         engine.document(document_id)  # by its id alone: a path of the server is no name here
-        return engine.forget(document_id)
+        removed = engine.forget(document_id)
+        live.forget()
+        return removed
 
     changes = changes_of(request)
     with changes.place("remove") as place:
