@@ -14,6 +14,9 @@ COMMANDS = {
     "import veracity": [sys.executable, "-c", "import veracity"],
     "veracity --help": [sys.executable, "-m", "veracity", "--help"],
     "import every public name": [sys.executable, "-c", "from veracity import *"],
+    "import lancedb": [sys.executable, "-c", "import lancedb"],
+    "lancedb as we load it": [sys.executable, "-c", "import veracity.knowledge.lance"],
+    "import the server": [sys.executable, "-c", "import veracity.server.app"],
 }
 
 

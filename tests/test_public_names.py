@@ -69,6 +69,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("import veracity.cli", HEAVY),
         ("import veracity; veracity.Evaluator().plan()", (*PROVIDERS, *STORAGE)),
         ("import veracity; veracity.Document, veracity.Evidence, veracity.BusyError", HEAVY),
+        ("import veracity.knowledge.store", ("lance_namespace_urllib3_client.api",)),
         ("import veracity.engine", ("langgraph", "langchain_core", "sqlalchemy", "pydantic_ai")),
     ],
 )

@@ -23,6 +23,12 @@ def ask(page: Page, question: str) -> None:
     page.keyboard.press("Enter")
 
 
+def end_session(page: Page) -> None:
+    """Once all is there that the page asks for at first: it is what comes next that is refused."""
+    expect(page.locator(".ask-examples")).to_be_visible()
+    page.context.clear_cookies()
+
+
 def stage(page: Page, name: str) -> Any:
     return page.locator(".timeline-stage", has_text=name).last
 
@@ -160,6 +166,32 @@ def test_a_search_of_the_web_that_failed_is_told_from_one_that_found_nothing_d8(
     expect(stage(page, "Web")).to_contain_text("failed")
 
 
+def test_what_is_sent_while_an_answer_is_on_its_way_goes_by_itself_after_it(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage
+) -> None:
+    held = threading.Event()
+
+    def written(*_: Any) -> str:
+        held.wait(20)
+        return GOOD
+
+    page = open_page(serve(engine_with(ScriptedLLM.by_role(writer=written, reviewer=PASS))), locale="ja-JP")
+    ask(page, QUESTION)
+    expect(page.locator(".ask-question")).to_have_count(1)
+    ask(page, "持ち越しは何日？")
+    told = page.get_by_text("この回答が出たら自動で質問します。")
+    expect(told).to_be_visible()
+    page.fill("#question", "持ち越せるのは何日？")  # whoever types on takes it back
+    expect(told).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(told).to_be_visible()
+    expect(page.locator(".ask-question")).to_have_count(1)
+    held.set()
+    expect(page.locator(".ask-question")).to_have_text([QUESTION, "持ち越せるのは何日？"])
+    expect(page.locator("#question")).to_have_value("")
+    expect(page.locator("article.answer")).to_have_count(2)
+
+
 def test_of_an_answer_that_was_forgotten_nothing_is_left_to_copy_or_to_praise_x3(
     engine_with: MakeEngine, serve: Serve, open_page: OpenPage
 ) -> None:
@@ -239,8 +271,7 @@ def test_behind_the_door_the_page_has_its_own_words(
 ) -> None:
     watched.allowed.append(REFUSED)
     page = open_page(serve(engine_with()), locale="zh-CN")
-    expect(page.locator("#question")).to_be_visible()
-    page.context.clear_cookies()
+    end_session(page)
     page.locator(".shell-nav a").nth(4).click()
     expect(page.get_by_role("dialog")).to_contain_text("会话已结束")
     expect(page.locator("main .notice")).to_contain_text("您已退出登录。")
@@ -319,7 +350,7 @@ def test_a_session_that_ends_loses_nothing_that_was_typed(
     watched.allowed.append(REFUSED)
     page = open_page(serve(engine_with()))
     page.fill("#question", QUESTION)
-    page.context.clear_cookies()
+    end_session(page)
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Your session has ended")

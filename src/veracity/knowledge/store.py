@@ -13,14 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import lancedb
 import pyarrow as pa
-from lancedb.query import MatchQuery
-from lancedb.table import Table
 
 from veracity.errors import KnowledgeError, OutdatedIndexError
 from veracity.knowledge import rows, upkeep
 from veracity.knowledge.complaints import explained
+from veracity.knowledge.lance import MatchQuery, Table, lancedb
 from veracity.knowledge.rows import DOCUMENT, PASSAGE, Fingerprint
 from veracity.models import Hit, KnownDocument
 

@@ -11,8 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lancedb.index import FTS, HnswSq
-from lancedb.table import Table
+from veracity.knowledge.lance import FTS, HnswSq, Table
 
 # Looking through so many vectors one by one takes about as long as an index does.
 VECTORS_WORTH_AN_INDEX = 10_000

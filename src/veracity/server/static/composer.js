@@ -1,5 +1,6 @@
 // The box for a question. Enter sends, Shift+Enter begins a new line; an Enter that ends a composition (IME) does neither.
-// What is typed is kept for the visit, so that neither a reload nor another view loses it.
+// What is typed is kept for the visit, so that neither a reload nor another view loses it. What is sent while an answer is
+// still on its way waits for that and goes by itself; whoever types on takes it back.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
@@ -25,6 +26,7 @@ export function keepTyped(conversation, text) {
 // `fill` is {text} to put in, a new object each time.
 export function Composer({ conversation, isFollowUp, isBusy, fill, onSend }) {
   const [text, setText] = useState(() => typedBefore(conversation));
+  const [isNext, setNext] = useState(false);
   const box = useRef(null);
 
   useEffect(() => { if (HAS_KEYBOARD.matches) box.current.focus({ preventScroll: true }); }, []);
@@ -44,9 +46,15 @@ export function Composer({ conversation, isFollowUp, isBusy, fill, onSend }) {
 
   const send = () => {
     const question = text.trim();
+    setNext(Boolean(question) && isBusy);
     if (!question || isBusy) return;
     onSend(question);
     setText("");
+  };
+  useEffect(() => { if (isNext && !isBusy) send(); }, [isBusy, isNext]);
+  const onInput = (event) => {
+    setNext(false);
+    setText(event.target.value);
   };
   const onKeyDown = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
@@ -54,13 +62,14 @@ export function Composer({ conversation, isFollowUp, isBusy, fill, onSend }) {
     send();
   };
 
-  return html`<form class="ask-composer" onSubmit=${(event) => { event.preventDefault(); send(); }}>
+  return html`<p class="muted" role="status">${isNext && t("ask.next")}</p>
+  <form class="ask-composer" onSubmit=${(event) => { event.preventDefault(); send(); }}>
     <label class="visually-hidden" for="question">${t("ask.question")}</label>
     <textarea id="question" ref=${box} rows="1" maxlength=${LONGEST} value=${text} enterkeyhint="send" autocomplete="off"
       placeholder=${t(isFollowUp ? "ask.followUp" : "ask.placeholder")} aria-describedby="question-keys"
-      onInput=${(event) => setText(event.target.value)} onKeyDown=${onKeyDown}></textarea>
-    <button type="submit" class="primary icon" disabled=${isBusy || !text.trim()} aria-label=${t("ask.send")} title=${t("ask.send")}>
-      ${isBusy ? html`<span class="spinner"></span>` : html`<${Icon} name="send" size=${20} />`}</button>
+      onInput=${onInput} onKeyDown=${onKeyDown}></textarea>
+    <button type="submit" class="primary icon" disabled=${isNext || !text.trim()} aria-label=${t("ask.send")} title=${t("ask.send")}>
+      ${isNext || (isBusy && !text.trim()) ? html`<span class="spinner"></span>` : html`<${Icon} name="send" size=${20} />`}</button>
     <p id="question-keys" class="visually-hidden">${t("ask.keys")}</p>
   </form>`;
 }
