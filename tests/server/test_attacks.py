@@ -13,6 +13,7 @@ from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, judged
 from tests.runs.websites import SearchServer
 from tests.server.conftest import MakeEngine, Serve
 from tests.server.events import Event, events_of, read_events
+from veracity.errors import ModelAccessError
 from veracity.testing import ScriptedLLM
 
 ASKED = {"question": QUESTION}
@@ -199,3 +200,17 @@ def test_many_decisions_at_once_are_followed_from_either_process(serve: Serve, g
             events = events_of(served.client(), f"/api/runs/{answer['run_id']}/events")
             assert "human_approval" in [event.data.get("name") for event in events]
             assert events[-1].data["answer"]["status"] == "rejected"
+
+
+def test_who_is_refused_once_a_run_was_begun_learns_which_one(serve: Serve, engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(writer=ModelAccessError("The provider refused the key."), reviewer=PASS)
+    client = serve(engine_with(llm)).client()
+    for path, body in (
+        ("/api/ask", ASKED),
+        ("/v1/chat/completions", {"model": "veracity", "messages": [{"role": "user", "content": QUESTION}]}),
+    ):
+        refused = client.post(path, json=body)
+        run_id = client.get("/api/runs").json()[0]["run_id"]
+        assert (refused.status_code, refused.json()["error"]["run_id"]) == (502, run_id)
+        assert refused.headers["x-veracity-run"] == run_id
+        assert refused.headers["x-should-retry"] == "false"

@@ -16,4 +16,4 @@ router = APIRouter(prefix="/api", tags=["feed"])
 @router.get("/events", responses={**refusals(), 200: EVENTS})
 async def events(caller: Caller, request: Request) -> Any:
     """Drafts that begin to wait, decisions whoever made them, changes of the documents."""
-    return follow_response(request, caller, request.app.state.feed.listen(caller))
+    return follow_response(request, caller, lambda: request.app.state.feed.listen(caller))

@@ -20,7 +20,7 @@ from veracity.models import Answer, Approval, RunEvent, User, Verdict
 from veracity.runs.driving import LeftError
 from veracity.server.following import Following
 from veracity.server.limits import Limits, too_many
-from veracity.server.problems import INSIDE, RefusedError, stopping
+from veracity.server.problems import INSIDE, RefusedError, of_run, stopping
 from veracity.server.standing import require_sight, sees_drafts, without_drafts
 from veracity.server.stretches import LiveEvent, Stretch, place_of
 from veracity.server.turns import Turns
@@ -129,6 +129,12 @@ class LiveRuns:
                 yield LiveEvent(event.id, data)
 
     async def outcome(self, run_id: str, caller: User) -> Answer:
+        try:
+            return await self._outcome(run_id, caller)
+        except VeracityError as problem:
+            raise of_run(problem, run_id) from problem
+
+    async def _outcome(self, run_id: str, caller: User) -> Answer:
         async for event in self.follow(run_id, caller):
             if event.data["kind"] == "answer":
                 return Answer.model_validate(event.data["answer"])

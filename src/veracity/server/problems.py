@@ -18,6 +18,7 @@ from veracity.secrets import presentable
 
 log = logging.getLogger("veracity.server")
 
+RUN_HEADER = "X-Veracity-Run"
 SOON = "5"  # seconds after which whoever met another writer may try again
 INSIDE = "Something went wrong inside Veracity; the log of the server tells what."
 
@@ -48,8 +49,11 @@ TELLS: dict[int, str] = {
 
 
 class Told(BaseModel):
+    """`run_id` is there where a run was begun before this was met."""
+
     kind: str
     message: str
+    run_id: str | None = None
 
 
 class Problem(BaseModel):
@@ -72,6 +76,13 @@ def stopping(message: str) -> RefusedError:
     return RefusedError(503, "Stopping", message, {"Retry-After": SOON})
 
 
+def of_run(problem: errors.VeracityError, run_id: str) -> RefusedError:
+    """What is met once a run was begun tells which one. Who asked again would begin another: OpenAI's clients heed that
+    header."""
+    headers = {**headers_of(problem), RUN_HEADER: run_id, "X-Should-Retry": "false"}
+    return RefusedError(status_of(problem), kind_of(problem), str(problem), headers)
+
+
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """For the description of a route: what else it may answer with."""
     return {status: {"model": Problem, "description": TELLS[status]} for status in sorted({*statuses, 401, 422, 429})}
@@ -85,16 +96,26 @@ def status_of(problem: errors.VeracityError) -> int:
     return next((status for kind, status in STATUSES if isinstance(problem, kind)), 500)
 
 
+def kind_of(problem: errors.VeracityError) -> str:
+    return problem.kind if isinstance(problem, RefusedError) else type(problem).__name__
+
+
+def headers_of(problem: errors.VeracityError) -> Mapping[str, str]:
+    if isinstance(problem, errors.BusyError):
+        return {"Retry-After": SOON}
+    return problem.headers if isinstance(problem, RefusedError) else {}
+
+
 def answer_with(
     request: Request, status: int, kind: str, message: str, headers: Mapping[str, str], param: str | None = None
 ) -> JSONResponse:
     """The form is that of the tree which was asked."""
-    body: dict[str, Any] = {"error": {"kind": kind, "message": message}}
+    told: dict[str, Any] = {"kind": kind, "message": message}
     if request.url.path.startswith("/v1/"):
-        body = {
-            "error": {"message": message, "type": OPENAI_TYPES.get(status, "api_error"), "param": param, "code": kind}
-        }
-    return JSONResponse(body, status, headers=dict(headers))
+        told = {"message": message, "type": OPENAI_TYPES.get(status, "api_error"), "param": param, "code": kind}
+    if RUN_HEADER in headers:
+        told["run_id"] = headers[RUN_HEADER]
+    return JSONResponse({"error": told}, status, headers=dict(headers))
 
 
 OPENAI_TYPES = {
@@ -119,13 +140,10 @@ def install(app: FastAPI) -> None:
 def _ours(request: Request, problem: Exception) -> JSONResponse:
     assert isinstance(problem, errors.VeracityError)
     status = status_of(problem)
-    headers = problem.headers if isinstance(problem, RefusedError) else {}
-    if isinstance(problem, errors.BusyError):
-        headers = {"Retry-After": SOON}
-    kind = problem.kind if isinstance(problem, RefusedError) else type(problem).__name__
     if status >= 500 and status != 503:
         log.warning("%s %s: %s", request.method, request.url.path, problem)
-    return answer_with(request, status, kind, str(problem), headers, getattr(problem, "param", None))
+    param = getattr(problem, "param", None)
+    return answer_with(request, status, kind_of(problem), str(problem), headers_of(problem), param)
 
 
 def _malformed(request: Request, problem: Exception) -> JSONResponse:

@@ -63,7 +63,7 @@ async def events(
 ) -> Any:
     """What happened since the event that is named, and what happens until the run ends or waits for a person."""
     await live.require_sight(whole(run_id, "run"), caller)
-    return follow_response(request, caller, live.follow(run_id, caller, last_event_id or after))
+    return follow_response(request, caller, lambda: live.follow(run_id, caller, last_event_id or after))
 
 
 @router.post("/{run_id}/feedback", responses=refusals(400, 404, 413))

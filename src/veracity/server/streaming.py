@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, contextmanager
 from typing import Any, Protocol
 
+from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -16,11 +17,13 @@ from starlette.types import Receive, Scope, Send
 from veracity.models import User
 from veracity.server.access import who_sends
 from veracity.server.limits import Limits
+from veracity.server.problems import RUN_HEADER
 
 EVENTS: dict[str, Any] = {
     "description": "The answer; or, where it is asked for, server-sent events.",
     "content": {"text/event-stream": {}},
 }
+EVENT_STREAM, JSON = "text/event-stream", "application/json"
 QUIET = 10.0  # seconds after which a comment shows that the line is open
 LOOK = 2.0  # seconds after which it is looked again who may read
 
@@ -34,14 +37,43 @@ class Event(Protocol):
 
 
 def wants_events(accept: str) -> bool:
-    return "text/event-stream" in accept.lower()
+    """Rather than JSON: by their weight, and where that is the same by what is named first."""
+    weights: dict[str, float] = {}
+    for one in accept.lower().split(","):
+        kind, *parameters = (part.strip() for part in one.split(";"))
+        if kind in (EVENT_STREAM, JSON):
+            weights.setdefault(kind, _weight(parameters))
+    return weights.get(EVENT_STREAM, 0) > 0 and max(weights, key=weights.__getitem__) == EVENT_STREAM
 
 
-def follow_response(
-    request: Request, user: User, events: AsyncIterator[Event], headers: Mapping[str, str] | None = None
-) -> EventStream:
+def _weight(parameters: list[str]) -> float:
+    given = next((one.removeprefix("q=") for one in parameters if one.startswith("q=")), "1")
+    try:
+        return float(given)
+    except ValueError:
+        return 0.0
+
+
+def follow_response(request: Request, user: User, begin: Callable[[], AsyncIterator[Event]]) -> EventStream:
+    """The events of what `begin` begins, once there is a place for the stream."""
     with stream_place(request, user) as closed:
-        return EventStream(lines_of(while_welcome(request, user, events)), closed, headers)
+        return EventStream(lines_of(while_welcome(request, user, begin())), closed)
+
+
+async def run_response(
+    request: Request,
+    user: User,
+    start: Callable[[], str],
+    follow: Callable[[str], AsyncIterator[Event]],
+    lines: Callable[[AsyncIterator[Event | None], str], AsyncIterator[bytes]] | None = None,
+) -> EventStream:
+    """The events of a run. The place comes first: a question that was taken in is not refused any more. `start` gives
+    the run's id, and may wait; `lines` writes the events in another way."""
+    with stream_place(request, user) as closed:
+        run_id = await run_sync(start)
+        events = while_welcome(request, user, follow(run_id))
+        told = lines(events, run_id) if lines else lines_of(events)
+        return EventStream(told, closed, {RUN_HEADER: run_id})
 
 
 @contextmanager
@@ -73,11 +105,13 @@ async def while_welcome(
 class EventStream(StreamingResponse):
     """`closed` is called when nobody reads any more, or there is nothing more to read, even if nobody ever read."""
 
+    media_type = EVENT_STREAM
+
     def __init__(
         self, lines: AsyncIterator[bytes], closed: Callable[[], None], headers: Mapping[str, str] | None = None
     ) -> None:
         known = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})}
-        super().__init__(lines, media_type="text/event-stream", headers=known)
+        super().__init__(lines, headers=known)
         self._closed = closed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
