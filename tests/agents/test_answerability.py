@@ -229,10 +229,10 @@ def test_hostile_text_takes_linear_time(piece: str) -> None:
         "休暇の場所は？",
         "假期是什么",
     )
-    started = time.perf_counter()
+    started = time.process_time()
     for question in questions:
         ranked_candidates(question, evidence(f"leave 假期 休暇 {piece * 5000}"))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 ASKED_OF = {
@@ -314,7 +314,7 @@ def test_what_only_looks_like_a_name_is_none() -> None:
 
 def test_names_of_hostile_texts_take_little_time() -> None:
     question, text = "Where is " + "NYC Aa " * 2000 + "?", "N" + "y" * 50_000 + " Ny Cc " * 20_000
-    started = time.perf_counter()
+    started = time.process_time()
     for name in names_in(question):
         name.stands_in(text)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2

@@ -57,6 +57,6 @@ def test_the_head_of_a_table_stands_over_its_rows_only() -> None:
 
 @pytest.mark.parametrize("piece", ["-", "| -", "-- x", "#", "**a", "a\n\n", "|\n|--|\n"])
 def test_hostile_text_takes_linear_time(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     laid_out(evidence(piece * 20_000)[0])
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3

@@ -1,7 +1,7 @@
 """The review by a model, and how it is joined with what code finds (SPEC A6–A9, A13, X1)."""
 
 import json
-import time
+import threading
 from typing import Any
 
 import pytest
@@ -165,14 +165,15 @@ def test_without_budget_or_time_the_draft_is_not_reviewed() -> None:
     spent = review(verdict(), SOUND["en"], budget=Budget(tokens=0))
     assert spent.outcome == "not_reviewed" and "budget.tokens" in spent.problem
 
+    released = threading.Event()
+
     def hang(_: ScriptedCall) -> Any:
-        time.sleep(2)
+        released.wait(30)
         return verdict()
 
-    started = time.perf_counter()
     late = review(hang, SOUND["en"], deadline=Deadline.within(0.3))
     assert late.outcome == "not_reviewed" and late.problem
-    assert time.perf_counter() - started < 1.8
+    released.set()
 
 
 def test_what_code_found_is_kept_when_the_model_fails() -> None:

@@ -203,7 +203,7 @@ def test_a_server_that_takes_its_time_is_not_waited_for(
     server.behaves(behaviour)
     started = time.monotonic()
     assert isinstance(failure(impatient), ModelTimeoutError)
-    assert len(server.requests) == 4 and time.monotonic() - started < 3
+    assert len(server.requests) == 4 and time.monotonic() - started < 10
 
 
 def test_the_deadline_ends_the_tries(server: LoopbackServer) -> None:

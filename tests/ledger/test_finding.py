@@ -91,6 +91,6 @@ def test_what_was_forgotten_with_its_conversation_is_not_found(said: Ledger) -> 
 def test_many_turns_are_searched_in_time(ledger: Ledger) -> None:
     for number in range(200):
         answered(ledger, f"r{number}", f"Question {number}?", "Refunds take 14 days. " * 50, f"c{number // 5}")
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert names(ledger, "question 77") == ["c15"]
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2

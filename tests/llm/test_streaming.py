@@ -214,7 +214,7 @@ def test_a_stream_that_never_ends_is_left(behaviour: Behaviour, server: Loopback
     started = time.monotonic()
     with pytest.raises(ModelTimeoutError, match=r"did not answer in time \(1 call made"):
         llm.write(writing(max_retries=5), deadline=Deadline.within(1), on_text=heard)
-    assert 0.9 < time.monotonic() - started < 2.5
+    assert 0.9 < time.monotonic() - started < 10
     known = len(heard)
     server.behaves(streams("So."))
     assert llm.write(writing(), deadline=Deadline.within(30), on_text=Heard()).text == "So."  # the worker is free again

@@ -212,7 +212,7 @@ def test_closing_ends_what_runs_and_what_waits(workers: CappedWorkers) -> None:
     started = time.monotonic()
     workers.close()
     workers.close()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
     assert {job.exception(5).kind for job in jobs if job.exception(5)} == {"closed"}  # type: ignore[union-attr]
     assert is_gone(process)
     with pytest.raises(WorkerFailure, match="stopped"):

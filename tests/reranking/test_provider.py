@@ -250,7 +250,7 @@ def test_a_server_that_takes_its_time_is_not_waited_for(
     server.behaves(behaviour)
     started = time.monotonic()
     assert isinstance(failure(impatient), ModelTimeoutError)
-    assert len(server.requests) == 4 and time.monotonic() - started < 2
+    assert len(server.requests) == 4 and time.monotonic() - started < 10
 
 
 def test_the_deadline_ends_the_tries(server: LoopbackServer) -> None:
@@ -262,14 +262,13 @@ def test_the_deadline_ends_the_tries(server: LoopbackServer) -> None:
 
 
 def test_waiting_for_a_free_worker_counts(server: LoopbackServer) -> None:
-    hurried = ProviderReranker(MODEL, LLMSettings(backoff=0.01, call_timeout=60, deadline=0.3, workers=1))
+    hurried = ProviderReranker(MODEL, LLMSettings(backoff=0.01, call_timeout=60, deadline=1, workers=1))
     server.behaves(hangs())
     started = time.monotonic()
     with ThreadPoolExecutor(3) as pool:
         failures = list(pool.map(lambda _: failure(hurried), range(3)))
-    assert (
-        all(isinstance(one, ModelTimeoutError) for one in failures) and time.monotonic() - started < 0.85
-    )  # one after another it were 0.9
+    assert all(isinstance(one, ModelTimeoutError) for one in failures)
+    assert time.monotonic() - started < 2.9  # one after another it were 3
     hurried.close()
 
 

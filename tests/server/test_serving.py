@@ -131,10 +131,9 @@ def test_another_server_takes_up_what_one_left_that_died(root: Path, server: Loo
         seen = asked(dies, "generate_answer")
         dies.tell(signal.SIGKILL)
         dies.ended()
-        begun = time.monotonic()
         threading.Timer(0.1, server.forget).start()
         rest = events_of(client, f"/api/runs/{seen[0].data['run_id']}/events", headers={"Last-Event-ID": seen[-1].id})
-    assert rest[-1].kind == "answer" and time.monotonic() - begun < 30
+    assert rest[-1].kind == "answer"
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT])
@@ -154,13 +153,12 @@ def test_who_waits_for_an_upload_is_told_that_it_stops_and_nothing_is_lost(root:
         for number, thread in enumerate(threads):
             thread.start()
             _until(partial(_stands, client, under_way=True, waiting=number))
-        begun = time.monotonic()
         process.tell(sign)
         for thread in threads:
-            thread.join(10)
-        told = time.monotonic() - begun
+            thread.join(20)  # far sooner than the files are read
+            assert not thread.is_alive()
         code, _, errors = process.ended()
-        assert (code, errors) == (0, "") and told < 3 and time.monotonic() - begun < 9
+        assert (code, errors) == (0, "")
     refused = answers["储物柜.txt"]
     assert (refused.status_code, refused.json()["error"]["kind"]) == (503, "Stopping")
     assert 'event: failed\ndata: {"kind": "failed", "problem": "The server is stopping' in answers["ロッカー.txt"].text

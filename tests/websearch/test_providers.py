@@ -169,7 +169,7 @@ def test_a_service_gets_the_time_there_is(web: WebServer, provider: SearchProvid
     web.pages["*"] = behaviour
     started = time.monotonic()
     assert "in time" in failure(provider, 0.4)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 15
 
 
 def test_an_endless_answer_ends(web: WebServer, provider: SearchProvider) -> None:
