@@ -20,6 +20,8 @@
     │   └── OutdatedIndexError    they were indexed in another way than is asked for now
     ├── LedgerError               what was asked and answered cannot be recorded or read
     │   └── LostLeaseError        another process has taken the run over
+    ├── LeftError                 the program ends: the run is taken up again when it runs
+    ├── OutOfTimeError            the time for a search was up
     ├── DecisionError             a decision on an approval does not count
     │   ├── DecidedError          somebody has decided already
     │   └── SupersededError       the draft is not the one that waits
@@ -32,6 +34,11 @@ Each message is one sentence for a person: what is wrong, where, and how to mend
 from __future__ import annotations
 
 from veracity.secrets import without_secrets
+
+
+def reason_of(problem: Exception) -> str:
+    """What the system gave as its reason, in a word or two; else the kind of error."""
+    return getattr(problem, "strerror", None) or type(problem).__name__
 
 
 class VeracityError(Exception):
@@ -136,6 +143,14 @@ class LedgerError(VeracityError):
 
 
 class LostLeaseError(LedgerError):
+    pass
+
+
+class LeftError(VeracityError):
+    pass
+
+
+class OutOfTimeError(VeracityError):
     pass
 
 

@@ -16,7 +16,7 @@ from veracity.agents.router import Router
 from veracity.agents.summarizer import Summarizer
 from veracity.agents.writer import Writer
 from veracity.deadlines import Deadline
-from veracity.errors import VeracityError
+from veracity.errors import OutOfTimeError
 from veracity.llm import Budget
 from veracity.models import (
     Decision,
@@ -93,10 +93,6 @@ class Web(Protocol):
     def look_up(self, query: str, question: str, deadline: Deadline) -> FoundOnWeb: ...
 
     def close(self) -> None: ...
-
-
-class OutOfTimeError(VeracityError):
-    """What was begun is not done, and nobody waits for it any longer."""
 
 
 @dataclass

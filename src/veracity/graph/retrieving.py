@@ -15,8 +15,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from veracity.agents.rewriter import RewriteTask, whole_query
-from veracity.errors import VeracityError
-from veracity.graph.parts import OutOfTimeError, Parts
+from veracity.errors import OutOfTimeError, VeracityError
+from veracity.graph.parts import Parts
 from veracity.graph.state import Plain, RunState, asked
 from veracity.graph.tracing import trace
 from veracity.language import entities, guess_language

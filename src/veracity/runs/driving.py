@@ -16,7 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from veracity import telemetry
 from veracity.deadlines import Deadline
-from veracity.errors import LedgerError, VeracityError
+from veracity.errors import LedgerError, LeftError
 from veracity.graph.build import build_graph
 from veracity.graph.parts import Limits, Parts
 from veracity.graph.state import RunState
@@ -34,10 +34,6 @@ SLOW = frozenset(("rewrite_query", "generate_answer", "eval_answer", "evaluate",
 JUST_NOW = 0.25  # seconds
 COSTLY = 0.1  # seconds; what such a step did, and used, is written down at once
 WAITS = "__interrupt__"
-
-
-class LeftError(VeracityError):
-    """The run was left where it can be taken up again."""
 
 
 class Drive:

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from veracity.errors import LedgerError, SupersededError, VeracityError
+from veracity.errors import LedgerError, LeftError, SupersededError, VeracityError
 from veracity.graph.state import RunState
 from veracity.ledger import Ledger, Observations
 from veracity.ledger.approvals import draft_hash
 from veracity.models import Answer, Approval, RunParameters, Usage
 from veracity.runs.checkpoints import threads
 from veracity.runs.concluding import conclude, decided_answer, observation, recallable, waiting_answer, weak_point
-from veracity.runs.driving import Drive, LeftError
+from veracity.runs.driving import Drive
 from veracity.settings import Settings
 
 log = logging.getLogger("veracity")

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from veracity.deadlines import Deadline
-from veracity.errors import LedgerError, LostLeaseError, VeracityError
+from veracity.errors import LedgerError, LeftError, LostLeaseError, VeracityError
 from veracity.graph.state import RunState, fresh_turn
 from veracity.language import guess_language
 from veracity.ledger import Ledger
 from veracity.models import Answer, Approval, RunEvent, RunParameters, RunProgress
 from veracity.runs.concluding import waiting_answer
-from veracity.runs.driving import Drive, Driver, LeftError
+from veracity.runs.driving import Drive, Driver
 from veracity.runs.ending import Endings
 from veracity.settings import Settings
 
@@ -79,7 +79,9 @@ class Runs:
         """What happens, as it happens; the last event holds the answer."""
         yield from self.resume(self.begin(question, user, max_rewrites, deadline, conversation), drafts)
 
-    def begin(self, question: str, user: str, max_rewrites: int, deadline: float, conversation: str = "") -> str:
+    def begin(
+        self, question: str, user: str, max_rewrites: int, deadline: float, conversation: str = "", key: str = ""
+    ) -> str:
         """It is in the ledger, and ours; nothing is done yet. Should this process die, another one takes it up."""
         asked = {"question": question, "user": user, "conversation": conversation}
         run = RunParameters(run_id=new_run_id(), **asked, max_rewrites=max_rewrites, deadline=deadline)
@@ -93,6 +95,7 @@ class Runs:
             max_rewrites=max_rewrites,
             deadline=deadline,
             lease=deadline + GRACE,
+            key=key,
         )
         self._begun[run.run_id] = (run, token)
         return run.run_id

@@ -15,9 +15,8 @@ from contextlib import suppress
 from functools import partial
 
 from veracity.engine import Veracity
-from veracity.errors import InputError, LostLeaseError, VeracityError
+from veracity.errors import InputError, LeftError, LostLeaseError, VeracityError
 from veracity.models import Answer, Approval, RunEvent, User, Verdict
-from veracity.runs.driving import LeftError
 from veracity.server.following import Following
 from veracity.server.limits import Limits, too_many
 from veracity.server.problems import INSIDE, RefusedError, of_run, stopping
