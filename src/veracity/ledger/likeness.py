@@ -9,6 +9,11 @@ come from.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select
 
 from veracity.language import content_tokens, entities, guess_language
 from veracity.questions import ASKING, kind_asked_for, question_parts
@@ -16,6 +21,8 @@ from veracity.questions import ASKING, kind_asked_for, question_parts
 ALIKE = 0.5  # of 1; tests/ledger/test_likeness.py shows how many of its pairs lie on the right side
 MOST_TERMS = 60
 LONGEST_TERM = 100  # characters
+NEWEST_PER_TERM = 50
+MOST_COMPARED = 50
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 _HAN = re.compile("[\u3400-\u9fff]{3,}")
 
@@ -47,6 +54,19 @@ class Likeness:
         if self._names - theirs and theirs - self._names:
             return True
         return bool(self._kinds and kinds and not self._kinds & kinds)
+
+
+def newest_holding(
+    connection: Connection, newest: Select[tuple[int]], known: Mapping[str, Any], words: Sequence[str]
+) -> list[int]:
+    """Of those that `newest` finds for each word, those that hold the most of them. A rare word counts for more: an old
+    one is not among the newest that hold the common ones."""
+    weight: defaultdict[int, float] = defaultdict(float)
+    for word in words:
+        found = connection.execute(newest, {**known, "word": word}).scalars().all()
+        for number in found:
+            weight[number] += 1 / len(found)
+    return sorted(weight, key=lambda number: (-weight[number], -number))[:MOST_COMPARED]
 
 
 def names(question: str) -> set[str]:

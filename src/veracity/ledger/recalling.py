@@ -8,7 +8,6 @@ name (Dublin, Osaka). Knows nothing about who looks, and why.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 from veracity.errors import InputError
 from veracity.language import normalized
 from veracity.ledger import conversations
-from veracity.ledger.likeness import names, terms
+from veracity.ledger.likeness import MOST_COMPARED, NEWEST_PER_TERM, names, newest_holding, terms
 from veracity.ledger.runs import HeldRun
 from veracity.ledger.schema import recall_terms, recall_vectors, runs
 from veracity.models import PastTurn
@@ -27,9 +26,7 @@ from veracity.questions import ASKING
 ENOUGH_WORDS = 0.6  # share of the words looked for; tests/ledger/test_recalling.py shows what it tells apart
 ENOUGH_MEANING = 0.4  # cosine; for the bundled embedder the same tests show it
 IN_ANSWER = 0.7  # what a word counts that only the answer holds
-NEWEST_PER_TERM = 50
 MOST_WORDS = 300
-MOST_COMPARED = 50
 NEWEST_VECTORS = 5000
 # Words that ask for something said before, and say nothing about it.
 _ASKING_BACK = re.compile(
@@ -113,14 +110,9 @@ def _share(words: Sequence[str], row: Any) -> float:
 
 
 def _by_words(connection: Connection, user: str, conversation: str | None, words: Sequence[str]) -> list[int]:
-    """Of the newest that hold each word, those that hold the most of them; a rare word counts for more."""
-    statement, scope = (_NEWEST, {}) if conversation is None else (_NEWEST_HERE, {"conversation": conversation})
-    weight: defaultdict[int, float] = defaultdict(float)
-    for word in words:
-        found = connection.execute(statement, {"user": user, "word": word, **scope}).scalars().all()
-        for number in found:
-            weight[number] += 1 / len(found)
-    return sorted(weight, key=lambda number: (-weight[number], -number))[:MOST_COMPARED]
+    if conversation is None:
+        return newest_holding(connection, _NEWEST, {"user": user}, words)
+    return newest_holding(connection, _NEWEST_HERE, {"user": user, "conversation": conversation}, words)
 
 
 def _by_meaning(connection: Connection, user: str, conversation: str | None, vector: bytes) -> dict[int, float]:

@@ -7,19 +7,15 @@ here: only the question, and by its run the passages the writer had. Knows nothi
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from veracity.ledger import passages
-from veracity.ledger.likeness import Likeness, terms
+from veracity.ledger.likeness import NEWEST_PER_TERM, Likeness, newest_holding, terms
 from veracity.ledger.schema import weak_points, weak_terms
 
-NEWEST_PER_TERM = 50
-MOST_COMPARED = 50
 _NEWEST = (  # built once: building it costs more than asking it
     select(weak_terms.c.weak_point)
     .where((weak_terms.c.user_name == bindparam("user")) & (weak_terms.c.term == bindparam("word")))
@@ -67,7 +63,7 @@ def remove(connection: Connection, run_id: str, reason: str | None = None) -> No
 def matching(connection: Connection, user: str, question: str, limit: int) -> list[WeakPoint]:
     """Those of this user that ask the same as this question: the most similar first, then the newest."""
     likeness = Likeness(question)
-    candidates = _candidates(connection, user, likeness.terms)
+    candidates = newest_holding(connection, _NEWEST, {"user": user}, likeness.terms)
     if not candidates:
         return []
     theirs = weak_points.c.number.in_(candidates) & (weak_points.c.user_name == user)
@@ -79,14 +75,3 @@ def matching(connection: Connection, user: str, question: str, limit: int) -> li
         WeakPoint(row.question, row.reason, row.run_id, row.created, given.get(row.run_id, ()), similarity)
         for similarity, row in best
     ]
-
-
-def _candidates(connection: Connection, user: str, words: Sequence[str]) -> list[int]:
-    """Of the newest that hold each word, those that hold the most of them. A rare word counts for more: an old weak
-    point is not among the newest that hold the common ones."""
-    weight: defaultdict[int, float] = defaultdict(float)
-    for word in words:
-        found = connection.execute(_NEWEST, {"user": user, "word": word}).scalars().all()
-        for number in found:
-            weight[number] += 1 / len(found)
-    return sorted(weight, key=lambda number: (-weight[number], -number))[:MOST_COMPARED]
