@@ -27,11 +27,8 @@ def require_text(name: str, what: str) -> None:
         raise InputError(f"{what} is named by text, not by {type(name).__name__}.")
 
 
-def checked_edit(edit: str, verdict: str) -> str:
-    if verdict != "approve":
-        raise InputError("Only a draft that is approved can be edited: reject it without an edit.")
-    if not isinstance(edit, str) or not edit.strip():
-        raise InputError("The edited answer is empty: write what is to go out.")
+def checked_edit(edit: str) -> str:
+    require_text(edit, "An edited answer")
     if len(edit) > LONGEST_EDIT:
         raise InputError(f"The edited answer has {len(edit):,} characters: at most {LONGEST_EDIT:,} are taken.")
     return encodable(edit.strip())

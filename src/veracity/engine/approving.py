@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from veracity.assembly import Assembly
 from veracity.engine.asking import answer_of
-from veracity.errors import InputError
 from veracity.inputs import (
     MOST_RUNS,
     checked_edit,
@@ -21,7 +20,6 @@ from veracity.models import (
     Verdict,
 )
 from veracity.providers.texts import encodable
-from veracity.secrets import presentable
 
 
 class Approving(Assembly):
@@ -77,21 +75,15 @@ class Approving(Assembly):
         drafts: bool = False,
     ) -> Iterator[RunEvent]:
         """The same, telling of the steps that follow, and with `drafts` of drafts. It counts when this returns."""
-        if verdict not in ("approve", "reject"):
-            raise InputError(
-                f'A draft is decided on with "approve" or "reject", not with "{presentable(str(verdict))}".'
-            )
         for text, what in ((approval_id, "An approval"), (reason, "A reason"), (by, "Whoever decides")):
             require_text(text, what)
-        if edit is not None:
-            edit = checked_edit(edit, verdict)
         runs = self._runs  # what is needed to go on must be there before anything is decided
         decided = self._ledger.decide(
             encodable(approval_id),
             verdict,
             by=by,
             reason=encodable(reason),
-            edit=edit,
+            edit=None if edit is None else checked_edit(edit),
             draft_hash=draft_hash,
             key=key,
         )

@@ -8,7 +8,7 @@ from typing import get_args
 from veracity.errors import InputError
 from veracity.ledger import approvals, leases, runs, standings, stripping
 from veracity.ledger.database import Database
-from veracity.ledger.names import decider_name, storable
+from veracity.ledger.names import decider_name, storable, user_name
 from veracity.models import Approval, ApprovalStanding, ApprovalState, Decision, Usage, Verdict
 from veracity.secrets import presentable
 
@@ -58,10 +58,14 @@ class Approving:
 
         The approval is named as for `approval`, but a run that has several is not enough: whoever names it may have
         seen another draft than the one that waits."""
-        if verdict not in approvals.STATES:
-            raise InputError('A draft is decided on with "approve" or "reject".')
-        if edit is not None and (verdict != "approve" or not edit.strip()):
-            raise InputError("A text can be put in the draft's place only when approving, and it must say something.")
+        if verdict not in get_args(Verdict):
+            raise InputError(
+                f'A draft is decided on with "approve" or "reject", not with "{presentable(str(verdict))}".'
+            )
+        if edit is not None and verdict != "approve":
+            raise InputError("Only a draft that is approved can be edited: reject it without an edit.")
+        if edit is not None and not edit.strip():
+            raise InputError("The edited answer is empty: write what is to go out.")
         if len(reason) > LONGEST_REASON:
             raise InputError(f"The reason has {len(reason):,} characters: at most {LONGEST_REASON:,} are kept.")
         if not all(one is None or isinstance(one, str) for one in (draft_hash, key)):
@@ -80,8 +84,9 @@ class Approving:
         """Those that wait: the longest waiting first. Of another state, or of "any": the newest first."""
         if state not in STATES:
             raise InputError(f'The state of an approval is {", ".join(STATES)}, not "{presentable(str(state))}".')
+        asking = None if user is None else user_name(user)
         with self._database.reading() as connection:
-            return approvals.listed(connection, limit, user, None if state == ANY else state)
+            return approvals.listed(connection, limit, asking, None if state == ANY else state)
 
     def approval_states(self, limit: int = 200) -> list[ApprovalStanding]:
         """How those stand that were made or decided last, the latest first: for whoever looks every second."""
