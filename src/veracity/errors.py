@@ -38,7 +38,7 @@ from veracity.secrets import without_secrets
 
 def reason_of(problem: Exception) -> str:
     """What the system gave as its reason, in a word or two; else the kind of error."""
-    return getattr(problem, "strerror", None) or type(problem).__name__
+    return str(getattr(problem, "strerror", None) or type(problem).__name__)
 
 
 class VeracityError(Exception):

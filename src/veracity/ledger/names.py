@@ -11,14 +11,17 @@ BREAKING = ("Cc", "Zl", "Zp", "Cs")  # control characters, line breaks, halves o
 
 
 def storable(name: str, whose: str, shortest: int) -> str:
-    """Names are compared, and stand in lines of text: one that could only be stored as another one is refused, and so
-    is one that would break the line."""
-    if not shortest <= len(name) <= LONGEST_NAME or any(unicodedata.category(one) in BREAKING for one in name):
+    """In one spelling (NFC), however it was typed: names are compared. They also stand in lines of text: one that could
+    only be stored as another one is refused, and so is one that would break the line."""
+    if not isinstance(name, str):
+        raise InputError(f"{whose} is named by text, not by {type(name).__name__}.")
+    spelled = unicodedata.normalize("NFC", name)
+    if not shortest <= len(spelled) <= LONGEST_NAME or any(unicodedata.category(one) in BREAKING for one in spelled):
         raise InputError(
             f"{whose} has a name of {shortest} to {LONGEST_NAME} characters, "
             "none of them a line break, a control character or half a character."
         )
-    return name
+    return spelled
 
 
 def user_name(user: str) -> str:

@@ -26,7 +26,7 @@ from veracity.models.evaluation import (
 )
 from veracity.models.evidence import Evidence, EvidenceMetadata, Hit, Passage
 from veracity.models.names import ModelName
-from veracity.models.people import Feedback, Role, Thumb, User
+from veracity.models.people import LOCAL, Feedback, Role, Thumb, User
 from veracity.models.quality import Grade, Quality, QualityIssue, Shortfall
 from veracity.models.review import Dimension, Review, ReviewOutcome
 from veracity.models.run import (
@@ -46,6 +46,7 @@ from veracity.models.run import (
 from veracity.models.usage import NOTHING_USED, Usage
 
 __all__ = [
+    "LOCAL",
     "NOTHING_USED",
     "Answer",
     "AnswerForm",
