@@ -230,6 +230,7 @@ def test_health_needs_no_token_and_metrics_hold_no_words(served: Served) -> None
     client = served.client()
     client.post("/api/ask", json=ASKED)
     assert served.client(token="").get("/healthz").json() == {"status": "ok"}
+    assert [client.head(path).status_code for path in ("/healthz", "/")] == [200, 200]
     told = client.get("/metrics").text
     assert 'veracity_requests_total{method="POST",route="/api/ask",status="200"} 1.0' in told
     assert 'veracity_run_seconds_count{status="awaiting_approval"} 1.0' in told

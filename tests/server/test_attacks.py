@@ -13,6 +13,7 @@ from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, judged
 from tests.runs.websites import SearchServer
 from tests.server.conftest import MakeEngine, Serve
 from tests.server.events import Event, events_of, read_events
+from tests.traces import recorded
 from veracity.errors import ModelAccessError
 from veracity.testing import ScriptedLLM
 
@@ -96,6 +97,23 @@ def test_the_stream_of_a_user_ends_with_the_user(
 def test_an_origin_that_is_none_is_foreign(serve: Serve, engine_with: MakeEngine) -> None:
     response = serve(engine_with()).client().post("/api/ask", json=ASKED, headers={"Origin": "http://["})
     assert (response.status_code, response.json()["error"]["kind"]) == (403, "Forbidden")
+
+
+def test_a_slash_too_many_leads_nowhere_else(serve: Serve, engine_with: MakeEngine) -> None:
+    client = serve(engine_with()).client()
+    for path in ("/api/ask/", "/v1/chat/completions/"):
+        response = client.post(path, json=ASKED)
+        assert response.status_code == 404 and "location" not in response.headers
+
+
+def test_no_words_of_a_request_are_in_spans(serve: Serve, engine_with: MakeEngine) -> None:
+    with recorded() as spans:
+        client = serve(engine_with()).client()
+        client.get("/api/conversations", params={"query": "dismissal of Bob"})
+        client.get("/api/conversations/离婚/turns")
+        client.get("/api/document", params={"id": "給与"})
+        client.post("/api/ask", json=ASKED)
+    assert {span.instrumentation_scope.name for span in spans.all if span.instrumentation_scope} == {"veracity"}
 
 
 def test_an_error_nobody_foresaw_is_one_sentence_under_the_same_policy(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from anyio import CapacityLimiter
 from anyio.to_thread import current_default_thread_limiter, run_sync
@@ -53,6 +54,8 @@ ROUTERS = (
 
 THREADS = 8  # for what computes or reads; more of them would only wait for each other
 RESERVED = 4  # for knowing who asks, and for decisions
+# FastAPI would send spans of its own, with the addresses: what people look for, names of conversations and documents.
+NO_SPANS: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
 def make_app(engine: Veracity, own_token: str = "") -> FastAPI:
@@ -83,6 +86,8 @@ def make_app(engine: Veracity, own_token: str = "") -> FastAPI:
         version=__version__,
         summary="Answers that have been examined.",
         lifespan=lifespan,
+        telemetry=NO_SPANS,
+        redirect_slashes=False,  # behind a proxy that speaks TLS, it would lead away from that
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
     )

@@ -71,6 +71,7 @@ class Measuring:
             self._requests.labels(method, route, status).inc()
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> Health:
     """The server answers. Needs no token, and tells nothing else."""

@@ -13,6 +13,7 @@ STATIC = Path(__file__).parent / "static"
 router = APIRouter(include_in_schema=False)
 
 
+@router.head("/")
 @router.get("/")
 async def index() -> FileResponse:
     return FileResponse(STATIC / "index.html")
