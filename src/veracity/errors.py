@@ -19,6 +19,7 @@
     │   ├── BusyError             another process is writing to them
     │   └── OutdatedIndexError    they were indexed in another way than is asked for now
     ├── LedgerError               what was asked and answered cannot be recorded or read
+    │   ├── BusyLedgerError       another process is writing, and took too long
     │   └── LostLeaseError        another process has taken the run over
     ├── LeftError                 the program ends: the run is taken up again when it runs
     ├── OutOfTimeError            the time for a search was up
@@ -140,6 +141,10 @@ class OutdatedIndexError(KnowledgeError):
 
 class LedgerError(VeracityError):
     pass
+
+
+class BusyLedgerError(LedgerError):
+    exit_code = 4
 
 
 class LostLeaseError(LedgerError):

@@ -36,6 +36,10 @@ class Approving(Assembly):
         require_number(limit, MOST_RUNS, "approvals")
         return self._ledger.approval_states(limit)
 
+    def pending(self, *, user: str | None = None) -> int:
+        """How many drafts wait for a person. `user` is who asked."""
+        return self._ledger.pending(user)
+
     def approval(self, name: str) -> Approval:
         """By its id, the beginning of it, its run's id, or "last": the newest that waits."""
         require_text(name, "An approval")

@@ -95,6 +95,11 @@ class Approving:
         with self._database.reading() as connection:
             return standings.latest(connection, limit)
 
+    def pending(self, user: str | None = None) -> int:
+        """How many wait: of those that this user asked for, or of all."""
+        with self._database.reading() as connection:
+            return standings.pending(connection, user)
+
     def approval(self, name: str) -> Approval:
         """Named by its id, by that of its run (then the newest), by the beginning of them, or as "last" that waits."""
         with self._database.reading() as connection:

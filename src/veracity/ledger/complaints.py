@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from veracity.errors import LedgerError
+from veracity.errors import BusyLedgerError, LedgerError
 
 LONGEST = 200
 _BUSY = re.compile(r"database (table )?is locked|could not be acquired|database is busy", re.I)
@@ -33,8 +33,8 @@ def explained(place: Path, otherwise: str = OTHERWISE) -> Iterator[None]:
         raise _told(place, problem, otherwise) from problem
 
 
-def busy(place: Path) -> LedgerError:
-    return LedgerError(f'"{place}" is being written by another process: try again in a moment.')
+def busy(place: Path) -> BusyLedgerError:
+    return BusyLedgerError(f'"{place}" is being written by another process: try again in a moment.')
 
 
 def _told(place: Path, problem: BaseException, otherwise: str) -> LedgerError:

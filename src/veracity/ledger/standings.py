@@ -27,3 +27,11 @@ def latest(connection: Connection, limit: int) -> list[ApprovalStanding]:
     """Those that were made, decided or superseded last, the latest first."""
     rows = connection.execute(_LATEST.limit(limit))
     return _STANDINGS.validate_python([dict(zip(_NAMES, row, strict=True)) for row in rows])
+
+
+def pending(connection: Connection, user: str | None) -> int:
+    """How many wait: of those that this user asked for, or of all."""
+    wanted = select(func.count()).select_from(approvals).where(approvals.c.state == "pending")
+    if user is not None:
+        wanted = wanted.where(approvals.c.user_name == user)
+    return connection.execute(wanted).scalar_one()

@@ -29,6 +29,7 @@ STATUSES: tuple[tuple[type[errors.VeracityError], int], ...] = (
     (errors.DecisionError, 409),
     (errors.BusyError, 409),
     (errors.OutdatedIndexError, 409),
+    (errors.BusyLedgerError, 503),
     (errors.ModelError, 502),
     (errors.WebSearchError, 502),
     (errors.EvaluationError, 502),
@@ -44,7 +45,7 @@ TELLS: dict[int, str] = {
     429: "Too many requests: Retry-After says when to come again.",
     500: "Something in the workspace or in Veracity itself does not work.",
     502: "A model or a metric failed.",
-    503: "The server is stopping: Retry-After says when to come again.",
+    503: "The server is stopping, or its ledger is busy: Retry-After says when to come again.",
 }
 
 
@@ -101,7 +102,7 @@ def kind_of(problem: errors.VeracityError) -> str:
 
 
 def headers_of(problem: errors.VeracityError) -> Mapping[str, str]:
-    if isinstance(problem, errors.BusyError):
+    if isinstance(problem, errors.BusyError | errors.BusyLedgerError):
         return {"Retry-After": SOON}
     return problem.headers if isinstance(problem, RefusedError) else {}
 
