@@ -97,7 +97,8 @@ async def while_welcome(
         async for event in told:
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
-                if await who_sends(request) != user:
+                now = await who_sends(request)
+                if now is None or (now.name, now.role) != (user.name, user.role):
                     return
             yield event
 
