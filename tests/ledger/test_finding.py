@@ -1,11 +1,16 @@
-"""Conversations are found by what was said in them, in every language, and only by what may be shown."""
+"""Conversations are found by what was said in them, in every language, and only by what may be shown; runs by what was
+asked, and by the key under which it was."""
 
+import sqlite3
 import time
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from tests.ledger.material import answered, begin, make_evidence, waits
-from veracity.ledger import Ledger
+from veracity.errors import LedgerError
+from veracity.ledger import Ledger, finding
 
 
 def names(ledger: Ledger, query: str, user: str = "ann", limit: int = 20) -> list[str]:
@@ -94,3 +99,48 @@ def test_many_turns_are_searched_in_time(ledger: Ledger) -> None:
     begun = time.process_time()
     assert names(ledger, "question 77") == ["c15"]
     assert time.process_time() - begun < 2
+
+
+def asking(ledger: Ledger, question: str, user: str = "ann", limit: int = 20) -> list[str]:
+    return [run.run_id for run in ledger.runs_asking(user, question, limit)]
+
+
+@pytest.mark.parametrize("question", ["How long do refunds take?", "年休假" * 60, "休暇は何日？" * 1000])
+def test_runs_are_found_by_their_exact_question(ledger: Ledger, question: str) -> None:
+    for run_id, asked, user in (("r1", question, "ann"), ("r2", f"{question}!", "ann"), ("r3", question, "bob")):
+        begin(ledger, run_id, asked, user)
+    begin(ledger, "r4", question)
+    assert asking(ledger, question) == ["r4", "r1"]
+    assert asking(ledger, question, limit=1) == ["r4"]
+    assert asking(ledger, question[:-1]) == []
+
+
+def test_to_look_for_a_question_an_index_is_used(ledger: Ledger) -> None:
+    begin(ledger, "r1")
+    plans: list[str] = []
+    with ledger._database.reading() as connection:
+
+        def explain(_: object, cursor: sqlite3.Cursor, statement: str, parameters: Any, *more: object) -> None:
+            rows = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            plans.extend(row[-1] for row in rows)
+
+        event.listen(connection, "before_cursor_execute", explain)
+        finding.runs_asking(connection, "ann", "How many days?", 5)
+        finding.run_under(connection, "ann", "k")
+    assert len(plans) == 2
+    assert "runs_by_question (user_name=? AND <expr>=?)" in plans[0]
+    assert "runs_by_key (user_name=? AND request_key=?)" in plans[1]
+
+
+def test_under_one_key_a_user_asks_once(ledger: Ledger) -> None:
+    begin(ledger, "r1", key="k", conversation="c")
+    begin(ledger, "r2", user="bob", key="k")
+    begin(ledger, "r3")
+    begin(ledger, "r4")
+    with pytest.raises(LedgerError, match="same key"):
+        begin(ledger, "r5", key="k")
+    found = [ledger.run_under(user, "k") for user in ("ann", "bob", "eve")]
+    assert [one and one.run_id for one in found] == ["r1", "r2", None]
+    assert ledger.run_under("ann", "") is None
+    ledger.forget_conversation("ann", "c")
+    assert ledger.run_under("ann", "k") is None

@@ -6,17 +6,22 @@ import contextlib
 from collections.abc import Iterable, Iterator
 
 from veracity.assembly import Assembly
-from veracity.errors import InputError, LedgerError
+from veracity.errors import InputError, LedgerError, NotFoundError
 from veracity.inputs import (
+    MOST_RUNS,
     checked_question,
+    require_number,
     require_text,
 )
 from veracity.models import (
     Answer,
     RunEvent,
     RunProgress,
+    RunStanding,
+    RunSummary,
 )
 from veracity.providers.texts import encodable
+from veracity.secrets import presentable
 
 
 class Asking(Assembly):
@@ -65,21 +70,48 @@ class Asking(Assembly):
         user: str = "local",
         max_rewrites: int | None = None,
         deadline: float | None = None,
+        key: str = "",
     ) -> str:
         """Take a question in and do nothing yet: the run of this id is in the ledger, and `resume` goes on with it. One
-        whose process ends before that is "interrupted", as any other."""
+        whose process ends before that is "interrupted", as any other. Under one `key` a user asks once: see `asked`."""
         asked = self._checked(question, conversation, user, max_rewrites, deadline)
-        return self._runs.begin(*asked)
+        require_text(key, "A key")
+        return self._runs.begin(*asked, encodable(key))
+
+    def asked(self, *, user: str = "local", key: str) -> RunSummary | None:
+        """The run that this user began under the key, so that a question that is sent again is not asked again."""
+        require_text(key, "A key")
+        return self._ledger.run_under(user, encodable(key))
+
+    def runs_asking(self, question: str, *, user: str = "local", limit: int = 20) -> list[RunSummary]:
+        """Those of this user that ask exactly this, the latest first."""
+        require_text(question, "A question")
+        require_number(limit, MOST_RUNS, "runs")
+        return self._ledger.runs_asking(user, encodable(question.strip()), limit)
+
+    def stop(self, run_id: str, *, by: str = "local") -> RunSummary:
+        """End a run that is under way: it has failed at once, and what works on it ends after the step it is at. What
+        has ended, waits for a person or follows from a decision stays as it is; the status tells."""
+        require_text(run_id, "A run")
+        require_text(by, "Whoever stops it")
+        return self._ledger.stop(self._ledger.find(encodable(run_id)), by)
 
     def resume(self, run_id: str, *, drafts: bool = False) -> Iterator[RunEvent]:
         """Go on with a run that was begun, decided on or interrupted. Nothing happens where somebody else is at it."""
         require_text(run_id, "A run")
         return self._runs.resume(self._ledger.find(encodable(run_id)), drafts)
 
-    def progress(self, run_id: str, *, after: int = 0) -> RunProgress:
-        """How far a run has come, whichever process is at it: its steps but for the first `after`, and how it ended."""
+    def standing(self, run_id: str) -> RunStanding:
+        """How the run with this id stands, for who looks often: `progress` tells more."""
         require_text(run_id, "A run")
-        return self._runs.progress(self._ledger.find(encodable(run_id)), after)
+        if standing := self._ledger.standing(encodable(run_id)):
+            return standing
+        raise NotFoundError(f'There is no run "{presentable(run_id)}".')
+
+    def progress(self, run_id: str) -> RunProgress:
+        """How far a run has come, whichever process is at it: its steps, and how it ended."""
+        require_text(run_id, "A run")
+        return self._runs.progress(self._ledger.find(encodable(run_id)))
 
     def leave(self) -> None:
         """For a program that ends: the runs that are under way stop after the step they are at, and can be taken up."""

@@ -129,7 +129,7 @@ def remove(connection: Connection, user: str, conversation: str, run_ids: Sequen
     """Its name, its summary and its questions. The runs stay, as turns of nothing."""
     connection.execute(delete(conversations).where(_row_of(user, conversation)))
     for run_id in run_ids:
-        nothing = {"question": "", "conversation": "", "turn": 0}
+        nothing = {"question": "", "conversation": "", "turn": 0, "request_key": None}
         connection.execute(update(runs).where(runs.c.run_id == run_id).values(nothing))
 
 

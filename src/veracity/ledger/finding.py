@@ -1,19 +1,23 @@
-"""Conversations that are found by what was said in them.
+"""Runs and conversations that are found by what was asked and said in them.
 
-Every word of the query must be in one turn: in its question, or in an answer that went out. A word in Latin letters is
-the beginning of a word there (refund, refunds); anything else may stand anywhere, since Chinese and Japanese do not
-separate words. Wide and narrow forms, and great and small letters, are the same. Knows nothing about why one looks.
+For a conversation, every word of the query must be in one turn: in its question, or in an answer that went out. A word
+in Latin letters is the beginning of a word there (refund, refunds); anything else may stand anywhere, since Chinese and
+Japanese do not separate words. Wide and narrow forms, and great and small letters, are the same. Knows nothing about
+why one looks.
 """
 
 from __future__ import annotations
 
 import re
 
-from sqlalchemy import Connection, case, select
+from sqlalchemy import Connection, case, func, select
 
 from veracity.language import normalized
+from veracity.ledger.columns import as_stored
 from veracity.ledger.conversations import USABLE
-from veracity.ledger.schema import runs
+from veracity.ledger.runs import fitting
+from veracity.ledger.schema import HEAD, question_head, runs
+from veracity.models import RunSummary
 
 MOST_WORDS = 20
 _LATIN = "0-9a-z\u00df-\u024f"
@@ -31,6 +35,19 @@ def conversations_with(connection: Connection, user: str, query: str) -> set[str
         if name not in found and _holds(f"{question}\n{answer or ''}", patterns):
             found.add(name)
     return found
+
+
+def runs_asking(connection: Connection, user: str, question: str, limit: int) -> list[RunSummary]:
+    """Those of this user that ask exactly this, the newest first."""
+    asked = as_stored(question)
+    same = (question_head == asked[:HEAD]) & (func.substr(runs.c.question, HEAD + 1) == asked[HEAD:])
+    return fitting(connection, (runs.c.user_name == user) & same, limit)
+
+
+def run_under(connection: Connection, user: str, key: str) -> RunSummary | None:
+    """The one that this user asked under the key."""
+    found = fitting(connection, (runs.c.user_name == user) & (runs.c.request_key == key), 1)
+    return found[0] if found else None
 
 
 def _holds(text: str, patterns: list[re.Pattern[str]]) -> bool:

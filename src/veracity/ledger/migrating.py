@@ -29,15 +29,19 @@ def _to_conversations(connection: Connection) -> None:
     these tables later writes down here what it was.)"""
     _add_columns(connection, runs, "conversation", "turn", "max_rewrites", "deadline")
     for index in runs.indexes:
-        index.create(connection, checkfirst=True)
+        if index.name in ("runs_of_user", "runs_of_conversation", "runs_by_status"):
+            index.create(connection, checkfirst=True)
     tables.create_all(connection, tables=[leases, approvals, conversations, recall_terms, recall_vectors])
     connection.execute(update(runs).where(runs.c.status == "running").values(status="failed", problem=ENDED))
 
 
 def _to_users(connection: Connection) -> None:
-    """Version 3: who may use the workspace, what they say of answers, and how approvals stand at a glance."""
+    """Version 3: who may use the workspace, what they say of answers, how approvals stand at a glance, and questions
+    that are sent again."""
+    _add_columns(connection, runs, "request_key")
     tables.create_all(connection, tables=[users, feedback])
-    for index in approvals.indexes:  # some are there, and that of an expression cannot be looked up beforehand
+    # Some are there, and those of expressions cannot be looked up beforehand.
+    for index in (*approvals.indexes, *runs.indexes):
         connection.execute(CreateIndex(index, if_not_exists=True))
 
 

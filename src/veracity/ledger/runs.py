@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from veracity.errors import InputError, LedgerError, NotFoundError
@@ -40,7 +40,9 @@ class HeldRun(NamedTuple):
     turn: int
 
 
-def add(connection: Connection, asked: RunParameters, turn: int, language: str, models: dict[str, str]) -> None:
+def add(
+    connection: Connection, asked: RunParameters, turn: int, language: str, models: dict[str, str], key: str = ""
+) -> None:
     try:
         connection.execute(
             insert(runs),
@@ -59,9 +61,12 @@ def add(connection: Connection, asked: RunParameters, turn: int, language: str, 
                 "problem": "",
                 "usage": asked.usage.model_dump(mode="json"),
                 "forgotten": 0,
+                "request_key": key or None,
             },
         )
     except IntegrityError:
+        if key:
+            raise LedgerError("A question was taken in under the same key at this moment: send it again.") from None
         raise LedgerError(f'The run "{presentable(asked.run_id)}" was begun already: begin another one.') from None
 
 
@@ -128,6 +133,12 @@ def latest(connection: Connection, limit: int, user: str | None) -> list[RunSumm
     wanted = _SUMMARY.order_by(runs.c.number.desc()).limit(limit)
     if user is not None:
         wanted = wanted.where(runs.c.user_name == user)
+    return [_summary(row) for row in connection.execute(wanted)]
+
+
+def fitting(connection: Connection, condition: ColumnElement[bool], limit: int) -> list[RunSummary]:
+    """The newest first."""
+    wanted = _SUMMARY.where(condition).order_by(runs.c.number.desc()).limit(limit)
     return [_summary(row) for row in connection.execute(wanted)]
 
 

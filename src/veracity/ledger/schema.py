@@ -43,11 +43,17 @@ runs = Table(
     Column("turn", Integer, nullable=False, server_default=text("0")),  # counts within the conversation, from 1
     Column("max_rewrites", Integer, nullable=False, server_default=text("0")),
     Column("deadline", Float, nullable=False, server_default=text("120")),
+    Column("request_key", Words),  # by which whoever asked names the question when it is sent again
     Index("runs_of_user", "user_name", "number"),
     Index("runs_of_conversation", "user_name", "conversation", "turn"),
     Index("runs_by_status", "status", "number"),
+    Index("runs_by_key", "user_name", "request_key", unique=True),
     sqlite_autoincrement=True,
 )
+# A whole question may be too long for an index. The numbers are words of the query: as parameters it would not be used.
+HEAD = 100
+question_head = func.substr(runs.c.question, text("1"), text(str(HEAD)))
+Index("runs_by_question", runs.c.user_name, question_head, runs.c.number)
 
 steps = Table(
     "steps",
@@ -199,6 +205,7 @@ users = Table(
     Column("role", Words, nullable=False),
     Column("token_hash", Words, nullable=False, unique=True),
     Column("created", Moment, nullable=False),
+    Column("last_seen", Moment),
 )
 
 # What people say of answers. `user_name` is whoever says it, not whoever asked.

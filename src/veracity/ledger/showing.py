@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from veracity.ledger import passages, runs
+from veracity.ledger import finding, passages, runs, standings
 from veracity.ledger.database import Database
-from veracity.models import Answer, Evidence, RunParameters, RunSummary, Step, Usage
+from veracity.ledger.names import user_name
+from veracity.models import Answer, Evidence, RunParameters, RunStanding, RunSummary, Step, Usage
 
 
 class Showing:
@@ -18,8 +19,21 @@ class Showing:
 
     def runs(self, limit: int = 20, user: str | None = None) -> list[RunSummary]:
         """The newest first."""
+        asking = None if user is None else user_name(user)
         with self._database.reading() as connection:
-            return runs.latest(connection, limit, user)
+            return runs.latest(connection, limit, asking)
+
+    def runs_asking(self, user: str, question: str, limit: int) -> list[RunSummary]:
+        """Those of this user that ask exactly this, the newest first."""
+        asking = user_name(user)
+        with self._database.reading() as connection:
+            return finding.runs_asking(connection, asking, question, limit)
+
+    def run_under(self, user: str, key: str) -> RunSummary | None:
+        """The one that this user asked under the key."""
+        asking = user_name(user)
+        with self._database.reading() as connection:
+            return finding.run_under(connection, asking, key)
 
     def find(self, name: str) -> str:
         """The full id of the run that is named by its id, by the beginning of it, or as "last"."""
@@ -29,6 +43,10 @@ class Showing:
     def summary(self, run_id: str) -> RunSummary:
         with self._database.reading() as connection:
             return runs.summary(connection, run_id)
+
+    def standing(self, run_id: str) -> RunStanding | None:
+        with self._database.reading() as connection:
+            return standings.of_run(connection, run_id)
 
     def steps(self, run_id: str) -> list[Step]:
         with self._database.reading() as connection:
