@@ -29,6 +29,28 @@ def test_a_user_is_added_and_the_token_shown_once(run: Run, ours: Path) -> None:
     assert ran.out.strip() not in run("users", "-w", ours).out
 
 
+@pytest.mark.parametrize(
+    ("server", "address"),
+    [
+        ("", ""),
+        ('host = "192.0.2.7"', "http://192.0.2.7:8347"),
+        ("port = 9000", "http://127.0.0.1:9000"),
+        ('host = "fd00::7"\nport = 80', "http://[fd00::7]:80"),
+        ('host = "0.0.0.0"', ""),
+        ('host = "0.0.0.0"\nallowed_hosts = ["answers.example.com"]', "http://answers.example.com:8347"),
+        ('port = 9000\nallowed_hosts = ["answers.example.com"]', ""),  # a proxy's address is not ours to know
+        ("port = 0", ""),
+    ],
+)
+def test_the_address_to_hand_over_is_told_where_the_settings_name_it(
+    run: Run, ours: Path, server: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (ours / "veracity.toml").write_text(f"[server]\n{server}\n")
+    ran = run("users", "add", "ann", "--role", "asker", "-w", ours)
+    assert TOKEN.fullmatch(ran.out) and ran.out.strip() not in ran.err
+    assert re.findall(r"http\S+", ran.err) == ([f"{address}/#token=TOKEN"] if address else [])
+
+
 def test_users_are_listed(run: Run, ours: Path) -> None:
     assert "no users yet" in run("users", "-w", ours).out
     assert json.loads(run("users", "list", "-w", ours, "--json").out) == []
@@ -37,11 +59,11 @@ def test_users_are_listed(run: Run, ours: Path) -> None:
     for command in (("users",), ("users", "list")):
         ran = run(*command, "-w", ours)
         assert ran.code == 0
-        for word in ("bob", "admin", "佐藤", "asker"):
+        for word in ("bob", "admin", "佐藤", "asker", "never"):
             assert word in ran.out
         known = json.loads(run(*command, "-w", ours, "--json").out)
         assert [(one["name"], one["role"]) for one in known] == [("bob", "admin"), ("佐藤", "asker")]
-        assert all(set(one) == {"name", "role", "created"} for one in known)
+        assert all(set(one) == {"name", "role", "created", "last_seen"} for one in known)
     before = run("users", "--json", "-w", ours, "list")  # options of the group hold for its commands
     assert [one["name"] for one in json.loads(before.out)] == ["bob", "佐藤"]
 

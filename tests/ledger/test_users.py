@@ -5,8 +5,10 @@ import re
 import sqlite3
 import threading
 import time
+import unicodedata
 from collections.abc import Callable
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -138,7 +140,7 @@ def test_of_many_who_add_the_same_name_one_does(users: Users) -> None:
     assert users.who(given[0]) is not None
 
 
-@pytest.mark.parametrize("name", ["local", "LOCAL", "Local", "ｌｏｃａｌ"])
+@pytest.mark.parametrize("name", ["local", "LOCAL", "Local", "ｌｏｃａｌ", "lосаl"])
 def test_the_user_of_the_command_line_cannot_be_added(users: Users, name: str) -> None:
     with pytest.raises(InputError, match="is the user of the command line"):
         users.add(name, "asker")
@@ -151,6 +153,62 @@ def test_a_name_that_people_could_not_tell_apart_is_refused(users: Users, name: 
     with pytest.raises(InputError, match="A user has a name of 1 to 500|characters that cannot be seen"):
         users.add(name, "asker")
     assert users.list() == []
+
+
+def test_a_name_has_one_spelling_however_it_is_typed(ledger: Ledger) -> None:
+    """As on a Mac, where a letter and its accent, or its voicing mark, come as two characters."""
+    for composed in ("José", "がもう"):
+        typed = unicodedata.normalize("NFD", composed)
+        assert typed != composed
+        found = ledger.users.who(ledger.users.add(typed, "asker"))
+        assert found is not None and found.name == composed
+        ledger.begin(composed, "Q?", typed, "en", {}, conversation=unicodedata.normalize("NFD", "café"))
+        assert [run.user for run in ledger.runs(user=typed)] == [run.user for run in ledger.runs(user=composed)]
+        assert [one.conversation for one in ledger.conversations(typed)] == ["café"]
+        assert len(ledger.turns(composed, "café")) == len(ledger.runs(user=composed)) == 1
+        ledger.users.change_role(typed, "admin")
+        ledger.users.remove(composed)
+    assert ledger.users.list() == []
+
+
+@pytest.mark.parametrize(
+    ("there", "new"),
+    [("Anna", "anna"), ("Anna", "Ａｎｎａ"), ("Anna", "Аnna"), ("JOSÉ", "josé"), ("ｶﾅ", "カナ"), ("straße", "STRASSE")],
+)
+def test_a_name_that_would_be_taken_for_another_is_refused(users: Users, there: str, new: str) -> None:
+    users.add(there, "approver")
+    with pytest.raises(InputError, match=f'"{new}" would be taken for the user "{there}"'):
+        users.add(new, "asker")
+    for other in ("Hanna", "カノ", "ann a", "王芳", "Ивана"):
+        users.add(other, "asker")
+
+
+def test_when_somebody_was_last_here_is_kept_to_the_hour(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = users.add("ann", "asker")
+    found = users.who(token)
+    assert found is not None and found.last_seen is None
+    users.seen(found)
+    (seen,) = users.list()
+    assert seen.last_seen is not None and users.who(token) == seen
+    users.seen(seen)
+    assert users.list() == [seen]
+    users.seen(seen.model_copy(update={"last_seen": seen.last_seen - timedelta(hours=1)}))
+    (later,) = users.list()
+    assert later.last_seen is not None and later.last_seen > seen.last_seen
+
+
+def test_names_are_text(ledger: Ledger) -> None:
+    calls: list[Callable[[Any], object]] = [
+        lambda one: ledger.runs(user=one),
+        lambda one: ledger.approvals(user=one),
+        ledger.conversations,
+        lambda one: ledger.turns("ann", one),
+        lambda one: ledger.forget_conversation("ann", one),
+        ledger.users.remove,
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match="is named by text, not by int"):
+            call(1)
 
 
 @pytest.mark.parametrize("role", ["", "Admin", "root", None, 3, "asker "])

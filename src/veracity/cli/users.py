@@ -6,6 +6,7 @@ A token goes to standard output, alone, so that it can be piped on; what is said
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from veracity.cli.console import console, plain, table
 from veracity.cli.ingesting import existing
 from veracity.engine import Veracity
 from veracity.models import Role
+from veracity.server.opening import shared_address
 
 errors = Console(stderr=True, highlight=False)
 
@@ -27,22 +29,25 @@ def run(workspace: Path | None, as_json: bool) -> None:
     if not known:
         console.print(plain("There are no users yet: veracity users add NAME --role asker."))
         return
-    rows = table("User", "Role", "Since (UTC)", whole=("User",))
+    rows = table("User", "Role", "Since (UTC)", "Last seen (UTC)", whole=("User",))
     for one in known:
-        rows.add_row(plain(one.name), one.role, f"{one.created:%Y-%m-%d %H:%M}")
+        seen = f"{one.last_seen:%Y-%m-%d %H:%M}" if one.last_seen else "never"
+        rows.add_row(plain(one.name), one.role, f"{one.created:%Y-%m-%d %H:%M}", seen)
     console.print(rows)
 
 
 def add(name: str, role: Role, workspace: Path | None) -> None:
     with Veracity(existing(workspace)) as engine:
         token = engine.users.add(name, role)
-    _hand_over(token, f"Added {name}, {role}.")
+        address = shared_address(engine.settings.server)
+    _hand_over(token, f"Added {name}, {role}.", address)
 
 
 def renew(name: str, workspace: Path | None) -> None:
     with Veracity(existing(workspace)) as engine:
         token = engine.users.renew(name)
-    _hand_over(token, f"The old token of {name} is refused from now on.")
+        address = shared_address(engine.settings.server)
+    _hand_over(token, f"The old token of {name} is refused from now on.", address)
 
 
 def remove(name: str, workspace: Path | None) -> None:
@@ -57,7 +62,10 @@ def change_role(name: str, role: Role, workspace: Path | None) -> None:
     console.print(plain(f"The role of {name} is {role} from now on."), soft_wrap=True)
 
 
-def _hand_over(token: str, told: str) -> None:
-    """It is printed as it is: on a narrow terminal, a table would break it."""
+def _hand_over(token: str, told: str, address: str) -> None:
+    """It is printed as it is: on a narrow terminal, a table would break it. Who keeps it in a file is not shown it."""
     errors.print(plain(f"{told} The token is shown only now: keep it in a safe place."), soft_wrap=True)
+    if address:
+        shown = token if sys.stdout.isatty() else "TOKEN"
+        errors.print(plain(f"The address to hand over, which signs in: {address}/#token={shown}"), soft_wrap=True)
     print(token)

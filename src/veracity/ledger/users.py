@@ -12,23 +12,26 @@ import hashlib
 import hmac
 import secrets
 import unicodedata
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from sqlalchemy import Delete, Row, Update, bindparam, delete, insert, select, update
 
-from veracity.errors import InputError, NotFoundError
+from veracity.errors import InputError, LedgerError, NotFoundError
 from veracity.ledger.database import Database
 from veracity.ledger.names import storable
 from veracity.ledger.schema import users
-from veracity.models import Role, User
+from veracity.models import LOCAL, Role, User
 from veracity.secrets import presentable
 
-LOCAL = "local"  # whoever is at the command line
 TOKEN_PREFIX = "vt_"
 TOKEN_BYTES = 32
 LONGEST_TOKEN = 200  # characters; what is longer is none of ours
 ROLES: tuple[Role, ...] = get_args(Role)
+SEEN_EVERY = timedelta(hours=1)
+# Letters of other scripts that look like Latin ones, as small or as capital letters.
+LOOKALIKES = str.maketrans("авсенікмортухјѕԁһԛԝαβεζηικμνορτυχ", "abcehikmoptyxjsdhqwabezhikmnoptyx")
 _BY_TOKEN = select(users).where(users.c.token_hash == bindparam("hash"))  # built once: it comes with every request
 
 
@@ -64,14 +67,21 @@ class Users:
     def add(self, name: str, role: Role) -> str:
         """The token of the new user, which cannot be had again."""
         token = _new_token()
-        values = {"name": _name(name), "role": _role(role), "token_hash": _hash(token), "created": datetime.now(UTC)}
+        new = _name(name)
+        values = {"name": new, "role": _role(role), "token_hash": _hash(token), "created": datetime.now(UTC)}
         with self._database.writing() as connection:
-            if connection.execute(select(users.c.name).where(users.c.name == name)).first():
-                raise InputError(
-                    f'There is a user "{presentable(name)}" already: renew the token, or choose another name.'
-                )
+            for known in connection.execute(select(users.c.name)).scalars():
+                _require_other(new, known)
             connection.execute(insert(users), values)
         return token
+
+    def seen(self, user: User) -> None:
+        """Somebody was here: kept to the hour, and not at all where others write too long."""
+        now = datetime.now(UTC)
+        if user.last_seen is not None and now - user.last_seen < SEEN_EVERY:
+            return
+        with suppress(LedgerError), self._database.writing() as connection:
+            connection.execute(update(users).where(users.c.name == user.name).values(last_seen=now))
 
     def remove(self, name: str) -> None:
         """The token is refused from now on. What the user asked and decided stays."""
@@ -98,16 +108,29 @@ class Users:
 def _name(name: str) -> str:
     """As any user's, and such that people who read it know who is meant: no unseen characters, no spaces around it. A
     token in its place, which somebody may paste, is not repeated."""
-    if not isinstance(name, str):
-        raise InputError(f"A user is named by text, not by {type(name).__name__}.")
-    if name.startswith(TOKEN_PREFIX):
+    spelled = storable(name, "A user", 1)
+    if spelled.startswith(TOKEN_PREFIX):
         raise InputError(f'A user is known by a name, which does not begin with "{TOKEN_PREFIX}" as tokens do.')
-    storable(name, "A user", 1)
-    if not name.isprintable() or name != name.strip():
+    if not spelled.isprintable() or spelled != spelled.strip():
         raise InputError("The name of a user has no characters that cannot be seen, and no spaces around it.")
-    if unicodedata.normalize("NFKC", name).casefold() == LOCAL:
+    if _looks(spelled) == _looks(LOCAL):
         raise InputError(f'"{LOCAL}" is the user of the command line, who needs no token: choose another name.')
-    return name
+    return spelled
+
+
+def _require_other(new: str, known: str) -> None:
+    """Whoever decides reads who asked: two users must not be taken for one."""
+    if new == known:
+        raise InputError(f'There is a user "{presentable(new)}" already: renew the token, or choose another name.')
+    if _looks(new) == _looks(known):
+        raise InputError(
+            f'"{presentable(new)}" would be taken for the user "{presentable(known)}": choose another name.'
+        )
+
+
+def _looks(name: str) -> str:
+    """What names have in common that people hardly tell apart: by width, by capitals, by letters of another script."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).translate(LOOKALIKES)
 
 
 def _role(role: Role) -> Role:
@@ -127,4 +150,4 @@ def _hash(token: str) -> str:
 
 
 def _user(row: Row[Any]) -> User:
-    return User(name=row.name, role=row.role, created=row.created)
+    return User(name=row.name, role=row.role, created=row.created, last_seen=row.last_seen)

@@ -13,16 +13,16 @@ from fastapi import Depends, Request
 
 from veracity.engine import Veracity
 from veracity.ledger.users import TOKEN_PREFIX
-from veracity.models import Role, User
+from veracity.models import LOCAL, Role, User
 from veracity.server.limits import Limits
 from veracity.server.live import LiveRuns
 from veracity.server.problems import RefusedError
+from veracity.server.seeing import Seeing
 from veracity.server.standing import reaches
 
 T = TypeVar("T")
 
 COOKIE = "veracity_session"
-LOCAL = "local"  # the command line's own user, to whom the start-up token belongs
 
 
 class Access:
@@ -31,6 +31,7 @@ class Access:
     def __init__(self, engine: Veracity, own_token: str) -> None:
         self._users = engine.users
         self._own_token = own_token
+        self.seeing = Seeing(engine.users)
         self._owner = User(name=LOCAL, role="admin", created=datetime.now(UTC))
 
     def could_be(self, token: str) -> bool:
@@ -71,6 +72,7 @@ async def _caller(request: Request) -> User:
         raise unauthorized()
     limits: Limits = request.app.state.limits
     limits.require_request(user.name)
+    request.app.state.access.seeing.note(user)
     return user
 
 

@@ -9,15 +9,17 @@ import ipaddress
 import os
 import secrets
 import socket
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
 
-from veracity.errors import ConfigurationError
+from veracity.errors import ConfigurationError, reason_of
 from veracity.secrets import presentable
 from veracity.settings import ServerSettings
 
 TOKEN_VARIABLE = "VERACITY_TOKEN"
 SHORTEST_TOKEN = 16  # characters
+EVERYWHERE = ("0.0.0.0", "::")
 
 
 class Users(Protocol):
@@ -29,6 +31,7 @@ class Door:
     """`token` is that of the user "local"; empty: only others have one. `is_new`: nobody knows it yet."""
 
     listening: socket.socket
+    host: str
     address: str
     token: str
     is_new: bool
@@ -37,7 +40,18 @@ class Door:
 def open_door(settings: ServerSettings, users: Users) -> Door:
     token, is_new = _own_token(settings.host, users)
     listening = _listening(settings.host, settings.port)
-    return Door(listening, _address(settings.host, listening), token, is_new)
+    return Door(listening, settings.host, _address(settings.host, listening.getsockname()[1]), token, is_new)
+
+
+def shared_address(settings: ServerSettings) -> str:
+    """Where others find it, as far as the settings name a host or a port; empty where they do not tell."""
+    host = settings.host
+    if host in EVERYWHERE:
+        host = next(iter(settings.allowed_hosts), "")
+    elif settings.allowed_hosts and is_loopback(host):
+        host = ""  # a proxy stands in front of it, and only that knows its address
+    is_named = settings.port and settings.model_fields_set & {"host", "port"}
+    return _address(host, settings.port) if host and is_named else ""
 
 
 def _own_token(host: str, users: Users) -> tuple[str, bool]:
@@ -68,23 +82,25 @@ def is_loopback(host: str) -> bool:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, place = found[0]
-        made = socket.socket(family, socket.SOCK_STREAM)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(place)
-    except OSError as problem:
-        reason = problem.strerror or type(problem).__name__
-        raise ConfigurationError(
-            f'The server cannot listen on "{presentable(host)}", port {port} ({reason}): choose another with --host '
-            "and --port, or stop what listens there."
-        ) from None
+    """It listens at once, though nobody answers yet: or another could take the same port until somebody does."""
+    with ExitStack() as failing:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, _, _, _, place = found[0]
+            made = failing.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(place)
+            made.listen()
+        except OSError as problem:
+            raise ConfigurationError(
+                f'The server cannot listen on "{presentable(host)}", port {port} ({reason_of(problem)}): choose '
+                "another with --host and --port, or stop what listens there."
+            ) from None
+        failing.pop_all()
     made.set_inheritable(True)
     return made
 
 
-def _address(host: str, listening: socket.socket) -> str:
-    port = listening.getsockname()[1]
+def _address(host: str, port: int) -> str:
     named = f"[{host}]" if ":" in host else host
     return f"http://{named}:{port}"
