@@ -11,9 +11,9 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from filelock import FileLock
 from sqlalchemy import URL, Connection, Engine, create_engine, event
@@ -57,19 +57,9 @@ class Database:
             yield connection
 
     def scrub(self) -> None:
-        """Leave no byte of what was removed. `secure_delete` alone leaves copies of rows that once moved to another
-        page (measured), so the file is written anew; then the log is emptied."""
-        with explained(self._folder), self._writing:
-            raw = self._opened().raw_connection()
-            try:
-                cursor = raw.cursor()
-                cursor.execute("VACUUM")
-                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                (was_busy, _, _) = cursor.fetchone() or (1, 0, 0)
-                if was_busy:
-                    raise busy(self._folder)
-            finally:
-                raw.close()
+        """Leave no byte of what was removed."""
+        with explained(self._folder), self._writing, closing(self._opened().raw_connection()) as raw:
+            write_anew(cast(sqlite3.Connection, raw.driver_connection), self._folder)
 
     def close(self) -> None:
         with self._opening:
@@ -85,6 +75,15 @@ class Database:
                 with FileLock(self._folder / ".opening.lock", timeout=BUSY_SECONDS):
                     self._engine = _open(self._path)
             return self._engine
+
+
+def write_anew(connection: sqlite3.Connection, place: Path) -> None:
+    """`secure_delete` alone leaves copies of rows that once moved to another page (measured), so the file is written
+    anew; then the log is emptied, which nobody may be reading."""
+    connection.execute("VACUUM")
+    (was_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if was_busy:
+        raise busy(place)
 
 
 def _open(path: Path) -> Engine:

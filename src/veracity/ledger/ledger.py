@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from veracity.errors import NotFoundError
+from veracity.errors import LedgerError, LostLeaseError, NotFoundError
 from veracity.ledger import (
     approvals,
     conversations,
@@ -19,6 +19,7 @@ from veracity.ledger import (
     leases,
     outbox,
     passages,
+    progress,
     recalling,
     runs,
     stripping,
@@ -28,14 +29,14 @@ from veracity.ledger.approving import Approving
 from veracity.ledger.complaints import explained
 from veracity.ledger.conversing import Conversing
 from veracity.ledger.database import Database
-from veracity.ledger.names import conversation_name, storable, user_name
+from veracity.ledger.names import conversation_name, decider_name, storable, user_name
 from veracity.ledger.observations import Observations
 from veracity.ledger.owners import Owners
 from veracity.ledger.rating import Rating
 from veracity.ledger.showing import Showing
 from veracity.ledger.users import Users
 from veracity.ledger.weakpoints import WeakPoint
-from veracity.models import Answer, Evidence, RunParameters, RunStatus, Step, Usage
+from veracity.models import Answer, Evidence, RunParameters, RunStatus, RunSummary, Step, Usage
 from veracity.secrets import presentable
 
 WeakReason = Literal["failed_review", "low_score", "rejected", "disliked"]
@@ -49,6 +50,7 @@ class Ledger(Showing, Approving, Conversing, Rating):
         self._folder = folder
         self._database = Database(folder)
         self._owners = Owners(folder)
+        self._left: set[tuple[str, int]] = set()  # what we released, where that could not be written
         self.users = Users(self._database)
 
     def begin(
@@ -63,8 +65,10 @@ class Ledger(Showing, Approving, Conversing, Rating):
         max_rewrites: int = 0,
         deadline: float = 120.0,
         lease: float = 180.0,
+        key: str = "",
     ) -> int:
-        """The run is ours: by the token that is returned, until it ends, waits for a person, or we die."""
+        """The run is ours: by the token that is returned, until it ends, waits for a person, or we die. Under one `key`
+        a user asks once."""
         asked = RunParameters(
             run_id=storable(run_id, "A run", 1),
             question=question,
@@ -76,8 +80,8 @@ class Ledger(Showing, Approving, Conversing, Rating):
         me = self._me()
         with self._database.writing() as connection:
             turn = conversations.next_turn(connection, asked.user, asked.conversation) if conversation else 0
-            runs.add(connection, asked, turn, language, models)
-            return leases.grant(connection, run_id, me, self._owners.host, lease)
+            runs.add(connection, asked, turn, language, models, key)
+            return leases.grant(connection, asked.run_id, me, self._owners.host, lease)
 
     def take_over(self, run_id: str, lease: float) -> int | None:
         """Of a run whose owner died, or whose draft was decided on. None if it is neither, or someone was faster."""
@@ -85,19 +89,36 @@ class Ledger(Showing, Approving, Conversing, Rating):
             return None
         me = self._me()
         with self._database.writing() as connection:
-            return leases.take_over(connection, run_id, self._owners, me, lease)
+            return leases.take_over(connection, run_id, self._owners, me, lease, self._left)
 
     def release(self, run_id: str, token: int) -> None:
-        """Leave the run to whoever takes it over."""
+        """Leave the run to whoever takes it over. Where that cannot be written, we may take it over ourselves."""
+        try:
+            with self._database.writing() as connection:
+                runs.held(connection, run_id)
+                leases.require(connection, run_id, token)
+                leases.release(connection, run_id)
+        except LostLeaseError:
+            raise
+        except LedgerError:
+            self._left.add((run_id, token))
+            raise
+
+    def stop(self, run_id: str, by: str) -> RunSummary:
+        """What is under way has failed, and whoever works on it loses it. What has ended, waits for a person or follows
+        from a decision stays as it is."""
+        who = presentable(decider_name(by))
         with self._database.writing() as connection:
-            runs.held(connection, run_id)
-            leases.require(connection, run_id, token)
-            leases.release(connection, run_id)
+            run = runs.held(connection, run_id)
+            if run.status == "running" and not approvals.of_run(connection, run_id):
+                runs.set_status(connection, run_id, "failed", f"Stopped by {who}.")
+                leases.revoke(connection, run_id)
+            return runs.summary(connection, run_id)
 
     def interrupted(self) -> list[str]:
         """The runs that take_over() would grant now, the oldest first."""
         with self._database.reading() as connection:
-            return leases.interrupted(connection, self._owners)
+            return leases.interrupted(connection, self._owners, self._left)
 
     def record(
         self, run_id: str, *steps: Step, token: int, usage: Usage | None = None, seconds: float | None = None
@@ -206,6 +227,10 @@ class Ledger(Showing, Approving, Conversing, Rating):
         self._clean_up([forgetting.as_document(run_id) for run_id in theirs], observations)
         return len(theirs)
 
+    def scrub_progress(self) -> None:
+        """Of all runs but those that wait for a person: it may hold what was forgotten."""
+        progress.scrub(self._folder, self.waiting())
+
     def close(self) -> None:
         """What is still under way can be taken over by others."""
         self._database.close()
@@ -222,5 +247,6 @@ class Ledger(Showing, Approving, Conversing, Rating):
 
     def _scrub(self, document_ids: Sequence[str]) -> None:
         self._database.scrub()
+        self.scrub_progress()
         with self._database.writing() as connection:
             forgetting.mark_scrubbed(connection, document_ids)

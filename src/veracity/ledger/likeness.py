@@ -57,7 +57,7 @@ class Likeness:
 
 
 def newest_holding(
-    connection: Connection, newest: Select[tuple[int]], known: Mapping[str, Any], words: Sequence[str]
+    connection: Connection, newest: Select[Any], known: Mapping[str, Any], words: Sequence[str]
 ) -> list[int]:
     """Of those that `newest` finds for each word, those that hold the most of them. A rare word counts for more: an old
     one is not among the newest that hold the common ones."""

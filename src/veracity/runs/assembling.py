@@ -12,7 +12,7 @@ from veracity.ledger import Ledger, Observations
 from veracity.llm import LLM
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
-from veracity.runs.checkpoints import open_checkpoints, scrub_checkpoints
+from veracity.runs.checkpoints import open_checkpoints
 from veracity.runs.crew import make_crew
 from veracity.runs.driving import Driver
 from veracity.runs.ending import Endings
@@ -68,9 +68,6 @@ def make_runs(
     checkpoints = open_checkpoints(workspace.ledger_folder)
     observations = Observations(workspace.observations_file)
 
-    def scrub() -> None:
-        scrub_checkpoints(workspace.ledger_folder, ledger.waiting())
-
     def close() -> None:
         if web:
             web.close()
@@ -79,7 +76,7 @@ def make_runs(
             checkpoints.conn.close()
 
     driver = Driver(checkpoints, parts, settings, ledger)
-    endings = Endings(ledger, observations, checkpoints, settings, crew.models, embed, scrub)
+    endings = Endings(ledger, observations, checkpoints, settings, crew.models, embed)
     return Runs(ledger, driver, endings, settings, crew.models, close)
 
 

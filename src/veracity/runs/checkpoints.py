@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Collection
 from pathlib import Path
 
 from filelock import FileLock
@@ -12,10 +10,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from veracity.ledger.complaints import explained
-
-FILE = "checkpoints.sqlite"
-REMEDY = "remove it: only runs under way lose their progress."
-PATIENCE = 30.0  # seconds to wait for another process that writes
+from veracity.ledger.progress import FILE, PATIENCE, REMEDY
 
 
 def open_checkpoints(folder: Path) -> SqliteSaver:
@@ -36,22 +31,3 @@ def threads(saver: SqliteSaver) -> list[str]:
     """The runs that progress is kept of."""
     with explained(Path(FILE), REMEDY), saver.cursor(transaction=False) as cursor:
         return [run_id for (run_id,) in cursor.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchall()]
-
-
-def scrub_checkpoints(folder: Path, spare: Collection[str] = ()) -> None:
-    """Remove all progress, of killed runs too, and its bytes from the disk; but not that of the runs in `spare`, which
-    wait for a person. Runs under way go on: they only need it to be taken up again."""
-    path = folder / FILE
-    if not path.exists():
-        return
-    with (
-        explained(path),
-        contextlib.closing(sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)) as connection,
-    ):
-        connection.execute("CREATE TEMP TABLE spared (thread_id TEXT PRIMARY KEY)")
-        connection.executemany("INSERT OR IGNORE INTO spared VALUES (?)", [(run_id,) for run_id in spare])
-        connection.execute("BEGIN IMMEDIATE")
-        for table in ("checkpoints", "writes"):
-            connection.execute(f"DELETE FROM {table} WHERE thread_id NOT IN (SELECT thread_id FROM spared)")
-        for statement in ("COMMIT", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
-            connection.execute(statement)

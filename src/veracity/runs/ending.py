@@ -29,8 +29,6 @@ EMBEDDED = 1000  # characters of the question, by whose meaning an answer is fou
 
 
 class Endings:
-    """`scrub` removes the bytes of progress that may not be kept."""
-
     def __init__(
         self,
         ledger: Ledger,
@@ -39,7 +37,6 @@ class Endings:
         settings: Settings,
         models: dict[str, str],
         embed: Embed,
-        scrub: Callable[[], None],
     ) -> None:
         self._ledger = ledger
         self._observations = observations
@@ -47,7 +44,6 @@ class Endings:
         self._settings = settings
         self._models = models
         self._embed = embed
-        self._scrub = scrub
 
     def answered(self, drive: Drive, state: RunState) -> Answer:
         threshold = self._settings.approval.threshold if self._settings.approval.policy == "never" else 0.0
@@ -90,13 +86,10 @@ class Endings:
         """A run that a person decided on is left to be taken up again: no decision is lost. So is one that was taken up
         for somebody else, when we are only told to stop, and any when the program ends. Any other has failed."""
         run_id = drive.run.run_id
-        with contextlib.suppress(VeracityError):  # what went wrong first is what is told
-            was_stopped = drive.token > 1 and not isinstance(problem, Exception)
-            if was_stopped or isinstance(problem, LeftError) or self._ledger.approvals_of(run_id):
+        was_stopped = drive.token > 1 and not isinstance(problem, Exception)
+        if was_stopped or isinstance(problem, LeftError) or not self._has_failed(drive, problem):
+            with contextlib.suppress(VeracityError):  # what went wrong first is what is told
                 self._ledger.release(run_id, drive.token)
-            else:
-                told = str(problem) if isinstance(problem, VeracityError) else f"stopped ({type(problem).__name__})"
-                self.failed(drive.run, drive.token, told, drive.budget.spent, drive.seconds)
         if isinstance(problem, SupersededError):
             self.left(run_id)
 
@@ -104,7 +97,7 @@ class Endings:
         """What was forgotten while the run was under way was read before, and is in its progress."""
         with contextlib.suppress(VeracityError):
             if run_id not in self._ledger.unfinished():
-                self._scrub()
+                self._ledger.scrub_progress()
 
     def failed(self, run: RunParameters, token: int, problem: str, usage: Usage, seconds: float) -> None:
         self._ledger.finish(
@@ -128,6 +121,17 @@ class Endings:
             self._ledger.deliver(self._observations)
         except LedgerError as problem:
             log.warning("%s", problem)
+
+    def _has_failed(self, drive: Drive, problem: BaseException) -> bool:
+        """Not one that was decided on, nor one whose end cannot be written now (a full disk, say)."""
+        try:
+            if self._ledger.approvals_of(drive.run.run_id):
+                return False
+            told = str(problem) if isinstance(problem, VeracityError) else f"stopped ({type(problem).__name__})"
+            self.failed(drive.run, drive.token, told, drive.budget.spent, drive.seconds)
+        except LedgerError:
+            return False
+        return True
 
     def _finish(self, answer: Answer, token: int) -> None:
         may_recall = recallable(answer)

@@ -19,7 +19,7 @@ from veracity.errors import LedgerError, LeftError, LostLeaseError, VeracityErro
 from veracity.graph.state import RunState, fresh_turn
 from veracity.language import guess_language
 from veracity.ledger import Ledger
-from veracity.models import Answer, Approval, RunEvent, RunParameters, RunProgress
+from veracity.models import Answer, Approval, RunEvent, RunParameters, RunProgress, RunSummary
 from veracity.runs.concluding import waiting_answer
 from veracity.runs.driving import Drive, Driver
 from veracity.runs.ending import Endings
@@ -57,10 +57,10 @@ class Runs:
         """Whoever drives a run stops at the next step, and those that were only begun are left: all can be taken up
         again, by this workspace's next process or by another one that is there."""
         self._is_leaving.set()
-        while self._begun:
-            run_id, (_, token) = self._begun.popitem()
-            with contextlib.suppress(VeracityError):  # it is taken up all the same when this process has ended
-                self._ledger.release(run_id, token)
+        for run_id in list(self._begun):
+            if begun := self._begun.pop(run_id, None):  # else somebody goes on with it just now
+                with contextlib.suppress(VeracityError):  # it is taken up all the same when this process has ended
+                    self._ledger.release(run_id, begun[1])
 
     def close(self) -> None:
         self.leave()
@@ -115,7 +115,7 @@ class Runs:
             may_go_on = has_progress and token <= MOST_TOKENS
             answer = None if may_go_on else self._ended_without_progress(run, token)
         except BaseException:
-            with contextlib.suppress(VeracityError):  # or nobody could take it up while we live
+            with contextlib.suppress(VeracityError):  # what went wrong first is what is told
                 self._ledger.release(run_id, token)
             raise
         if answer:
@@ -133,18 +133,19 @@ class Runs:
                 yield event
                 if event.answer:
                     return
-            if answer := self._outcome(approval.run_id):
+            run = self._ledger.summary(approval.run_id)
+            if run.status == "failed":
+                raise LedgerError(f'The run "{run.run_id}" failed: {run.problem}')
+            if answer := self._outcome(run):
                 yield RunEvent(kind="answer", run_id=approval.run_id, answer=answer)
                 return
             time.sleep(0.1)  # another process is at it; should it die, the run is ours
         raise LedgerError(f'The run "{approval.run_id}" is being taken up by another process: look at it later.')
 
-    def progress(self, run_id: str, after: int) -> RunProgress:
-        """What the ledger knows, whoever is at it: the steps after the first `after`."""
-        run = self._ledger.summary(run_id)
-        steps = self._ledger.steps(run_id)[after:]
-        is_over = run.status not in ("running", "failed")
-        return RunProgress(run=run, steps=steps, answer=self._outcome(run_id) if is_over else None)
+    def progress(self, run_id: str) -> RunProgress:
+        """What the ledger knows, whoever is at it."""
+        run = self._ledger.summary(run_id)  # first: where that has ended, all steps are there
+        return RunProgress(run=run, steps=self._ledger.steps(run_id), answer=self._outcome(run))
 
     def recover(self) -> list[Answer]:
         """Take up what a process left that died, and what was decided and not carried out."""
@@ -192,15 +193,12 @@ class Runs:
             self._endings.failed(run, token, problem, run.usage, run.seconds)
         return answer
 
-    def _outcome(self, run_id: str) -> Answer | None:
-        """None while somebody is at it."""
-        run = self._ledger.summary(run_id)
-        if run.status == "failed":
-            raise LedgerError(f'The run "{run_id}" failed: {run.problem}')
+    def _outcome(self, run: RunSummary) -> Answer | None:
+        """None while somebody is at it, and where it failed."""
         if run.status == "awaiting_approval":
-            newest = self._ledger.approvals_of(run_id)[-1]
+            newest = self._ledger.approvals_of(run.run_id)[-1]
             return waiting_answer(newest) if newest.state == "pending" else None
-        return None if run.status == "running" else self._ledger.answer(run_id)
+        return None if run.status in ("running", "failed") else self._ledger.answer(run.run_id)
 
 
 def new_run_id() -> str:
