@@ -17,13 +17,14 @@ from tests.ledger.material import (
     make_draft,
     make_evidence,
     make_step,
+    ran,
     waits,
 )
 from tests.ledger.test_observations import keys
-from veracity.errors import InputError, LostLeaseError, SupersededError
-from veracity.ledger import Ledger, Observations
+from veracity.errors import InputError, LedgerError, LostLeaseError, SupersededError
+from veracity.ledger import Ledger, Observations, progress
 from veracity.models import Answer, Decision, EvaluationResult, Evidence, MetricScore, OnReject
-from veracity.runs.checkpoints import open_checkpoints, scrub_checkpoints
+from veracity.runs.checkpoints import open_checkpoints
 
 RARE = "zanzibarquartz"
 
@@ -353,7 +354,6 @@ def test_progress_is_removed_but_for_those_who_wait(ledger: Ledger, tmp_path: Pa
     begin(ledger, "waits")
     ledger.suspend("waits", 1, make_approval(make_draft("waits").model_copy(update={"evidence": []})), USED, 1.0)
     ledger.forget_documents(["d1"])
-    scrub_checkpoints(tmp_path / "ledger", ledger.waiting())
     with closing(sqlite3.connect(tmp_path / "ledger" / "checkpoints.sqlite")) as connection:
         for table in ("checkpoints", "writes"):
             assert connection.execute(f"SELECT DISTINCT thread_id FROM {table}").fetchall() == [("waits",)]
@@ -361,9 +361,34 @@ def test_progress_is_removed_but_for_those_who_wait(ledger: Ledger, tmp_path: Pa
     assert f"{RARE}waits".encode() in content
     assert f"{RARE}touched".encode() not in content
     assert f"{RARE}killed".encode() not in content
-    scrub_checkpoints(tmp_path / "ledger", [])
+    progress.scrub(tmp_path / "ledger", [])
     assert RARE.encode() not in bytes_of(tmp_path / "ledger")
-    scrub_checkpoints(tmp_path / "nowhere", [])
+    progress.scrub(tmp_path / "nowhere", [])
+
+
+def test_progress_that_somebody_reads_goes_with_the_next_delivery(
+    ledger: Ledger, tmp_path: Path, observations: Observations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log of a database cannot be emptied while it is read."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    ran(ledger, "r1")
+    path = tmp_path / "ledger" / progress.FILE
+    checkpoints = open_checkpoints(tmp_path / "ledger").conn
+    columns = "INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, checkpoint) VALUES ('r1', '', '1', ?)"
+    checkpoints.execute(columns, (RARE * 50,))
+    checkpoints.commit()
+    checkpoints.execute("BEGIN")
+    checkpoints.execute("SELECT * FROM checkpoints").fetchall()
+    with pytest.raises(LedgerError, match=f"{progress.FILE}.*try again"):
+        ledger.forget_documents(["d1"])
+    assert RARE.encode() in bytes_of(tmp_path / "ledger")
+    checkpoints.rollback()
+    ledger.deliver(observations)
+    assert RARE.encode() not in bytes_of(tmp_path / "ledger")
+    checkpoints.close()
+    path.write_bytes(b"rubbish" * 1000)
+    with pytest.raises(LedgerError, match="only runs under way lose their progress"):
+        ledger.scrub_progress()
 
 
 def test_an_answer_of_today_is_read_back(ledger: Ledger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from veracity.assembly import Assembly
@@ -17,6 +18,7 @@ from veracity.models import (
     Feedback,
     PastTurn,
     Receipt,
+    RunStatus,
     RunSummary,
     Thumb,
 )
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
 class Remembering(Assembly):
     """A part of Veracity."""
 
-    def runs(self, limit: int = 20, *, user: str | None = None) -> list[RunSummary]:
-        """What was asked, the latest first. "interrupted" is what a process left that died: see `recover`."""
+    def runs(self, limit: int = 20, *, user: str | None = None, after: str = "") -> list[RunSummary]:
+        """What was asked, the latest first. "interrupted" is what a process left that died: see `recover`. `after` is
+        the last one that is known: those that follow it."""
         require_number(limit, MOST_RUNS, "runs")
+        require_text(after, "A run")
         left = set(self._ledger.interrupted())
-        listed = self._ledger.runs(limit, user)
+        listed = self._ledger.runs(limit, user, encodable(after))
         return [run.model_copy(update={"status": "interrupted"}) if run.run_id in left else run for run in listed]
 
     def receipt(self, run: str) -> Receipt:
@@ -43,27 +47,33 @@ class Remembering(Assembly):
         require_text(run, "A run")
         return receipt(self._ledger, self._ledger.find(encodable(run)))
 
-    def conversations(self, *, user: str = "local", limit: int = 20, query: str = "") -> list[ConversationSummary]:
-        """Those of this user, the latest first. With a query, those in which a turn holds all its words."""
+    def run_statuses(self, run_ids: Sequence[str]) -> dict[str, RunStatus]:
+        return self._ledger.statuses(run_ids)
+
+    def conversations(
+        self, *, user: str = "local", limit: int = 20, query: str = "", after: str = ""
+    ) -> list[ConversationSummary]:
+        """Those of this user, the latest first. With a query, those in which a turn holds all its words. `after` is the
+        last one that is known: those that follow it."""
         require_number(limit, MOST_RUNS, "conversations")
         require_text(query, "What to look for")
-        return self._ledger.conversations(user, limit, encodable(query[:LONGEST_QUERY]))
+        require_text(after, "A conversation")
+        return self._ledger.conversations(user, limit, encodable(query[:LONGEST_QUERY]), encodable(after))
 
-    def turns(self, conversation: str, *, user: str = "local", limit: int = 50) -> list[PastTurn]:
-        """What was asked and answered in a conversation, the latest last."""
+    def turns(
+        self, conversation: str, *, user: str = "local", limit: int = 50, before: int | None = None
+    ) -> list[PastTurn]:
+        """What was asked and answered in a conversation, the latest last; with `before`, just before that turn."""
         require_number(limit, MOST_TURNS, "turns")
-        turns = self._ledger.turns(user, conversation, limit, to_show=True)
+        turns = self._ledger.turns(user, conversation, limit, to_show=True, before=before)
         left = set(self._ledger.interrupted()) if any(turn.status == "running" for turn in turns) else set()
         return [turn.model_copy(update={"status": "interrupted"}) if turn.run_id in left else turn for turn in turns]
 
     def forget_conversation(self, conversation: str, *, user: str = "local") -> int:
         """Remove its questions and answers from ledger, receipts and observations. How many turns it had."""
         from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
-        from veracity.runs.checkpoints import scrub_checkpoints  # noqa: PLC0415 - loads LangGraph
 
-        turns = self._ledger.forget_conversation(user, conversation, Observations(self._workspace.observations_file))
-        scrub_checkpoints(self._workspace.ledger_folder, self._ledger.waiting())
-        return turns
+        return self._ledger.forget_conversation(user, conversation, Observations(self._workspace.observations_file))
 
     @property
     def users(self) -> Users:
