@@ -21,7 +21,7 @@ RunStatus = Literal["running", "interrupted", "awaiting_approval", "answered", "
 
 class Step(BaseModel):
     """What one step of a run did. `texts` hold what may come from documents, and go when one of them is forgotten;
-    `facts` hold the rest."""
+    `facts` hold the rest, and lose only the words of what went wrong."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -59,6 +59,17 @@ class RunParameters(BaseModel):
     status: RunStatus = "running"
     seconds: float = 0.0
     usage: Usage = Usage()
+
+
+class RunStanding(BaseModel):
+    """How a run stands, for whoever looks often: who asked, and how many steps the ledger holds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run_id: str
+    user: str
+    status: RunStatus
+    steps: int
 
 
 class RunProgress(BaseModel):

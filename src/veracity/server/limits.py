@@ -72,6 +72,40 @@ class Limits:
             self._streams += Counter()  # without those that are at zero
 
 
+class Places:
+    """In the queue of questions; one user may have half of it."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._threads = settings.runs
+        self._most = settings.queue
+        self._seconds = 5.0  # that a run took lately
+        self._users: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    @property
+    def taken(self) -> int:
+        return self._users.total()
+
+    def take(self, user: str, working: int) -> None:
+        """So many are at work, on threads that are not free."""
+        free = max(0, self._threads - working)
+        with self._lock:
+            waiting, own = self._users.total(), self._users[user]
+            if waiting >= self._most + free or own > self._most // 2 + free:
+                wait = (waiting + 1) * self._seconds / self._threads
+                raise too_many(f"{waiting} questions wait already", min(120, wait))
+            self._users[user] += 1
+
+    def leave(self, user: str) -> None:
+        with self._lock:
+            self._users[user] -= 1
+            self._users += Counter()  # without those that are at zero
+
+    def took(self, seconds: float) -> None:
+        with self._lock:
+            self._seconds = 0.9 * self._seconds + 0.1 * seconds
+
+
 def too_many(what: str, seconds: float) -> RefusedError:
     wait = max(1, math.ceil(seconds))
     return RefusedError(429, "TooMany", f"{what}: come again in {wait} s.", {"Retry-After": str(wait)})

@@ -51,10 +51,12 @@ def ended_at(step: Step) -> int:
 class Stretch:
     """One stretch of a run in this process, and all that happened in it. Written by one thread, read by the loop."""
 
-    def __init__(self, run_id: str, cause: str, loop: asyncio.AbstractEventLoop) -> None:
-        """`cause` is the approval whose decision led to it, if one did."""
+    def __init__(self, run_id: str, loop: asyncio.AbstractEventLoop, cause: str = "", asker: str = "") -> None:
+        """`cause` is the approval whose decision led to it, if one did; `asker` has just asked, if somebody has."""
         self.run_id = run_id
         self.cause = cause
+        self.asker = asker
+        self.ahead = -1  # how many come before it in the queue, as was told last
         self.base = 0  # steps that were done before
         self.events: list[LiveEvent] = []
         self.is_over = False
@@ -64,9 +66,10 @@ class Stretch:
         self._loop = loop
         self._changed = asyncio.Event()
 
-    def begin(self, steps: int) -> None:
-        """So many were done before; nothing was told yet."""
-        self.base = self._steps = steps
+    def begin(self, steps: Sequence[Step]) -> None:
+        """These were done before; nothing was told yet. What follows is later, even by a clock that was put back."""
+        self.base = self._steps = len(steps)
+        self._moment = max(map(ended_at, steps), default=0)
 
     def publish(self, kind: str, **data: Any) -> None:
         self._moment = max(self._moment + 1, time.time_ns() // 1000)
@@ -94,13 +97,13 @@ class Stretch:
                 await self._changed.wait()
 
     def _first_after(self, after: Place) -> int:
-        """By the event itself where it is one of these; else by time."""
+        """By the event itself where it is one of these; else by steps and by time."""
         known = next((at for at, event in enumerate(self.events) if event.id == str(after)), None)
         if known is not None:
             return known + 1
-        return next(
-            (at for at, event in enumerate(self.events) if place_of(event.id).moment > after.moment), len(self.events)
-        )
+        places = [place_of(event.id) for event in self.events]
+        later = (at for at, one in enumerate(places) if one.steps > after.steps or one.moment > after.moment)
+        return next(later, len(places))
 
     def _add(self, place: Place, kind: str, data: dict[str, Any]) -> None:
         self.events.append(LiveEvent(str(place), {"kind": kind, "run_id": self.run_id, **data}))
