@@ -50,6 +50,14 @@ def test_the_file_sets_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch)
     assert (changed.budget.cost_usd, changed.models.judge) == (0.25, "openai:gpt-5")
 
 
+def test_a_host_is_known_as_a_browser_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["Answers.Example.com:8443", "münchen.example.", "例え.jp", "my_service", "192.0.2.7:80", "fd00::7"]
+    known = ["answers.example.com", "xn--mnchen-3ya.example", "xn--r8jz45g.jp", "my_service", "192.0.2.7", "fd00::7"]
+    assert load(f"[server]\nallowed_hosts = {given}").server.allowed_hosts == known
+    monkeypatch.setenv("VERACITY_SERVER__ALLOWED_HOSTS", ", ".join(given))
+    assert load().server.allowed_hosts == known
+
+
 @pytest.mark.parametrize("sources", [["graph"], ["graph", "knowledge"], ["knowledge"]])
 def test_a_list_is_a_list_in_the_file_and_has_commas_in_the_environment(
     sources: list[str], monkeypatch: pytest.MonkeyPatch
@@ -129,6 +137,17 @@ def test_the_sections_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
         ("[retrieval]\nsources = [1]", "retrieval.sources[1] = 1: must be 'knowledge' or 'graph'."),
         ("[retrieval]\nsources = []", "retrieval.sources: "),
         ("[retrieval]\nsources = 3", "retrieval.sources = 3: must be a list"),
+        (
+            "[server]\nallowed_hosts = 5",
+            'server.allowed_hosts = 5: must be a list of names, such as ["answers.example.com"].',
+        ),
+        *(
+            (
+                f"[server]\nallowed_hosts = ['answers.example.com', '{name}']",
+                f"server.allowed_hosts[2] = '{name}': write the name alone, such as \"answers.example.com\".",
+            )
+            for name in ("https://answers.example.com", "answers.example.com/", "*", "*.example.com", "a b", "a..b")
+        ),
         ("[retrieval]\nsource = ['graph']", 'retrieval.source: there is no such setting (did you mean "sources"?)'),
     ],
 )

@@ -144,6 +144,27 @@ class TestSettingUp:
         with pytest.raises(ConfigurationError, match=r'^OTEL_EXPORTER_OTLP_ENDPOINT is set.*"veracity\[otel\]"'):
             telemetry.set_up()
 
+    def test_who_wants_none_gets_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:4318")
+        monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+        monkeypatch.setitem(sys.modules, EXPORTER, None)
+        assert telemetry.set_up() is False
+
+    @pytest.mark.parametrize("name", ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"])
+    def test_another_protocol_is_told(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:4317")
+        monkeypatch.setenv(name, "grpc")
+        with pytest.raises(ConfigurationError, match=f'^{name} .*"http/protobuf"'):
+            telemetry.set_up()
+
+    def test_a_variable_that_cannot_be_read_is_one_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        module = types.ModuleType(EXPORTER)
+        module.OTLPSpanExporter = lambda: float("ten seconds")  # type: ignore[attr-defined]
+        monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:4318")
+        monkeypatch.setitem(sys.modules, EXPORTER, module)
+        with pytest.raises(ConfigurationError, match=r"^An OTEL_… variable .*'ten seconds'"):
+            telemetry.set_up()
+
     def test_spans_go_to_the_exporter(self, monkeypatch: pytest.MonkeyPatch) -> None:
         exporter = InMemorySpanExporter()
         module = types.ModuleType(EXPORTER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from typing import TypeVar
 
 from veracity.errors import InputError
 from veracity.providers.texts import encodable
@@ -14,12 +14,22 @@ MOST_TURNS = 1_000_000
 LONGEST_QUERY = 10_000  # characters; what comes after them is not read
 LONGEST_EDIT = 20_000
 
+T = TypeVar("T")
 
-def listed(given: Iterable[Path | str], what: str) -> list[Path | str]:
+
+def listed(given: Iterable[T], what: str) -> list[T]:
     try:
         return list(given)
     except TypeError:
         raise InputError(f"The {what} are given as text or as a list of it, not as {type(given).__name__}.") from None
+
+
+def listed_texts(given: str | Iterable[str], what: str) -> list[str]:
+    """One text is a list of one, and not of its letters."""
+    texts = [given] if isinstance(given, str) else listed(given, what)
+    for text in texts:
+        require_text(text, f"Each of the {what}")
+    return texts
 
 
 def require_text(name: str, what: str) -> None:

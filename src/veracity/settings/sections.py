@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from veracity.models import ModelName
 from veracity.models.names import checked_model_name
+from veracity.settings.hosts import host_name
 
 OutputMode = Literal["auto", "tool", "native", "prompted"]
 Fusion = Literal["rrf", "weighted", "cascade"]
@@ -28,16 +29,19 @@ def _checked_embedder(name: str) -> str:
         raise ValueError(f'write "bundled", "none" or a model; {problem}') from None
 
 
-def _split(names: object) -> object:
-    """In the environment a list is written with commas."""
-    if not isinstance(names, str | list):
-        raise ValueError('must be a list of names, such as ["knowledge", "graph"]')
-    return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+def _listed(example: str) -> BeforeValidator:
+    def split(names: object) -> object:
+        """In the environment a list is written with commas."""
+        if not isinstance(names, str | list):
+            raise ValueError(f"must be a list of names, such as {example}")
+        return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+
+    return BeforeValidator(split)
 
 
 EmbedderName = Annotated[str, AfterValidator(_checked_embedder)]
-Names = Annotated[list[str], BeforeValidator(_split)]
-SourceNames = Annotated[list[SourceName], BeforeValidator(_split), Field(min_length=1)]
+HostNames = Annotated[list[Annotated[str, AfterValidator(host_name)]], _listed('["answers.example.com"]')]
+SourceNames = Annotated[list[SourceName], _listed('["knowledge", "graph"]'), Field(min_length=1)]
 
 
 class Section(BaseModel):
@@ -174,7 +178,7 @@ class ServerSettings(Section):
 
     host: str = Field(default="127.0.0.1", min_length=1, description="the address it listens on")
     port: int = Field(default=8347, ge=0, le=65535, description="the port it listens on; 0: one that is free")
-    allowed_hosts: Names = Field(
+    allowed_hosts: HostNames = Field(
         default=[], description="names under which it is reached besides that address, such as `answers.example.com`"
     )
     runs: int = Field(default=4, ge=1, le=256, description="questions worked on at once, at most")
