@@ -9,22 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, TypeVar
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
 from veracity.engine import Veracity
 from veracity.errors import VeracityError
 from veracity.models import ApprovalStanding, User
-from veracity.server.standing import may_see
+from veracity.server.standing import may_see, reaches
 from veracity.server.stretches import LiveEvent
 
 log = logging.getLogger("veracity.server")
 
+T = TypeVar("T")
+
 LOOK = 1.0  # seconds between two looks at the ledger
 NEWEST = 500
 MOST_BEHIND = 1000  # events that somebody who does not read may be behind
+THREADS = 2  # for looking, which nothing else takes: what was decided is told at once, whatever others search for
+LAST: dict[str, Any] = {"kind": ""}
 
 
 class Feed:
@@ -32,7 +37,9 @@ class Feed:
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._listeners: dict[asyncio.Queue[dict[str, Any]], User] = {}
+        self._threads = CapacityLimiter(THREADS)
         self._poked = asyncio.Event()
+        self._has_looked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def poke(self) -> None:
@@ -53,19 +60,25 @@ class Feed:
     def _end(self) -> None:
         if self._task:
             self._task.cancel()
+            self._task = None
+        self._has_looked.set()
         for queue in self._listeners:
-            if queue.full():
-                queue.get_nowait()
-            queue.put_nowait({"kind": ""})
+            _end(queue)
 
-    async def listen(self, user: User) -> AsyncIterator[LiveEvent]:
+    async def listen(self, user: User) -> AsyncGenerator[LiveEvent]:
+        """Hello, and whatever happens after it; something may be told twice, nothing is left out. Ends where the ledger
+        cannot be read, and for who reads too slowly: come again, and look anew."""
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_BEHIND)
-        standings = await self._standings() or []
-        pending = [one for one in standings if one.state == "pending" and may_see(user, one.user)]
         self._listeners[queue] = user
-        self._task = self._task or asyncio.create_task(self._watch())
         try:
-            yield LiveEvent("", {"kind": "hello", "pending": len(pending)})
+            if not self._task:
+                self._has_looked.clear()
+                self._task = asyncio.create_task(self._watch())
+            await self._has_looked.wait()  # before it is counted: what changes from here on is told
+            pending = await self._looked(lambda: self._engine.pending(user=_owner(user)))
+            if pending is None:
+                return
+            yield LiveEvent("", {"kind": "hello", "pending": pending})
             while (event := await queue.get())["kind"]:
                 yield LiveEvent("", event)
         finally:
@@ -74,9 +87,10 @@ class Feed:
     async def _watch(self) -> None:
         known: dict[str, str] | None = None
         while self._listeners:
-            standings = await self._standings()
+            standings = await self._looked(lambda: self._engine.approval_states(limit=NEWEST))
             if standings is not None:
                 known = self._told(standings, known)
+                self._has_looked.set()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._poked.wait(), LOOK)
             self._poked.clear()
@@ -87,12 +101,12 @@ class Feed:
         for one in reversed(standings):
             if known is not None and known.get(one.approval_id) != one.state:
                 self._send({"kind": "approval", **one.model_dump(mode="json")}, one.user)
-        return {**(known or {}), **{one.approval_id: one.state for one in standings}}
+        return {one.approval_id: one.state for one in standings}
 
-    async def _standings(self) -> list[ApprovalStanding] | None:
-        """The newest. What cannot be read now is looked at again soon."""
+    async def _looked(self, look: Callable[[], T]) -> T | None:
+        """None: it cannot be read now."""
         try:
-            return await run_sync(lambda: self._engine.approval_states(limit=NEWEST))
+            return await run_sync(look, limiter=self._threads)
         except VeracityError:
             return None
         except Exception:
@@ -102,5 +116,19 @@ class Feed:
     def _send(self, event: dict[str, Any], owner: str | None) -> None:
         for queue, user in list(self._listeners.items()):
             if owner is None or may_see(user, owner):
-                with contextlib.suppress(asyncio.QueueFull):
+                if queue.full():
+                    _end(queue)
+                else:
                     queue.put_nowait(event)
+
+
+def _owner(user: User) -> str | None:
+    """Whose drafts are seen: None, all."""
+    return None if reaches(user, "approver") else user.name
+
+
+def _end(queue: asyncio.Queue[dict[str, Any]]) -> None:
+    """Whatever waits in it."""
+    while not queue.empty():
+        queue.get_nowait()
+    queue.put_nowait(LAST)
