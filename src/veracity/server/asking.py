@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.models import Answer
-from veracity.server.access import Caller, Live
-from veracity.server.problems import refusals
-from veracity.server.streaming import EVENTS, EventStream, lines_of, stream_place, wants_events, while_welcome
+from veracity.inputs import LONGEST_QUERY
+from veracity.models import Answer, RunSummary
+from veracity.server.access import Caller, Engine, Live
+from veracity.server.problems import RUN_HEADER, refusals
+from veracity.server.repeating import begun_once
+from veracity.server.standing import whole
+from veracity.server.streaming import EVENTS, run_response, wants_events
 
 router = APIRouter(prefix="/api", tags=["runs"])
 
@@ -22,23 +24,42 @@ class Asked(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    question: Annotated[str, Field(min_length=1, max_length=20_000)]
+    question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
     conversation: Annotated[str, Field(max_length=500)] = ""
     max_rewrites: Annotated[int, Field(ge=0, le=20)] | None = None
     deadline: Annotated[float, Field(gt=0, le=86400, allow_inf_nan=False)] | None = None
 
 
-@router.post("/ask", response_model=Answer, responses={**refusals(400, 413, 500, 502, 503), 200: EVENTS})
+@router.post("/ask", response_model=Answer, responses={**refusals(400, 409, 413, 500, 502, 503), 200: EVENTS})
 async def ask(
-    asked: Asked, caller: Caller, live: Live, request: Request, accept: Annotated[str, Header()] = "*/*"
+    asked: Asked,
+    caller: Caller,
+    engine: Engine,
+    live: Live,
+    request: Request,
+    response: Response,
+    accept: Annotated[str, Header()] = "*/*",
+    idempotency_key: Annotated[str, Header(max_length=200)] = "",
 ) -> Any:
     """The answer, once it stands, was given up, or waits for a person. With `Accept: text/event-stream`, the events of
-    the run; who loses the connection resumes at /api/runs/{run_id}/events."""
-    chosen = {"conversation": asked.conversation, "max_rewrites": asked.max_rewrites, "deadline": asked.deadline}
-    start = partial(live.start, caller, asked.question, **chosen)  # type: ignore[arg-type]
-    if not wants_events(accept):
-        return await live.outcome(await run_sync(start), caller)
-    with stream_place(request, caller) as closed:  # first: a question that was taken in is not refused any more
-        run_id = await run_sync(start)
-        events = while_welcome(request, caller, live.follow(run_id, caller))
-        return EventStream(lines_of(events), closed, {"X-Veracity-Run": run_id})
+    the run; who loses the connection resumes at /api/runs/{run_id}/events. Who does not know whether a question arrived
+    sends it again under the same `Idempotency-Key`, and gets what comes of the run that is there."""
+    chosen: dict[str, Any] = asked.model_dump() | {"key": idempotency_key}
+
+    def start() -> str:
+        named = (idempotency_key, asked.question, asked.conversation)
+        return begun_once(engine, caller, *named, lambda: live.start(caller, **chosen))
+
+    if wants_events(accept):
+        return await run_response(request, caller, start, lambda run_id: live.follow(run_id, caller))
+    run_id = await run_sync(start)
+    response.headers[RUN_HEADER] = run_id
+    return await live.outcome(run_id, caller)
+
+
+@router.post("/runs/{run_id}/stop", responses=refusals(404, 500))
+async def stop(run_id: str, caller: Caller, live: Live) -> RunSummary:
+    """A run that is under way has failed then; what a model is asked just now may end behind it. What has ended, waits
+    for a person or follows from a decision stays as it is: the status tells. For whoever asked, and for approvers."""
+    named = await live.require_sight(whole(run_id, "run"), caller)
+    return await run_sync(live.stop_run, caller, named)

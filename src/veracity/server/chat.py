@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from veracity.errors import InputError
 from veracity.secrets import presentable
 from veracity.server.problems import RefusedError
 
 MODEL = "veracity"
+MOST_MESSAGES = 10_000
+TASK = "### Task:"  # how Open WebUI begins what it wants of a model for itself: titles, tags, further questions
 Content = Literal["full", "answer"]
 
 
@@ -61,7 +63,11 @@ class ChatRequest(BaseModel):
     after `metadata` is refused if it asks for anything."""
 
     model: Annotated[str, Field(examples=[MODEL])]
-    messages: Annotated[list[ChatMessage], Field(examples=[[{"role": "user", "content": "Who may work from home?"}]])]
+    messages: Annotated[
+        list[ChatMessage],
+        FailFast(),
+        Field(max_length=MOST_MESSAGES, examples=[[{"role": "user", "content": "Who may work from home?"}]]),
+    ]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     metadata: Metadata | None = None
@@ -124,6 +130,8 @@ def question_of(asked: ChatRequest) -> str:
         raise InputError("There is no message of a user: the last one is the question.")
     if isinstance(message.content, list) and (other := next((p for p in message.content if p.type != "text"), None)):
         raise UnsupportedError("messages", f"only text is read, and a part is of another type ({other.type[:40]!a})")
+    if message.text.lstrip().startswith(TASK):
+        raise UnsupportedError("messages", "this is a task of a chat program; let another model find titles and tags")
     return message.text
 
 

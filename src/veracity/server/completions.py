@@ -6,16 +6,19 @@ What is streamed has been examined: drafts never leave here. Errors have OpenAI'
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field
 
-from veracity.models import Answer
-from veracity.server.access import Caller, Engine, Live
+from veracity.models import Answer, User
+from veracity.server.access import Caller, Engine, Live, unauthorized, who_sends
 from veracity.server.chat import (
     MODEL,
     ChatRequest,
@@ -25,12 +28,11 @@ from veracity.server.chat import (
     require_model,
     require_supported,
 )
-from veracity.server.problems import TELLS
+from veracity.server.problems import RUN_HEADER, TELLS
 from veracity.server.recognizing import conversation_of
+from veracity.server.repeating import begun_once, tried_before
 from veracity.server.replies import Chunks, Completion, completion_of
-from veracity.server.streaming import Event, EventStream, stream_place, while_welcome
-
-RUN = "X-Veracity-Run"
+from veracity.server.streaming import Event, is_welcome, run_response
 
 
 class OpenAIError(BaseModel):
@@ -69,7 +71,23 @@ STREAMED = {
     "description": "The answer; with `stream`, chunks of it as server-sent events.",
     "content": {"text/event-stream": {}},
 }
-router = APIRouter(prefix="/v1", tags=["OpenAI"])
+
+
+class KnownFirst(APIRoute):
+    """What a stranger sends is not read: all that was said before comes with a question, and may be large."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def known_first(request: Request) -> Response:
+            if await who_sends(request) is None:
+                raise unauthorized()
+            return await handle(request)
+
+        return known_first
+
+
+router = APIRouter(prefix="/v1", tags=["OpenAI"], route_class=KnownFirst)
 
 
 @router.get("/models", responses=_refusals())
@@ -83,33 +101,71 @@ def model(model: str, caller: Caller) -> Model:
     return Model()
 
 
+class Sent(BaseModel):
+    """What the headers say: which conversation (percent-encoded where it is not ASCII), in our words or in those of
+    Open WebUI; by which key the question is known when it is sent again; and whether OpenAI's client does so now."""
+
+    x_veracity_conversation: Annotated[str, Field(max_length=1500)] = ""
+    x_openwebui_chat_id: Annotated[str, Field(max_length=1500)] = ""
+    idempotency_key: Annotated[str, Field(max_length=200)] = ""
+    x_stainless_retry_count: str = "0"
+
+    @property
+    def conversation(self) -> str:
+        return unquote(self.x_veracity_conversation or self.x_openwebui_chat_id)
+
+    @property
+    def is_another_try(self) -> bool:
+        return self.x_stainless_retry_count.strip("0") != ""
+
+
 @router.post(
-    "/chat/completions", response_model=Completion, responses={**_refusals(400, 404, 413, 502, 503), 200: STREAMED}
+    "/chat/completions", response_model=Completion, responses={**_refusals(400, 404, 413, 422, 502, 503), 200: STREAMED}
 )
 async def complete(
-    asked: ChatRequest, caller: Caller, engine: Engine, live: Live, request: Request, response: Response
+    asked: ChatRequest,
+    sent: Annotated[Sent, Header()],
+    caller: Caller,
+    engine: Engine,
+    live: Live,
+    request: Request,
+    response: Response,
 ) -> Any:
     """The last message of a user is the question; earlier ones only tell which conversation it belongs to. Messages of
     the system are not read. See the field `veracity` for the run, its status and the citations."""
     require_supported(asked)
-    question, chosen = question_of(asked), asked.metadata or Metadata()
-    conversation = chosen.conversation or await run_sync(
-        lambda: conversation_of(engine, caller, exchanges_before(asked.messages), question)
-    )
-    start = partial(live.start, caller, question, conversation=conversation)
-    if not asked.stream:
-        run_id = await run_sync(start)
-        response.headers[RUN] = run_id
-        return completion_of(await live.outcome(run_id, caller), chosen.content)
-    with stream_place(request, caller) as closed:
-        run_id = await run_sync(start)
-        events = while_welcome(request, caller, live.follow(run_id, caller))
+    chosen = asked.metadata or Metadata()
+    start = partial(_start, asked, sent, caller, engine, live)
+    if asked.stream:
         has_usage = bool(asked.stream_options and asked.stream_options.include_usage)
-        return EventStream(_lines(events, run_id, chosen, has_usage), closed, {RUN: run_id})
+        lines = partial(_lines, request, caller, chosen, has_usage)
+        return await run_response(request, caller, start, lambda run_id: live.follow(run_id, caller), lines)
+    run_id = await run_sync(start)
+    response.headers[RUN_HEADER] = run_id
+    return completion_of(await live.outcome(run_id, caller), chosen.content)
+
+
+def _start(asked: ChatRequest, sent: Sent, caller: User, engine: Engine, live: Live) -> str:
+    """The run of this question: one that is there, if it is sent again."""
+    question = question_of(asked)
+    named = (asked.metadata or Metadata()).conversation or sent.conversation
+
+    def begin() -> str:
+        known = named or conversation_of(engine, caller, exchanges_before(asked.messages), question)
+        tried = tried_before(engine, caller, question, known) if sent.is_another_try else ""
+        conversation = known or f"chat-{secrets.token_hex(8)}"
+        return tried or live.start(caller, question, conversation=conversation, key=sent.idempotency_key)
+
+    return begun_once(engine, caller, sent.idempotency_key, question, named, begin)
 
 
 async def _lines(
-    events: AsyncIterator[Event | None], run_id: str, chosen: Metadata, has_usage: bool
+    request: Request,
+    caller: User,
+    chosen: Metadata,
+    has_usage: bool,
+    events: AsyncIterator[Event | None],
+    run_id: str,
 ) -> AsyncIterator[bytes]:
     chunks = Chunks(run_id)
     yield _data(chunks.opening())
@@ -126,12 +182,15 @@ async def _lines(
             return
         if event is None or kind == "started":  # a step, or the time in which nothing began
             yield b": \n\n"
-    yield _failed(f'The server is stopping: the run "{run_id}" goes on later.')
+    if await is_welcome(request, caller):
+        yield _failed(f'The server is stopping: the run "{run_id}" goes on later.')
+    else:
+        yield _failed(str(unauthorized()), "authentication_error", "Unauthorized")
 
 
-def _failed(problem: str) -> bytes:
+def _failed(problem: str, kind: str = "server_error", code: str = "run_failed") -> bytes:
     """As OpenAI tells of it when the answer has begun: its clients raise an error."""
-    return _data({"error": {"message": problem, "type": "server_error", "param": None, "code": "run_failed"}})
+    return _data({"error": {"message": problem, "type": kind, "param": None, "code": code}})
 
 
 def _data(value: dict[str, Any]) -> bytes:

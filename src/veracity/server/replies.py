@@ -129,6 +129,8 @@ def _shown(cited: CitedSource, page: str) -> str:
     """As code, so that no client makes a link or an image of what a document calls itself."""
     is_web = cited.location.startswith(("http://", "https://"))
     place = cited.location if is_web else PurePosixPath(cited.location.replace("\\", "/")).name
+    if cited.document_id.startswith("run:"):  # an earlier answer, whose title is its question
+        place = ""
     known = [cited.title, place if place != cited.title else "", page.format(cited.page) if cited.page else ""]
     told = (" ".join(one.replace("`", "'").split())[:LONGEST_SHOWN] for one in known)
     return ", ".join(one for one in told if one) or cited.document_id.replace("`", "'")

@@ -97,10 +97,15 @@ async def while_welcome(
         async for event in told:
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
-                now = await who_sends(request)
-                if now is None or (now.name, now.role) != (user.name, user.role):
+                if not await is_welcome(request, user):
                     return
             yield event
+
+
+async def is_welcome(request: Request, user: User) -> bool:
+    """Whoever sent the request is known still, and in the same role."""
+    now = await who_sends(request)
+    return now is not None and (now.name, now.role) == (user.name, user.role)
 
 
 class EventStream(StreamingResponse):

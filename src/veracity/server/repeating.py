@@ -1,0 +1,61 @@
+"""Questions that are sent again: the run that is there is followed, and no other one begun.
+
+A client names a question by a key of its own. OpenAI's clients name nothing and only say that they try again: then it
+is the run of the same question, if it is there still or has just ended. Knows nothing about HTTP.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from veracity.engine import Veracity
+from veracity.ledger.names import conversation_name
+from veracity.models import RunProgress, User
+from veracity.providers.texts import encodable
+from veracity.secrets import presentable
+from veracity.server.problems import RefusedError
+
+JUST_NOW = timedelta(seconds=60)
+ALIKE = 5  # runs of the same question that are looked at
+_one_at_a_time = threading.Lock()  # else two that come at once would both find that nothing is there
+
+
+def begun_once(
+    engine: Veracity, caller: User, key: str, question: str, conversation: str, begin: Callable[[], str]
+) -> str:
+    """The run that the caller began under the key; where there is none, or no key, what `begin` begins. An empty
+    `conversation` is any."""
+    if not key:
+        return begin()
+    with _one_at_a_time:
+        known = engine.asked(user=caller.name, key=key)
+        if known is None:
+            return begin()
+    is_elsewhere = bool(conversation) and known.conversation != conversation_name(conversation)
+    if is_elsewhere or known.question != encodable(question.strip()):
+        told = f'Another question was asked under the key "{presentable(key)}": each needs a key of its own.'
+        raise RefusedError(422, "KeyInUse", told)
+    return known.run_id
+
+
+def tried_before(engine: Veracity, caller: User, question: str, conversation: str) -> str:
+    """The run of an attempt that the client has given up. Without a conversation, the first of a new one. Empty where
+    there is none."""
+    for run in engine.runs_asking(question, user=caller.name, limit=ALIKE):
+        is_there = run.conversation == conversation if conversation else _is_first(engine, caller, run.conversation)
+        if is_there and _is_recent(engine.progress(run.run_id)):
+            return run.run_id
+    return ""
+
+
+def _is_first(engine: Veracity, caller: User, conversation: str) -> bool:
+    return bool(conversation) and len(engine.turns(conversation, user=caller.name, limit=2)) == 1
+
+
+def _is_recent(known: RunProgress) -> bool:
+    if known.run.status == "running":
+        return True
+    ended = [step.started + timedelta(seconds=step.seconds) for step in known.steps]
+    return datetime.now(UTC) - max([known.run.started, *ended]) < JUST_NOW
