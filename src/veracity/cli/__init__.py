@@ -3,13 +3,16 @@ for a person, 4 busy, 5 decided already, 130 stopped."""
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 
 from veracity.cli.app import app
-from veracity.errors import VeracityError
+from veracity.errors import VeracityError, reason_of
 from veracity.visible import visible
+
+OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
 
 def main() -> None:
@@ -18,9 +21,11 @@ def main() -> None:
         app(prog_name="veracity")
     except VeracityError as problem:
         _end(str(problem), problem.exit_code)
-    except OSError as problem:  # what we read is checked where it is read: this is our output
+    except OSError as problem:  # what we read is checked where it is read
+        if problem.errno not in OF_OUTPUT:
+            _end(f"The system refused what was asked of it ({reason_of(problem)}).", 1)
         _forget_output()
-        _end(f"The output cannot be written ({problem.strerror}).", 1)
+        _end(f"The output cannot be written ({reason_of(problem)}).", 1)
 
 
 def _end(message: str, code: int) -> None:

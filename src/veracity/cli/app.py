@@ -419,8 +419,9 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", min=0, max=65535, help="The port. 0: one that is free.", show_default=False)
     ] = None,
+    opens: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Serve the page and the API.
 
     Listens on this machine alone; anything else needs a token: see veracity users."""
-    _run("serving", workspace, host, port)
+    _run("serving", workspace, host, port, opens)

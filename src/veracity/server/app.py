@@ -58,8 +58,9 @@ RESERVED = 4  # for knowing who asks, and for decisions
 NO_SPANS: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
-def make_app(engine: Veracity, own_token: str = "") -> FastAPI:
-    """Over an engine that whoever calls this closes. `own_token` is that of the user "local", an admin."""
+def make_app(engine: Veracity, own_token: str = "", host: str = "") -> FastAPI:
+    """Over an engine that whoever calls this closes. `own_token` is that of the user "local", an admin; `host` is
+    what it listens on, where that is not the settings'."""
     settings = engine.settings.server
 
     @asynccontextmanager
@@ -67,8 +68,7 @@ def make_app(engine: Veracity, own_token: str = "") -> FastAPI:
         app.state.reserved = CapacityLimiter(RESERVED)
         current_default_thread_limiter().total_tokens = THREADS
         feed = Feed(engine)
-        live = LiveRuns(engine, settings, app.state.limits)
-        live.on_change, live.ended = feed.poke, app.state.measures.run_ended
+        live = LiveRuns(engine, settings, app.state.limits, feed.poke, app.state.measures.run_ended)
         changes = Changes(lambda: feed.tell("documents"))
         app.state.feed, app.state.live, app.state.changes = feed, live, changes
         finishing = asyncio.create_task(finish_uploads(engine, changes))
@@ -99,6 +99,6 @@ def make_app(engine: Veracity, own_token: str = "") -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     page.install(app)
-    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Guard, settings=settings, host=host or settings.host)
     app.add_middleware(Measuring, measures=app.state.measures)
     return app

@@ -34,15 +34,17 @@ ALWAYS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 UPLOADS = "/api/documents"
+CHATS = "/v1/chat/completions"  # where all that was said before comes with every question, images too
+LARGER = 16  # times that a request may be there
 APIS = ("/api/", "/v1/")
 SLOWEST = 30.0  # seconds between two pieces of a request
 FROM_ELSEWHERE = ("cross-site", "same-site")
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, host: str) -> None:
         self._app = app
-        self._hosts = {"localhost", *(_name(host) for host in (settings.host, *settings.allowed_hosts))} - {""}
+        self._hosts = {"localhost", _name(host), *settings.allowed_hosts} - {""}
         self._largest = settings.request_kilobytes * 1024
         self._largest_upload = settings.upload_megabytes * 1024 * 1024
 
@@ -52,7 +54,8 @@ class Guard:
             return
         headers = Headers(scope=scope)
         guarded = _guarded(send, scope["path"])
-        largest = self._largest_upload if scope["path"] == UPLOADS else self._largest
+        larger = {UPLOADS: self._largest_upload, CHATS: LARGER * self._largest}
+        largest = larger.get(scope["path"], self._largest)
         refusal = self._refusal(scope["path"], headers, largest)
         if refusal:
             status, kind, message = refusal

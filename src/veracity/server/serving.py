@@ -5,6 +5,7 @@ Knows nothing about routes.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -16,6 +17,7 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from veracity.engine import Veracity
 from veracity.server.app import make_app
@@ -24,16 +26,36 @@ from veracity.settings import ServerSettings
 
 LAST_STEP = 5.0  # seconds for the steps that are under way when the time to end is up
 KEEP_ALIVE = 75
+HEADERS = 10.0  # seconds in which what is asked must be said; the rest of a request has its own limit
 SWITCH = 0.001  # seconds after which a thread that computes lets others have their turn: those who decide wait for none
 
 
 def serve(engine: Veracity, door: Door, announce: Callable[[Door], None]) -> None:
     """Until it is told to stop. `announce` is called when it answers."""
     sys.setswitchinterval(SWITCH)
-    app = make_app(engine, door.token)
+    app = make_app(engine, door.token, door.host)
     server = Server(app, engine.settings.server, lambda: announce(door))
     server.run(sockets=[door.listening])
     _end_threads(app)
+
+
+class Connection(H11Protocol):
+    """Closed when no request comes, or one whose headers come too slowly: many such would take up all there are."""
+
+    _closing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._closing = self.loop.call_later(HEADERS, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        is_asked = self.cycle is not None and not self.cycle.response_complete
+        if self._closing and is_asked:
+            self._closing.cancel()
+            self._closing = None
+        elif not (self._closing or is_asked):
+            self._closing = self.loop.call_later(HEADERS, self.transport.close)
 
 
 class Server(uvicorn.Server):
@@ -43,6 +65,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=Connection,
                 log_level="warning",
                 access_log=False,
                 server_header=False,

@@ -1,0 +1,65 @@
+"""Connections on which nothing is asked, or too slowly, are closed; what is under way is left alone."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import uvicorn
+
+from veracity.server import serving
+from veracity.server.serving import Connection
+
+SHORT = 0.5  # seconds in which what is asked must be said
+WHOLE = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
+
+
+async def _app(scope: Any, receive: Any, send: Any) -> None:
+    """Takes its time, as an answer does."""
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
+    await send({"type": "http.response.body", "body": b"do", "more_body": True})
+    await asyncio.sleep(1.2 * SHORT)
+    await send({"type": "http.response.body", "body": b"ne"})
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    server = uvicorn.Server(uvicorn.Config(_app, port=0, http=Connection, lifespan="off", log_level="error"))
+    thread = threading.Thread(target=server.run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serving, "HEADERS", SHORT)
+        thread.start()
+        while not server.started:
+            time.sleep(0.005)
+        yield server.servers[0].sockets[0].getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def _asked(connection: socket.socket) -> None:
+    connection.sendall(WHOLE)
+    time.sleep(1.2 * SHORT)  # the rest of a request may come later than its headers
+    connection.sendall(b"hi")
+    received = b""
+    while not received.endswith(b"done"):
+        received += connection.recv(1000)
+
+
+@pytest.mark.parametrize(("asks_first", "said"), [(False, b""), (False, b"GET /asked"), (True, b"GET /asked")])
+def test_who_does_not_say_what_he_wants_is_sent_away(port: int, asks_first: bool, said: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        if asks_first:
+            _asked(connection)
+        begun = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            for number in range(len(said)):  # a letter at a time
+                connection.sendall(said[number : number + 1])
+                time.sleep(SHORT / 5)
+            assert connection.recv(1000) == b""
+        assert time.monotonic() - begun < 5  # what is kept alive has 75 seconds
