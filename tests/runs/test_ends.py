@@ -10,8 +10,16 @@ from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, PASS, QUESTION
 from veracity.errors import LedgerError
 from veracity.ledger import database
-from veracity.models import Step
+from veracity.models import Document, Step
 from veracity.testing import ScriptedLLM
+
+METRIC = """
+from veracity import BaseMetric
+
+class Quoting(BaseMetric):
+    def evaluate(self, request):
+        raise ValueError(f"cannot parse {request.submission!r}")
+"""
 
 
 def test_a_run_whose_end_cannot_be_written_is_taken_up_again(
@@ -49,3 +57,24 @@ def test_progress_of_a_run_that_fails_meanwhile(engine_with: MakeEngine, monkeyp
         assert engine.progress(run_id).answer is None
     progress = engine.progress(run_id)
     assert (progress.run.status, progress.answer) == ("failed", None)
+
+
+def test_a_metric_that_quotes_what_it_cannot_score_is_forgotten_too_x3(
+    engine_with: MakeEngine, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (root / "configs").mkdir()
+    (root / "configs" / "evaluator.toml").write_text('[[metrics]]\nname = "Quoting"\n')
+    (root / "metrics").mkdir()
+    (root / "metrics" / "quoting.py").write_text(METRIC)
+    engine = engine_with()
+    engine.add(Document(id="secret", text="The vault opens with the word Zarquon. Nobody else knows it."))
+    answer = engine.ask("With which word does the vault open?")
+    assert "Zarquon" in next(one.text for one in answer.notices if one.code == "not_scored")
+    assert "Zarquon" in engine.receipt(answer.run_id).scorings[0].problem
+    assert "could not be scored (ValueError)" in caplog.text
+    assert "Zarquon" not in caplog.text
+    engine.forget("secret")
+    kept = engine.receipt(answer.run_id)
+    assert "Zarquon" not in kept.model_dump_json()
+    assert kept.answer is not None
+    assert "not_scored" in [one.code for one in kept.answer.notices]

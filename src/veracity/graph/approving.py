@@ -12,7 +12,7 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from veracity.errors import VeracityError
+from veracity.errors import EvaluationError, VeracityError
 from veracity.graph.parts import Parts
 from veracity.graph.state import Attempt, Plain, RunState, asked
 from veracity.graph.tracing import trace
@@ -51,7 +51,8 @@ def evaluate(state: RunState, runtime: Runtime[Parts]) -> Plain:
     try:
         result = parts.gate.evaluate(request, budget=parts.limits.budget, deadline=parts.limits.run)
     except VeracityError as problem:
-        log.warning("Run %s could not be scored: %s", state["run_id"], problem)
+        cause = problem.cause if isinstance(problem, EvaluationError) else problem
+        log.warning("Run %s could not be scored (%s).", state["run_id"], type(cause).__name__)  # its words may quote
         notice = {"code": "not_scored", "problem": str(problem)}
         failed = {**facts, "score": None, "failed": str(problem)}
         return {"evaluation": None, "score": None, "notices": [*state["notices"], notice], **trace(failed)}

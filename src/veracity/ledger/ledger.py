@@ -176,7 +176,8 @@ class Ledger(Showing, Approving, Conversing, Rating):
                 stripping.strip(connection, run_id, touched)
             if answer is not None and touched:
                 answer = stripping.as_kept(answer, touched, emptied, told=True)
-            runs.end(connection, run_id, status, answer, usage, seconds, problem)
+            told = stripping.problem_as_kept(problem, touched)
+            runs.end(connection, run_id, status, answer, usage, seconds, told)
             leases.release(connection, run_id)
             approvals.supersede(connection, run_id)
             if run.conversation:

@@ -2,14 +2,15 @@
 
 A run whose writer had it loses its texts, its answer and its observation. One that only found it loses the passage, its
 rewritten queries, which may hold words of it, and its observation. Neither is found again as an earlier answer. A draft
-that rests on it cannot be decided on any more. Knows nothing about what is forgotten.
+that rests on it cannot be decided on any more. Whatever a run tells of what went wrong goes with the first of them.
+Knows nothing about what is forgotten.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, null, update
+from sqlalchemy import Connection, null, select, update
 
-from veracity.ledger import approvals, feedback, leases, outbox, passages, recalling, runs
+from veracity.ledger import approvals, feedback, leases, outbox, passages, quoting, recalling, runs
 from veracity.ledger.schema import runs as run_rows
 from veracity.ledger.schema import steps
 from veracity.models import Answer, Decision, Dimension, EvaluationResult, Notice, Review, Step
@@ -46,6 +47,7 @@ def strip(connection: Connection, run_id: str, touched: int, *, told: bool = Fal
         approvals.replace_draft(connection, approval.approval_id, draft, mute=level >= GIVEN)
     if reached >= GIVEN:
         feedback.mute(connection, run_id)
+    _strip_problem(connection, run_id)
     _strip_steps(connection, run_id, reached, told)
     _mark(connection, run_id, reached)
     outbox.withdraw(connection, run_id)
@@ -68,12 +70,24 @@ def as_kept(answer: Answer, touched: int, emptied: set[str], *, told: bool) -> A
     if touched >= GIVEN:
         return _without_texts(answer, ALL if touched == ALL else GIVEN)
     evidence = [passages.blank(item) if item.id in emptied else item for item in answer.evidence]
-    return answer.model_copy(update={"evidence": evidence, "standalone": "" if told else answer.standalone})
+    kept = {"evidence": evidence, "notices": quoting.notices_without(answer.notices)}
+    return answer.model_copy(update={**kept, "standalone": "" if told else answer.standalone})
 
 
 def step_as_kept(step: Step, touched: int) -> Step:
-    keeps = touched == NOTHING or (touched == FOUND and step.name not in QUERYING)
-    return step if keeps else step.model_copy(update={"texts": None})
+    if touched == NOTHING:
+        return step
+    texts = step.texts if touched == FOUND and step.name not in QUERYING else None
+    return step.model_copy(update={"texts": texts, "facts": quoting.facts_without(step.name, step.facts)})
+
+
+def problem_as_kept(problem: str, touched: int) -> str:
+    return quoting.GONE if problem and touched != NOTHING else problem
+
+
+def _strip_problem(connection: Connection, run_id: str) -> None:
+    told = (run_rows.c.run_id == run_id) & run_rows.c.problem.not_in(("", RESTED))
+    connection.execute(update(run_rows).where(told).values(problem=quoting.GONE))
 
 
 def _strip_steps(connection: Connection, run_id: str, touched: int, told: bool) -> None:
@@ -81,6 +95,11 @@ def _strip_steps(connection: Connection, run_id: str, touched: int, told: bool) 
     if touched == FOUND:
         theirs &= steps.c.name.in_((*QUERYING, *CONVERSING) if told else QUERYING)
     connection.execute(update(steps).where(theirs).values(texts=null()))
+    for row in connection.execute(select(steps.c.seq, steps.c.name, steps.c.facts).where(steps.c.run_id == run_id)):
+        kept = quoting.facts_without(row.name, row.facts)
+        if kept != row.facts:
+            same = (steps.c.run_id == run_id) & (steps.c.seq == row.seq)
+            connection.execute(update(steps).where(same).values(facts=kept))
 
 
 def _mark(connection: Connection, run_id: str, touched: int) -> None:
@@ -98,7 +117,7 @@ def _mark(connection: Connection, run_id: str, touched: int) -> None:
 
 
 def _without_texts(answer: Answer, touched: int) -> Answer:
-    notices = [notice for notice in answer.notices if notice.code != "forgotten"]
+    notices = [notice for notice in quoting.notices_without(answer.notices) if notice.code != "forgotten"]
     told = Notice(code="forgotten", text=NOTICES.get(answer.language, NOTICES["en"]))
     emptied = {"text": "", "standalone": "", "sentences": [], "evidence": [], "missing": []}
     if touched == ALL:

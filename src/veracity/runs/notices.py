@@ -1,6 +1,7 @@
 """What whoever reads an answer should know, in the language of the question. Texts, nothing else.
 
-None may quote a document, a draft or a reviewer: notices stay when a document is forgotten.
+None may quote a document, a draft or a reviewer, but in a `problem`: notices stay when a document is forgotten, without
+what stands behind the colon (ledger/quoting.py).
 """
 
 from __future__ import annotations
