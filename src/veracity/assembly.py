@@ -132,8 +132,11 @@ class Assembly:
     @cached_property
     def _made_library(self) -> Library:
         settings, own = self._settings, self._workspace
-        leave_out = (own.settings_file, own.evaluator_file, own.metrics_folder)
-        return Library(own.knowledge_folder, self._embedder, settings.knowledge, settings.reading, leave_out)
+        folders = (own.ledger_folder, own.metrics_folder, own.prompts_folder)
+        leave_out = (*folders, own.settings_file, own.evaluator_file, own.observations_file)
+        return Library(
+            own.knowledge_folder, self._embedder, settings.knowledge, settings.reading, leave_out, own.uploads_folder
+        )
 
     @cached_property
     def _made_searcher(self) -> Searcher:

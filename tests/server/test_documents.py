@@ -311,16 +311,19 @@ def test_what_a_server_left_that_died_is_brought_in_when_one_starts(
     engine: Veracity, workspace: Path, serve: Serve
 ) -> None:
     folder = workspace / "uploads"
-    folder.mkdir()
-    for name, content in {"handbook.txt": b"The office opens at nine.", "年假.txt": CHINESE.encode()}.items():
+    (folder / ".aside").mkdir(parents=True)
+    left = {"handbook.txt": b"The office opens at nine.", "年假.txt": CHINESE.encode(), "x.bin": bytes(range(256))}
+    for name, content in left.items():
         (folder / name).write_bytes(content)
-    (folder / "no document.bin").write_bytes(bytes(range(256)))
+        (folder / ".aside" / f"before-{name}").touch()
+    (folder / "put there by hand.bin").write_bytes(bytes(range(256)))
     served = serve(engine)
     end = time.monotonic() + 20
     while (len(engine.documents()) < 2 or served.app.state.changes.standing().under_way) and time.monotonic() < end:
         time.sleep(0.05)
     assert {one.title for one in engine.documents()} == {"handbook", "年假"}
-    assert {path.name for path in folder.iterdir() if path.is_file()} == {"handbook.txt", "年假.txt"}
+    names = {path.name for path in folder.iterdir() if path.is_file()}
+    assert names == {"handbook.txt", "年假.txt", "put there by hand.bin"}
 
 
 def test_another_process_that_writes_is_waited_for_a_while(
@@ -441,7 +444,8 @@ def test_removing_takes_the_file_along_and_a_path_is_no_name(client: httpx.Clien
     removed = client.delete("/api/document", params={"id": known["id"]})
     assert removed.json() == [known]
     assert client.get("/api/documents").json() == []
-    assert not Path(known["location"]).exists()
+    assert known["location"] == "uploads/手册.txt"
+    assert not (workspace / known["location"]).exists()
     assert kind_of(client.delete("/api/document", params={"id": known["id"]})) == (404, "NotFoundError")
 
 

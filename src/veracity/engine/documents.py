@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from io import TextIOBase
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -31,6 +32,11 @@ from veracity.secrets import presentable
 AT_ONCE = 5.0  # seconds that a removal waits for others who bring documents in
 
 T = TypeVar("T")
+
+
+def _checked(document_id: str) -> str:
+    require_text(document_id, "A document")
+    return encodable(document_id)
 
 
 def _found(found: T | None, document_id: str) -> T:
@@ -66,6 +72,8 @@ class Documents(Assembly):
         """Bring in a file that is on no disk here, under any name: the workspace keeps it, in the place of one that had
         the same name. `forget` removes it again. Waits a while for others who change the documents."""
         require_text(name, "A file")
+        if not hasattr(source, "read") or isinstance(source, TextIOBase):
+            raise InputError(f"A file is uploaded from where its bytes can be read, not from {type(source).__name__}.")
         started = time.monotonic()
         outcome = self._uploads.bring_in(name, source, self._ingest_one)
         progress(outcome, 0)
@@ -73,11 +81,11 @@ class Documents(Assembly):
 
     def unfinished_uploads(self) -> list[str]:
         """The names of files that a process left which died while it brought them in."""
-        return self._uploads.unfinished(self._locations)
+        return self._uploads.unfinished()
 
     def finish_upload(self, name: str) -> Outcome | None:
         """Bring in what was left, as `upload` would have. None where there is nothing left to do."""
-        return self._uploads.finish(name, self._ingest_one, self._locations)
+        return self._uploads.finish(name, self._ingest_one)
 
     def search(self, query: str, top_k: int = 10, *, sources: str | Sequence[str] | None = None) -> list[Evidence]:
         """The passages that bear on the query, the best first. Without `sources`, from those of the settings."""
@@ -93,19 +101,20 @@ class Documents(Assembly):
         return self._records().documents()
 
     def document(self, document_id: str) -> KnownDocument:
-        return _found(self._records().document(encodable(document_id)), document_id)
+        return _found(self._records().document(_checked(document_id)), document_id)
 
     def text(self, document_id: str) -> str:
         """The whole text of a document, into which the offsets of its evidence point."""
-        return _found(self._records().text(encodable(document_id)), document_id)
+        return _found(self._records().text(_checked(document_id)), document_id)
 
     def page_starts(self, document_id: str) -> list[int]:
         """Where each page begins in the text of a document; none where its source has no pages."""
-        return self._records().page_starts(encodable(document_id))
+        return self._records().page_starts(_checked(document_id))
 
     def forget(self, name: str) -> list[KnownDocument]:
         """Remove the document with this id or from this path, and its text from receipts and observations. A file that
         was uploaded goes too."""
+        require_text(name, "A document")
         records, uploads = self._records(), self._uploads
 
         def also(document_ids: list[str]) -> None:
@@ -113,7 +122,7 @@ class Documents(Assembly):
             uploads.remove(one.location for one in records.documents() if one.id in document_ids)
 
         with uploads.changing(AT_ONCE):
-            return forget(records, self._workspace.knowledge_folder, name, also)
+            return forget(records, self._workspace.knowledge_folder, name, uploads.places, also)
 
     def reindex(self, *, progress: Progress = _ignore) -> IngestReport:
         """Cut and embed all documents anew, as the settings are now. The files are not needed."""
@@ -127,17 +136,11 @@ class Documents(Assembly):
     def _ingest_one(self, path: Path) -> Outcome:
         return self._library.ingest([path], False, _ignore).outcomes[0]
 
-    def _locations(self) -> list[str]:
-        return [one.location for one in self._records().documents()]
-
     def _forget_in_ledger(self, document_ids: list[str]) -> None:
         if self._workspace.ledger_folder.exists():
             from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
-            from veracity.runs.checkpoints import scrub_checkpoints  # noqa: PLC0415 - loads LangGraph
 
-            observations = Observations(self._workspace.observations_file)
-            self._ledger.forget_documents(document_ids, observations)
-            scrub_checkpoints(self._workspace.ledger_folder, self._ledger.waiting())
+            self._ledger.forget_documents(document_ids, Observations(self._workspace.observations_file))
 
     def _records(self) -> Store:
         """The documents for who neither embeds nor searches: no model is needed for that, and no key."""

@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 UNNAMED = "untitled"
+BETWEEN = " - "  # the folders of a path and its file
 LONGEST = 200  # bytes; file systems take 255
 LONGEST_ENDING = 20  # bytes of .docx and the like
 FORBIDDEN = frozenset('<>:"|?*')  # on Windows
@@ -19,11 +20,18 @@ UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def kept_name(name: str) -> str:
-    """The last part of a path, in one spelling (NFC). What had to be changed beyond that gets a mark made of the whole
-    name, so that two names never become one."""
-    last = unicodedata.normalize("NFC", re.split(r"[/\\]", _without_halves(name))[-1])
-    fit = _harmless(last)
-    return fit if fit == last and len(fit.encode()) <= LONGEST else _marked(fit, last)
+    """Of a path that leads down from where one is, all parts, so that files of two folders stay apart; of any other the
+    last part. In one spelling (NFC). What had to be changed beyond that gets a mark made of the whole name, so that two
+    names never become one."""
+    given = unicodedata.normalize("NFC", _without_halves(name)).removeprefix("./")
+    parts = re.split(r"[/\\]", given)
+    plain = BETWEEN.join(parts) if _leads_down(given, parts) else parts[-1]
+    fit = _harmless(plain)
+    return fit if fit == plain and len(fit.encode()) <= LONGEST else _marked(fit, plain)
+
+
+def _leads_down(given: str, parts: list[str]) -> bool:
+    return not re.match(r"[a-zA-Z]:", given) and not any(part in ("", "..") for part in parts)
 
 
 def _without_halves(name: str) -> str:
@@ -31,10 +39,11 @@ def _without_halves(name: str) -> str:
 
 
 def _harmless(name: str) -> str:
-    """Nothing hidden, nothing unseen, nothing that a file system keeps for itself."""
+    """Nothing hidden, nothing unseen, nothing that a file system keeps for itself. Without the unseen, the spelling may
+    be another one."""
     seen = "".join(one for one in name if unicodedata.category(one) not in UNSEEN)
     plain = "".join("_" if one in FORBIDDEN else one for one in seen)
-    plain = AT_THE_ENDS.sub("", plain)
+    plain = AT_THE_ENDS.sub("", unicodedata.normalize("NFC", plain))
     return f"_{plain}" if RESERVED.match(plain) else plain or UNNAMED
 
 

@@ -19,10 +19,12 @@ from veracity.knowledge import tasks
 from veracity.knowledge.discovering import EMPTY, File, discover, vanished
 from veracity.knowledge.ingesting import Ingestion, Task
 from veracity.knowledge.locking import writing
+from veracity.knowledge.places import Places
 from veracity.knowledge.preparing import RECIPE
 from veracity.knowledge.rows import Fingerprint
 from veracity.knowledge.store import Store
 from veracity.models import Document, IngestReport, KnownDocument, Outcome
+from veracity.secrets import presentable
 from veracity.settings import KnowledgeSettings, ReadingSettings
 
 # Is told what became of a document, and how many are still to come, where that is known.
@@ -30,18 +32,20 @@ Progress = Callable[[Outcome, int | None], None]
 
 
 def forget(
-    store: Store, folder: Path, name: str, also: Callable[[list[str]], None] = lambda ids: None
+    store: Store, folder: Path, name: str, places: Places, also: Callable[[list[str]], None] = lambda ids: None
 ) -> list[KnownDocument]:
-    """Remove the document with this id or path. Returns what was removed. The store needs no embedder for that.
+    """Remove the document with this id, path or location. Returns what was removed. The store needs no embedder.
 
     `also` forgets them elsewhere. It is called before, since what is gone from here cannot be named again after a kill,
     and after, for what was found here in between.
     """
     with writing(folder):
-        path = os.path.abspath(os.path.expanduser(name))
-        gone = [one for one in store.documents() if one.id == name or (one.location and one.location == path)]
+        place, known = places.location_of(os.path.abspath(os.path.expanduser(name))), store.documents()
+        gone = [one for one in known if one.id == name or one.location == place]
+        gone = gone or [one for one in known if one.location and one.location == name]
         if not gone:
-            raise NotFoundError(f'There is no document "{name}": "veracity documents" lists those there are.')
+            told = presentable(name)
+            raise NotFoundError(f'There is no document "{told}": "veracity documents" lists those there are.')
         ids = [one.id for one in gone]
         also(ids)
         store.forget(ids)
@@ -58,10 +62,13 @@ class Library:
         knowledge: KnowledgeSettings,
         reading: ReadingSettings,
         leave_out: Sequence[Path] = (),
+        uploads: Path | None = None,
     ) -> None:
-        """`leave_out` are files and folders that are nobody's documents, beside the `folder` itself."""
+        """`leave_out` are files and folders that are nobody's documents, beside the `folder` itself. `uploads` is the
+        folder of those that were handed in."""
         self._folder = folder
         self._leave_out = (folder, *leave_out)
+        self._places = Places(uploads)
         self._reading = reading
         self.store = Store(folder, lambda: embedder.dimensions, _recipe(embedder, knowledge))
         self._ingestion = Ingestion(self.store, embedder, knowledge, reading)
@@ -75,7 +82,8 @@ class Library:
         with writing(self._folder):
             self.store.require_same_recipe()
             known = {mark.document_id: mark for mark in self.store.fingerprints()}
-            files = {mark.location for mark in known.values() if mark.location} if prune else set()
+            stored = [mark.location for mark in known.values() if mark.location] if prune else []
+            files = set(map(self._places.path_of, stored))
             megabytes = self._reading.max_megabytes
             found = list(discover(paths, max_megabytes=megabytes, leave_out=self._leave_out, remembered=files))
             gone = vanished(files, paths)
@@ -89,7 +97,7 @@ class Library:
             return self._report(self._ingestion.run(self._text_tasks(documents)), progress, total)
 
     def forget(self, name: str) -> list[KnownDocument]:
-        return forget(self.store, self._folder, name)
+        return forget(self.store, self._folder, name, self._places)
 
     def reindex(self, progress: Progress) -> IngestReport:
         """Cut and embed every text anew, as the settings are now. Until all is done the old index stays in use."""
@@ -116,22 +124,21 @@ class Library:
     def _ingest(self, found: list[File | Outcome], gone: list[str], known: dict[str, Fingerprint]) -> Iterator[Outcome]:
         changed = []
         for one in found:
-            mark = known.get(tasks.id_of(one.name if isinstance(one, Outcome) else one.path))
+            location = self._places.location_of(one.name if isinstance(one, Outcome) else one.path)
+            mark = known.get(tasks.id_of(location))
             if isinstance(one, Outcome):
-                yield self._given_up(one, mark)
-            elif tasks.is_unchanged(one, mark):
-                yield Outcome(name=one.path, status="unchanged", document_id=tasks.id_of(one.path))
+                yield one if mark is None or mark.location != location else self._given_up(one, mark)
+            elif tasks.is_unchanged(one, location, mark):
+                yield Outcome(name=one.path, status="unchanged", document_id=tasks.id_of(location))
             else:
-                changed.append(tasks.of_file(one, mark))
+                changed.append(tasks.of_file(one, location, mark))
         yield from self._ingestion.run(changed)
-        self.store.forget([tasks.id_of(path) for path in gone])
-        yield from (Outcome(name=path, status="removed", document_id=tasks.id_of(path)) for path in gone)
+        ids = [tasks.id_of(self._places.location_of(path)) for path in gone]
+        self.store.forget(ids)
+        yield from (Outcome(name=path, status="removed", document_id=one) for path, one in zip(gone, ids, strict=True))
 
-    def _given_up(self, outcome: Outcome, known: Fingerprint | None) -> Outcome:
-        is_same = known is not None and known.location == outcome.name
-        if not is_same:
-            return outcome
-        return self._ingestion.give_up(outcome, tasks.id_of(outcome.name), is_certain=outcome.reason == EMPTY)
+    def _given_up(self, outcome: Outcome, known: Fingerprint) -> Outcome:
+        return self._ingestion.give_up(outcome, known.document_id, is_certain=outcome.reason == EMPTY)
 
     def _text_tasks(self, documents: Iterable[Document]) -> Iterator[Task]:
         known = {mark.document_id for mark in self.store.fingerprints()}

@@ -16,23 +16,23 @@ from veracity.knowledge.rows import Fingerprint
 from veracity.models import Document
 
 
-def id_of(path: str) -> str:
+def id_of(location: str) -> str:
     """A file's document is called by its place, so that it stays the same document whatever the file holds."""
-    return blake2b(path.encode(), digest_size=8).hexdigest()
+    return blake2b(location.encode(), digest_size=8).hexdigest()
 
 
-def is_unchanged(file: File, known: Fingerprint | None) -> bool:
+def is_unchanged(file: File, location: str, known: Fingerprint | None) -> bool:
     """By its looks. False where only reading it can tell."""
     if known is None or not known.is_certain:
         return False
-    return (file.path, file.size, file.modified) == (known.location, known.size, known.modified)
+    return (location, file.size, file.modified) == (known.location, known.size, known.modified)
 
 
-def of_file(file: File, known: Fingerprint | None) -> Task:
+def of_file(file: File, location: str, known: Fingerprint | None) -> Task:
     """`known` is the document that has its id: it may have been handed in as a text, and is replaced then."""
     now = time.time_ns()
-    mark = Fingerprint(id_of(file.path), file.path, file.size, file.modified, "", now, now)
-    digest = known.digest if known and known.location == file.path else None
+    mark = Fingerprint(id_of(location), location, file.size, file.modified, "", now, now)
+    digest = known.digest if known and known.location == location else None
     return Task(file.path, {"path": file.path, "known_digest": digest}, mark, known is not None)
 
 

@@ -1,8 +1,9 @@
 """The files that were handed in and not found on a disk: kept in a folder of the workspace, each whole or not at all.
 
 Whoever changes something there holds the lock of the folder. While it is not yet known whether a new file is a
-document, the one it replaces stays beside, under a name that tells which it was: so what a process left that died can
-be finished by another. Knows nothing about what the files hold.
+document, what stood in its place stays beside, under a name that tells which it was, and is empty where nothing did: so
+what a process left that died can be finished by another, and files that somebody else put there are left alone. Knows
+nothing about what the files hold.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,14 +24,14 @@ from veracity.errors import BusyError, KnowledgeError
 from veracity.knowledge.discovering import EMPTY
 from veracity.knowledge.filenames import kept_name
 from veracity.knowledge.ingesting import KEPT
+from veracity.knowledge.places import Places
 from veracity.models import Outcome
 
 PATIENCE = 30.0  # seconds that an upload waits for others who change the documents
 BETWEEN_ATTEMPTS = 0.1
 AT_ONCE = 1_000_000  # bytes read at once
-STALE = 86400.0  # seconds after which what was set aside was left by a process that died
 
-BEFORE = "before-"  # a file that is being replaced
+BEFORE = "before-"  # what is being replaced
 TAKEN = ("added", "updated", "unchanged")
 
 Ingest = Callable[[Path], Outcome]
@@ -41,39 +42,33 @@ class Uploads:
         self._folder = folder
         self._aside = folder / ".aside"  # hidden: nobody takes it for documents
         self._most = max_megabytes * 1_000_000
+        self.places = Places(folder)
 
     def bring_in(self, name: str, source: BinaryIO, ingest: Ingest) -> Outcome:
         """Keep the file and ingest it. One of the same name is replaced, unless the new one turns out to be none."""
         kept = kept_name(name)
-        with self._explained():
-            received = self._received(source)
-        try:
-            size = received.stat().st_size
+        with self._received(source) as received:
+            size = received.tell()
             if size == 0 or size > self._most:
                 too_large = f"it has more than the {self._most / 1e6:,.0f} MB that reading.max_megabytes allows"
                 return Outcome(name=kept, status="skipped", reason=too_large if size else EMPTY)
             with self.changing():
                 return self._exchanged(received, self._folder / kept, ingest).model_copy(update={"name": kept})
-        finally:
-            received.unlink(missing_ok=True)
 
-    def unfinished(self, locations: Callable[[], Iterable[str]]) -> list[str]:
-        """The names of files of which nobody knows whether they are documents. `locations` tells those of documents."""
-        if not self._folder.is_dir():
-            return []
-        with self.changing(), self._explained():
-            return self._unfinished(locations)
+    def unfinished(self) -> list[str]:
+        """The names of files of which nobody knows whether they are documents."""
+        with self.changing():
+            return self._unfinished()
 
-    def finish(self, name: str, ingest: Ingest, locations: Callable[[], Iterable[str]]) -> Outcome | None:
+    def finish(self, name: str, ingest: Ingest) -> Outcome | None:
         """As `bring_in` would have. None where there is nothing left to do."""
         with self.changing():
-            with self._explained():
-                is_left = name in self._unfinished(locations)
+            is_left = name in self._unfinished()
             return self._finished(self._folder / name, ingest).model_copy(update={"name": name}) if is_left else None
 
     def remove(self, locations: Iterable[str]) -> None:
-        """Those of the files that are ours, whatever led there."""
-        for path in self._ours(locations):
+        """Those of the files that are ours."""
+        for path in filter(None, map(self.places.upload_at, locations)):
             with self._explained():
                 path.unlink(missing_ok=True)
                 self._before(path).unlink(missing_ok=True)
@@ -98,27 +93,25 @@ class Uploads:
         finally:
             lock.release()
 
-    def _received(self, source: BinaryIO) -> Path:
-        """All of it, or a little more than may be, in a file that nobody takes for a document."""
-        self._aside.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self._aside, delete=False) as file:
-            path = Path(file.name)
-            try:
+    @contextmanager
+    def _received(self, source: BinaryIO) -> Iterator[BinaryIO]:
+        """All of it, or a little more than may be, in a file without a name: it goes with the process, however that
+        ends."""
+        with ExitStack() as held:
+            with self._explained():
+                self._folder.mkdir(parents=True, exist_ok=True)
+                file = held.enter_context(tempfile.TemporaryFile(dir=self._folder))
                 while file.tell() <= self._most and (some := source.read(AT_ONCE)):
                     file.write(some)
-                file.flush()
-                os.fsync(file.fileno())
-            except BaseException:
-                path.unlink()
-                raise
-        return path
+            yield file
 
-    def _exchanged(self, received: Path, place: Path, ingest: Ingest) -> Outcome:
-        if self._before(place).exists() and place.is_file():
+    def _exchanged(self, received: BinaryIO, place: Path, ingest: Ingest) -> Outcome:
+        if self._is_before(self._before(place)):
             self._finished(place, ingest)
         with self._explained():
+            written = self._written(received)
             self._set_aside(place)
-            received.replace(place)
+            written.replace(place)
         try:
             outcome = _patiently(ingest, place)
         except BaseException:
@@ -142,6 +135,19 @@ class Uploads:
             return Outcome(name=place.name, status="skipped", reason=f"{outcome.reason}; {KEPT}")
         return outcome
 
+    def _written(self, received: BinaryIO) -> Path:
+        path = self._aside / "written"
+        received.seek(0)
+        try:
+            with path.open("wb") as file:
+                shutil.copyfileobj(received, file, AT_ONCE)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return path
+
     def _before(self, place: Path) -> Path:
         return self._aside / f"{BEFORE}{place.name}"
 
@@ -150,11 +156,12 @@ class Uploads:
         before = self._before(place)
         before.unlink(missing_ok=True)
         if not place.is_file():
+            before.touch()
             return
         try:
             before.hardlink_to(place)
         except (OSError, NotImplementedError):  # not every file system knows a second name
-            copy = self._aside / f"copy-{time.time_ns()}"
+            copy = self._aside / "copy"
             shutil.copy2(place, copy)
             copy.replace(before)
 
@@ -162,33 +169,29 @@ class Uploads:
         """True if there was one before."""
         before = self._before(place)
         with self._explained():
-            if before.exists():
+            if before.exists() and before.stat().st_size:
                 before.replace(place)
                 return True
             place.unlink(missing_ok=True)
+            before.unlink(missing_ok=True)
             return False
 
-    def _unfinished(self, locations: Callable[[], Iterable[str]]) -> list[str]:
-        """Files that somebody else put there under names of another kind are left alone."""
-        files = [one for one in self._folder.iterdir() if one.is_file() and not one.is_symlink()]
-        names = {one.name for one in files if kept_name(one.name) == one.name}
-        known = {path.name for path in self._ours(locations())} if names else set()
-        return sorted(name for name in names if name not in known or self._before(self._folder / name).exists())
-
-    def _ours(self, locations: Iterable[str]) -> Iterator[Path]:
-        own = os.path.realpath(self._folder)
-        return (path for path in map(Path, filter(None, locations)) if os.path.realpath(path.parent) == own)
+    def _unfinished(self) -> list[str]:
+        with self._explained():
+            found = self._aside.iterdir() if self._aside.is_dir() else iter(())
+            return sorted(path.name.removeprefix(BEFORE) for path in found if self._is_before(path))
 
     def _clear(self) -> None:
-        oldest = time.time() - STALE
+        """Who holds the lock is alone here: what else lies there was left by a process that died."""
         for path in self._aside.iterdir():
-            with contextlib.suppress(OSError):  # it may be gone already
-                if path.name != "lock" and not self._is_before(path) and path.stat().st_mtime < oldest:
+            with contextlib.suppress(OSError):  # it is tried again with the next change
+                if path.name != "lock" and not self._is_before(path):
                     path.unlink()
 
     def _is_before(self, path: Path) -> bool:
         """That of a file which is still there: it is needed until that one is known to be a document."""
-        return path.name.startswith(BEFORE) and (self._folder / path.name.removeprefix(BEFORE)).is_file()
+        name = path.name.removeprefix(BEFORE)
+        return path.name != name and path.exists() and (self._folder / name).is_file()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -39,7 +39,7 @@ class KnownDocument(BaseModel):
 
     id: str
     title: str
-    location: str = Field(description="the file it was read from; empty when it was handed in as text")
+    location: str = Field(description="its file; `uploads/…` when it was uploaded, empty when handed in as text")
     format: str
     language: str
     passages: int

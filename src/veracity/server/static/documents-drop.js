@@ -75,8 +75,8 @@ function batch(reader) {
   return new Promise((resolve) => reader.readEntries(resolve, () => resolve([])));
 }
 
-// Two folders may hold a file of the same name, and the second would take the place of the first: the name tells the folders.
+// Two folders may hold a file of the same name, and the second would take the place of the first: the name tells the way.
 async function take(entry, path, files) {
   const file = await new Promise((resolve) => entry.file(resolve, () => resolve(null)));
-  if (file) files.push(new File([file], [...path, file.name].join(" - "), { type: file.type }));
+  if (file) files.push(new File([file], [...path, file.name].join("/"), { type: file.type }));
 }

@@ -1,0 +1,23 @@
+"""Handing files in, and what is left of them in the folder of a workspace."""
+
+import io
+from pathlib import Path
+
+from veracity.engine import Veracity
+from veracity.models import Outcome
+
+BINARY = bytes(range(256)) * 20
+
+
+def upload(engine: Veracity, name: str, content: str | bytes) -> Outcome:
+    data = content.encode() if isinstance(content, str) else content
+    [outcome] = engine.upload(name, io.BytesIO(data)).outcomes
+    return outcome
+
+
+def kept(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def set_aside(folder: Path) -> list[str]:
+    return [path.name for path in folder.glob(".aside/*") if path.name != "lock"]
