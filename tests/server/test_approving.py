@@ -97,6 +97,9 @@ def test_the_same_key_gives_the_same_decision_again(served: Served) -> None:
     other = client.post(path, json={"verdict": "approve"}, headers={"Idempotency-Key": "k2"})
     assert (other.status_code, other.json()["error"]["kind"]) == (409, "DecidedError")
     assert client.post(path, json={"verdict": "approve"}).status_code == 409
+    for differing in ({"reason": "另有原因"}, {"draft_hash": "another"}, {"edit": "別の文。"}):
+        refused = client.post(path, json={"verdict": "approve", **differing}, headers=headers)
+        assert refused.status_code == 409, differing
 
 
 def test_another_draft_than_the_one_that_was_seen_is_refused(served: Served) -> None:

@@ -183,6 +183,40 @@ def test_who_searches_keeps_nobody_from_deciding(
             thread.join(10)
 
 
+def test_who_lists_keeps_nobody_from_signing_in(
+    serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = serve(low(gated, server={"drafts": "approvers"}))
+    ann = served.client(role="asker")
+    answer = ann.post("/api/ask", json=ASKED).json()
+    goes_on, waiting = threading.Event(), threading.Semaphore(0)
+
+    def slow(*_: Any, **__: Any) -> list[Any]:
+        waiting.release()
+        goes_on.wait(20)
+        return []
+
+    def no_receipt(*_: Any) -> None:
+        raise AssertionError("a receipt takes long to make")
+
+    monkeypatch.setattr(served.engine, "receipt", no_receipt)
+    for path in ("/api/approvals", f"/api/approvals/{answer['approval_id']}"):
+        response = ann.get(path)
+        assert response.status_code == 200 and "40 days" not in response.text
+    monkeypatch.setattr(served.engine, "approvals", slow)
+    threads = [threading.Thread(target=partial(ann.get, "/api/approvals"), daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert waiting.acquire(timeout=10)
+    try:
+        assert served.client(role="approver").get("/api/me", timeout=5).status_code == 200
+    finally:
+        goes_on.set()
+        for thread in threads:
+            thread.join(10)
+
+
 def finished(events: list[Event]) -> list[str]:
     return [event.id for event in events if event.kind == "finished"]
 

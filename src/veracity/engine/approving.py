@@ -25,11 +25,14 @@ from veracity.providers.texts import encodable
 class Approving(Assembly):
     """A part of Veracity."""
 
-    def approvals(self, *, user: str | None = None, limit: int = 100, state: str = "pending") -> list[Approval]:
+    def approvals(
+        self, *, user: str | None = None, limit: int = 100, state: str = "pending", after: str = ""
+    ) -> list[Approval]:
         """The drafts that wait for a person, the longest waiting first. `user` is who asked. Of another `state`, or of
-        "any": the newest first."""
+        "any": the newest first. `after` is the last one that is known: those that follow it."""
         require_number(limit, MOST_RUNS, "approvals")
-        return self._ledger.approvals(limit, user, state)
+        require_text(after, "An approval")
+        return self._ledger.approvals(limit, user, state, encodable(after))
 
     def approval_states(self, limit: int = 200) -> list[ApprovalStanding]:
         """How the approvals stand that were made or decided last, the latest first: for who looks every second."""

@@ -62,7 +62,7 @@ def decide(connection: Connection, found: Approval, decision: Decision, known_ha
         if connection.execute(update(approvals).where(same).values(values)).rowcount == 1:
             return one(connection, approval_id)
         found = one(connection, approval_id)
-    if _is_same(connection, found, decision, key):
+    if known_hash in (None, found.draft_hash) and _is_same(connection, found, decision, key):
         return found
     raise _too_late(found, known_hash)
 
@@ -73,12 +73,16 @@ def of_run(connection: Connection, run_id: str) -> list[Approval]:
     return [_approval(row) for row in connection.execute(theirs)]
 
 
-def listed(connection: Connection, limit: int, user: str | None, state: str | None) -> list[Approval]:
-    """Those that wait: the longest waiting first. Else the newest first."""
-    order = approvals.c.number.asc() if state == "pending" else approvals.c.number.desc()
-    wanted = select(approvals).order_by(order).limit(limit)
+def listed(connection: Connection, limit: int, user: str | None, state: str | None, after: str = "") -> list[Approval]:
+    """Those that wait: the longest waiting first. Else the newest first. With `after`, those that follow this one."""
+    number, is_waiting = approvals.c.number, state == "pending"
+    wanted = select(approvals).order_by(number.asc() if is_waiting else number.desc()).limit(limit)
+    last = select(number).where(approvals.c.approval_id == after)
     if user is not None:
-        wanted = wanted.where(approvals.c.user_name == user)
+        wanted, last = wanted.where(approvals.c.user_name == user), last.where(approvals.c.user_name == user)
+    if after:
+        seen = last.scalar_subquery()
+        wanted = wanted.where(number > seen if is_waiting else number < seen)
     if state is not None:
         wanted = wanted.where(approvals.c.state == state)
     return [_approval(row) for row in connection.execute(wanted)]
@@ -166,12 +170,13 @@ def _of_one_run(name: str, found: Sequence[Row[Any]]) -> Row[Any]:
 
 
 def _is_same(connection: Connection, found: Approval, decision: Decision, key: str) -> bool:
-    """That which counts, said again by the same person: under another verdict or text a key is no excuse."""
+    """That which counts, said again by the same person: under another verdict, reason or text a key is no excuse."""
     counted = select(approvals.c.decision_key).where(approvals.c.approval_id == found.approval_id)
     if found.decision is None or not key or connection.execute(counted).scalar() != as_stored(key):
         return False
     edit = None if decision.edit is None else as_stored(decision.edit)
-    return (found.decision.verdict, found.decision.by, found.decision.edit) == (decision.verdict, decision.by, edit)
+    said = (decision.verdict, decision.by, as_stored(decision.reason), edit)
+    return (found.decision.verdict, found.decision.by, found.decision.reason, found.decision.edit) == said
 
 
 def _too_late(found: Approval, known_hash: str | None) -> DecisionError:

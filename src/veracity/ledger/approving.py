@@ -80,13 +80,16 @@ class Approving:
         decided = [one.decision for one in self.approvals_of(run_id) if one.attempt == attempt and one.decision]
         return decided[-1] if decided else None
 
-    def approvals(self, limit: int = 100, user: str | None = None, state: str = "pending") -> list[Approval]:
-        """Those that wait: the longest waiting first. Of another state, or of "any": the newest first."""
+    def approvals(
+        self, limit: int = 100, user: str | None = None, state: str = "pending", after: str = ""
+    ) -> list[Approval]:
+        """Those that wait: the longest waiting first. Of another state, or of "any": the newest first. With `after`,
+        those that follow this approval."""
         if state not in STATES:
             raise InputError(f'The state of an approval is {", ".join(STATES)}, not "{presentable(str(state))}".')
         asking = None if user is None else user_name(user)
         with self._database.reading() as connection:
-            return approvals.listed(connection, limit, asking, None if state == ANY else state)
+            return approvals.listed(connection, limit, asking, None if state == ANY else state, after)
 
     def approval_states(self, limit: int = 200) -> list[ApprovalStanding]:
         """How those stand that were made or decided last, the latest first: for whoever looks every second."""

@@ -74,8 +74,9 @@ def unfold(connection: Connection, user: str, conversation: str, turn: int) -> N
         empty_summary(connection, user, conversation)
 
 
-def listed(connection: Connection, user: str, limit: int | None) -> list[ConversationSummary]:
-    """That with the newest turn first. All of them without a limit."""
+def listed(connection: Connection, user: str, limit: int | None, after: str = "") -> list[ConversationSummary]:
+    """That with the newest turn first. All of them without a limit. With `after`, those that follow this one."""
+    seen = select(func.max(runs.c.number)).where(_of(user, after)).scalar_subquery()
     newest = func.max(runs.c.number)
     grouped = (
         select(
@@ -88,6 +89,7 @@ def listed(connection: Connection, user: str, limit: int | None) -> list[Convers
         )
         .where((runs.c.user_name == user) & (runs.c.conversation != ""))
         .group_by(runs.c.conversation)
+        .having(newest < seen if after else newest > 0)
         .order_by(newest.desc())
         .limit(limit)
         .subquery()
@@ -109,9 +111,14 @@ def listed(connection: Connection, user: str, limit: int | None) -> list[Convers
     ]
 
 
-def turns(connection: Connection, user: str, conversation: str, limit: int, *, to_show: bool) -> list[PastTurn]:
-    """The newest, in the order in which they were asked. `to_show`: with every answer that went out, for people."""
+def turns(
+    connection: Connection, user: str, conversation: str, limit: int, *, to_show: bool, before: int | None = None
+) -> list[PastTurn]:
+    """The newest, or those just before the turn of this number, in the order in which they were asked. `to_show`: with
+    every answer that went out, for people."""
     wanted = TURN.where(_of(user, conversation)).order_by(runs.c.turn.desc()).limit(limit)
+    if before is not None:
+        wanted = wanted.where(runs.c.turn < before)
     return [past_turn(row, to_show=to_show) for row in connection.execute(wanted)][::-1]
 
 

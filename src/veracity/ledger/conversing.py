@@ -44,19 +44,22 @@ class Conversing:
         with self._database.reading() as connection:
             return recalling.matching(connection, asking, named, query, vector, limit, leave_out)
 
-    def conversations(self, user: str, limit: int = 20, query: str = "") -> list[ConversationSummary]:
-        """That with the newest turn first. With a query, those in which a turn holds all its words."""
+    def conversations(self, user: str, limit: int = 20, query: str = "", after: str = "") -> list[ConversationSummary]:
+        """That with the newest turn first. With a query, those in which a turn holds all its words. Those that follow
+        the conversation `after`, where one is named."""
         asking = user_name(user)
         with self._database.reading() as connection:
             if not query.strip():
-                return conversations.listed(connection, asking, limit)
+                return conversations.listed(connection, asking, limit, after)
             fitting = finding.conversations_with(connection, asking, query)
-            known = conversations.listed(connection, asking, None) if fitting else []
+            known = conversations.listed(connection, asking, None, after) if fitting else []
             return [one for one in known if one.conversation in fitting][:limit]
 
-    def turns(self, user: str, conversation: str, limit: int = 50, *, to_show: bool = False) -> list[PastTurn]:
-        """The newest, in the order in which they were asked. An answer that may not be used again is left out; with
-        `to_show`, for people, only one that never went out."""
+    def turns(
+        self, user: str, conversation: str, limit: int = 50, *, to_show: bool = False, before: int | None = None
+    ) -> list[PastTurn]:
+        """The newest, or those just before the turn of this number, in the order in which they were asked. An answer
+        that may not be used again is left out; with `to_show`, for people, only one that never went out."""
         asking, named = user_name(user), conversation_name(conversation)
         with self._database.reading() as connection:
-            return conversations.turns(connection, asking, named, limit, to_show=to_show)
+            return conversations.turns(connection, asking, named, limit, to_show=to_show, before=before)

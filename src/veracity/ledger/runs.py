@@ -129,10 +129,13 @@ def end(
     )
 
 
-def latest(connection: Connection, limit: int, user: str | None) -> list[RunSummary]:
-    wanted = _SUMMARY.order_by(runs.c.number.desc()).limit(limit)
+def latest(connection: Connection, limit: int, user: str | None, after: str = "") -> list[RunSummary]:
+    """With `after`, those that follow this run."""
+    wanted, last = _SUMMARY.order_by(runs.c.number.desc()).limit(limit), select(runs.c.number)
     if user is not None:
-        wanted = wanted.where(runs.c.user_name == user)
+        wanted, last = wanted.where(runs.c.user_name == user), last.where(runs.c.user_name == user)
+    if after:
+        wanted = wanted.where(runs.c.number < last.where(runs.c.run_id == after).scalar_subquery())
     return [_summary(row) for row in connection.execute(wanted)]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from veracity.ledger import finding, passages, runs, standings
 from veracity.ledger.database import Database
 from veracity.ledger.names import user_name
-from veracity.models import Answer, Evidence, RunParameters, RunStanding, RunSummary, Step, Usage
+from veracity.models import Answer, Evidence, RunParameters, RunStanding, RunStatus, RunSummary, Step, Usage
 
 
 class Showing:
@@ -17,11 +19,11 @@ class Showing:
         with self._database.reading() as connection:
             return runs.parameters(connection, run_id)
 
-    def runs(self, limit: int = 20, user: str | None = None) -> list[RunSummary]:
-        """The newest first."""
+    def runs(self, limit: int = 20, user: str | None = None, after: str = "") -> list[RunSummary]:
+        """The newest first; those that follow the run `after`, where one is named."""
         asking = None if user is None else user_name(user)
         with self._database.reading() as connection:
-            return runs.latest(connection, limit, asking)
+            return runs.latest(connection, limit, asking, after)
 
     def runs_asking(self, user: str, question: str, limit: int) -> list[RunSummary]:
         """Those of this user that ask exactly this, the newest first."""
@@ -34,6 +36,10 @@ class Showing:
         asking = user_name(user)
         with self._database.reading() as connection:
             return finding.run_under(connection, asking, key)
+
+    def statuses(self, run_ids: Sequence[str]) -> dict[str, RunStatus]:
+        with self._database.reading() as connection:
+            return standings.of_runs(connection, run_ids)
 
     def find(self, name: str) -> str:
         """The full id of the run that is named by its id, by the beginning of it, or as "last"."""

@@ -70,6 +70,7 @@ async def _caller(request: Request) -> User:
     user = await who_sends(request)
     if user is None:
         raise unauthorized()
+    request.state.user = user  # for what is refused from here on
     limits: Limits = request.app.state.limits
     limits.require_request(user.name)
     request.app.state.access.seeing.note(user)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.models import Approval, ApprovalState, Draft, User, Verdict
 from veracity.server.access import Caller, Engine, Live, OnReserved, require_role
+from veracity.server.places import shown
 from veracity.server.problems import refusals
 from veracity.server.standing import (
     GONE_OUT,
@@ -35,36 +36,30 @@ class Decided(BaseModel):
 
 
 @router.get("", responses=refusals(400))
-async def approvals(
+def approvals(
     caller: Caller,
     engine: Engine,
-    apart: OnReserved,
     state: ApprovalState | Literal["any"] = "pending",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str, Query(max_length=100)] = "",
 ) -> list[Approval]:
-    """Those that wait, the longest waiting first; of another state, the newest first. An asker sees his own."""
+    """Those that wait, the longest waiting first; of another state, the newest first. An asker sees his own. `after` is
+    the last approval that is known."""
     user = None if reaches(caller, "approver") else caller.name
-
-    def listed() -> list[Approval]:
-        return [_shown(one, caller, engine) for one in engine.approvals(user=user, limit=limit, state=state)]
-
-    return await apart(listed)
+    return _shown(engine.approvals(user=user, limit=limit, state=state, after=after), caller, engine)
 
 
 @router.get("/{approval_id}", responses=refusals(404))
-async def approval(approval_id: str, caller: Caller, engine: Engine, apart: OnReserved) -> Approval:
-    return await apart(lambda: _shown(_found(approval_id, caller, engine), caller, engine))
+def approval(approval_id: str, caller: Caller, engine: Engine) -> Approval:
+    return _shown([_found(approval_id, caller, engine)], caller, engine)[0]
 
 
 @router.get("/{approval_id}/history", responses=refusals(404))
-async def history(approval_id: str, caller: Caller, engine: Engine, apart: OnReserved) -> list[Draft]:
+def history(approval_id: str, caller: Caller, engine: Engine) -> list[Draft]:
     """All drafts of its run so far, each with what the reviewer said."""
-
-    def drafts() -> list[Draft]:
-        receipt = engine.receipt(_found(approval_id, caller, engine).run_id)
-        return (receipt if sees_drafts(caller, engine.settings.server) else receipt_without_drafts(receipt)).drafts
-
-    return await apart(drafts)
+    receipt = engine.receipt(_found(approval_id, caller, engine).run_id)
+    is_whole = sees_drafts(caller, engine.settings.server)
+    return shown((receipt if is_whole else receipt_without_drafts(receipt)).drafts, caller)
 
 
 @router.post("/{approval_id}/decision", responses=refusals(400, 403, 404, 409, 413, 503))
@@ -85,7 +80,7 @@ async def decide(
         given = {"reason": decided.reason, "edit": decided.edit, "draft_hash": decided.draft_hash}
         return live.decide(caller, found.approval_id, decided.verdict, **given, key=idempotency_key)  # type: ignore[arg-type]
 
-    return await apart(decision)
+    return shown(await apart(decision), caller)
 
 
 def _found(approval_id: str, caller: User, engine: Engine) -> Approval:
@@ -94,9 +89,9 @@ def _found(approval_id: str, caller: User, engine: Engine) -> Approval:
     return found
 
 
-def _shown(approval: Approval, caller: User, engine: Engine) -> Approval:
+def _shown(found: list[Approval], caller: User, engine: Engine) -> list[Approval]:
     """An earlier draft of a run that is not over is a draft still."""
-    if sees_drafts(caller, engine.settings.server):
-        return approval
-    has_gone_out = engine.receipt(approval.run_id).run.status in GONE_OUT
-    return approval if has_gone_out else approval_without_draft(approval)
+    if not sees_drafts(caller, engine.settings.server):
+        statuses = engine.run_statuses([one.run_id for one in found])
+        found = [one if statuses.get(one.run_id) in GONE_OUT else approval_without_draft(one) for one in found]
+    return shown(found, caller)

@@ -24,17 +24,24 @@ def conversations(
     engine: Engine,
     query: Annotated[str, Query(max_length=500)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    after: Annotated[str, Query(max_length=500)] = "",
 ) -> list[ConversationSummary]:
-    """The latest first; with a query, those whose questions or answers hold its words."""
-    return engine.conversations(user=caller.name, limit=limit, query=query)
+    """The latest first; with a query, those whose questions or answers hold its words. `after` is the last conversation
+    that is known."""
+    return engine.conversations(user=caller.name, limit=limit, query=query, after=after)
 
 
 @router.get("/{name:path}/turns", responses=refusals(400))
 def turns(
-    name: str, caller: Caller, engine: Engine, limit: Annotated[int, Query(ge=1, le=1000)] = 50
+    name: str,
+    caller: Caller,
+    engine: Engine,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    before: Annotated[int | None, Query(ge=1, le=10**9)] = None,
 ) -> list[PastTurn]:
-    """The latest last. Of a conversation that is not there: none."""
-    return engine.turns(name, user=caller.name, limit=limit)
+    """The latest last; with `before`, those that come before the turn of this number. Of a conversation that is not
+    there: none."""
+    return engine.turns(name, user=caller.name, limit=limit, before=before)
 
 
 @router.delete("/{name:path}", responses=refusals(400, 404))

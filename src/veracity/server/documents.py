@@ -14,6 +14,7 @@ from veracity.models import KnownDocument
 from veracity.server import uploading
 from veracity.server.access import AdminCaller, Caller, Engine, Live
 from veracity.server.changes import PATIENCE, changes_of
+from veracity.server.places import shown
 from veracity.server.problems import refusals
 
 LONGEST_TEXT = 100_000  # characters at a time
@@ -39,13 +40,21 @@ class DocumentText(BaseModel):
 
 
 @router.get("/documents", responses=refusals(500))
-def list_documents(caller: Caller, engine: Engine) -> list[KnownDocument]:
-    return engine.documents()
+def list_documents(
+    caller: Caller,
+    engine: Engine,
+    limit: Annotated[int | None, Query(ge=1, le=10_000)] = None,
+    after: Annotated[str, Query(max_length=1000)] = "",
+) -> list[KnownDocument]:
+    """In the order of their places; all of them without a `limit`. `after` is the id of the last one that is known."""
+    known = engine.documents()
+    first = next((place for place, one in enumerate(known, 1) if one.id == after), len(known)) if after else 0
+    return shown(known[first:][:limit], caller)
 
 
 @router.get("/document", responses=refusals(404, 500))
 def read_document(caller: Caller, engine: Engine, document_id: DocumentId) -> KnownDocument:
-    return engine.document(document_id)
+    return shown(engine.document(document_id), caller)
 
 
 @router.get("/document/text", responses=refusals(400, 404, 500))

@@ -18,6 +18,7 @@ from veracity.evaluator.describing import EvaluatorDescription
 from veracity.models import EvaluationResult
 from veracity.server.access import Caller, Engine
 from veracity.server.limits import Limits, too_many
+from veracity.server.places import shown
 from veracity.server.problems import refusals
 
 LONGEST_TEXT = 100_000  # characters
@@ -55,7 +56,8 @@ class Evaluation(BaseModel):
 def describe_evaluator(caller: Caller, engine: Engine) -> GateDescription:
     approval = engine.settings.approval
     described = engine.describe_metrics()
-    return GateDescription(**described.model_dump(), threshold=approval.threshold, policy=approval.policy)
+    gate = GateDescription(**described.model_dump(), threshold=approval.threshold, policy=approval.policy)
+    return shown(gate, caller)
 
 
 @router.post("/evaluate", responses=refusals(400, 413, 500, 502))
@@ -64,7 +66,8 @@ def evaluate(request: Request, caller: Caller, engine: Engine, given: Evaluation
     limits: Limits = request.app.state.limits
     limits.require_ask(caller.name)
     with _place():
-        return engine.evaluate(given.question, given.answer, given.context, metrics=given.metrics, user=caller.name)
+        texts = (given.question, given.answer, given.context)
+        return shown(engine.evaluate(*texts, metrics=given.metrics, user=caller.name), caller)
 
 
 @contextmanager

@@ -15,11 +15,13 @@ from starlette.exceptions import HTTPException
 
 from veracity import errors
 from veracity.secrets import presentable
+from veracity.server.places import shown_sentence
 
 log = logging.getLogger("veracity.server")
 
 RUN_HEADER = "X-Veracity-Run"
 SOON = "5"  # seconds after which whoever met another writer may try again
+FROM_INSIDE = (409, 500, 502)  # what these tell may name files of this machine
 INSIDE = "Something went wrong inside Veracity; the log of the server tells what."
 
 # The first that fits: what is more special stands above what is more general.
@@ -143,8 +145,9 @@ def _ours(request: Request, problem: Exception) -> JSONResponse:
     status = status_of(problem)
     if status >= 500 and status != 503:
         log.warning("%s %s: %s", request.method, request.url.path, problem)
-    param = getattr(problem, "param", None)
-    return answer_with(request, status, kind_of(problem), str(problem), headers_of(problem), param)
+    user = getattr(request.state, "user", None)
+    told = shown_sentence(str(problem), user) if status in FROM_INSIDE else str(problem)
+    return answer_with(request, status, kind_of(problem), told, headers_of(problem), getattr(problem, "param", None))
 
 
 def _malformed(request: Request, problem: Exception) -> JSONResponse:

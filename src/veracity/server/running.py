@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from veracity.models import Feedback, Receipt, RunSummary, Thumb, User
 from veracity.pages import receipt_page
 from veracity.server.access import Caller, Engine, Live, require_role
+from veracity.server.places import shown
 from veracity.server.problems import refusals
 from veracity.server.standing import receipt_without_drafts, require_sight, sees_drafts, whole
 from veracity.server.streaming import EVENTS, follow_response
@@ -31,12 +32,16 @@ class Opinion(BaseModel):
 
 @router.get("", responses=refusals(403))
 def runs(
-    caller: Caller, engine: Engine, limit: Annotated[int, Query(ge=1, le=1000)] = 20, everyone: bool = False
+    caller: Caller,
+    engine: Engine,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+    everyone: bool = False,
+    after: Annotated[str, Query(max_length=100)] = "",
 ) -> list[RunSummary]:
-    """What was asked, the latest first."""
+    """What was asked, the latest first. `after` is the last run that is known."""
     if everyone:
         require_role(caller, "approver")
-    return engine.runs(limit, user=None if everyone else caller.name)
+    return shown(engine.runs(limit, user=None if everyone else caller.name, after=after), caller)
 
 
 @router.get("/{run_id}", responses=refusals(404))
@@ -48,8 +53,8 @@ def receipt(run_id: str, caller: Caller, engine: Engine) -> Receipt:
 @router.get("/{run_id}/page", response_model=None, responses={**refusals(404), 200: {"content": {"text/html": {}}}})
 def page(run_id: str, caller: Caller, engine: Engine) -> HTMLResponse:
     """The same as one page that asks for nothing else."""
-    shown = receipt_page(_receipt(run_id, caller, engine))
-    return HTMLResponse(shown, headers={"Content-Security-Policy": RECEIPT_POLICY, "Cache-Control": "no-store"})
+    made = receipt_page(_receipt(run_id, caller, engine))
+    return HTMLResponse(made, headers={"Content-Security-Policy": RECEIPT_POLICY, "Cache-Control": "no-store"})
 
 
 @router.get("/{run_id}/events", responses={**refusals(404, 503), 200: EVENTS})
@@ -76,4 +81,4 @@ def feedback(run_id: str, opinion: Opinion, caller: Caller, engine: Engine) -> F
 def _receipt(run_id: str, caller: User, engine: Engine) -> Receipt:
     found = engine.receipt(whole(run_id, "run"))
     require_sight(caller, found.run.user, "run", run_id)
-    return found if sees_drafts(caller, engine.settings.server) else receipt_without_drafts(found)
+    return shown(found if sees_drafts(caller, engine.settings.server) else receipt_without_drafts(found), caller)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from veracity.inputs import LONGEST_QUERY, MOST_RESULTS
 from veracity.models import Evidence
 from veracity.server.access import Caller, Engine
+from veracity.server.places import shown
 from veracity.server.problems import refusals
 
 MOST_SOURCES = 10
@@ -30,4 +31,4 @@ class Search(BaseModel):
 @router.post("/search", responses=refusals(400, 409, 413, 500, 502))
 def search(caller: Caller, engine: Engine, wanted: Search) -> list[Evidence]:
     """The passages that bear on the query, the best first."""
-    return engine.search(wanted.query, wanted.top_k, sources=wanted.sources)
+    return shown(engine.search(wanted.query, wanted.top_k, sources=wanted.sources), caller)
