@@ -1,5 +1,6 @@
 """What people say of answers, and what follows from it: weak points (SPEC C3), and what is not recalled (SPEC D4)."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import pytest
 
 from tests.ledger.material import USED, answered, begin, bytes_of, make_answer, make_evidence, ran, waits
 from veracity.errors import InputError, NotFoundError
-from veracity.ledger import Ledger
+from veracity.ledger import Ledger, Observations
+from veracity.ledger.learning import observation
+from veracity.models import Review
 
 QUESTION, ANSWER = "How long do refunds take?", "Refunds take 14 days."
 RARE = "zebrafinch"
@@ -118,6 +121,39 @@ def test_a_second_word_in_the_same_direction_leaves_the_summary(ledger: Ledger) 
     ledger.rate("r1", "down", by="bob")
     ledger.rate("r2", "up", by="bob")
     assert ledger.remembered("ann", "c").summary == "Question 1 had no good answer."
+
+
+@pytest.mark.parametrize("delivered", [True, False])
+def test_what_somebody_dislikes_is_no_observation_a12(
+    ledger: Ledger, observations: Observations, tmp_path: Path, delivered: bool
+) -> None:
+    """Whether or not the file was brought up to date in between, it holds the record once or not at all."""
+
+    def kept() -> list[str]:
+        ledger.deliver(observations)
+        return [json.loads(line)["output"] for line in (tmp_path / "observational_data.json").open(encoding="utf-8")]
+
+    token = begin(ledger, "r1")
+    review = Review(passed=True, outcome="passed", reviewer="local")
+    answer = make_answer("r1", [make_evidence()], "二十日です。").model_copy(update={"review": review})
+    record = observation(answer, {})
+    ledger.finish("r1", "answered", token=token, answer=answer, usage=USED, seconds=1.0, observation=record)
+    assert kept() == ["二十日です。"]
+    for by in ("bob", "carl"):
+        ledger.rate("r1", "down", by=by)
+    if delivered:
+        assert kept() == []
+    ledger.rate("r1", "up", by="bob")
+    if delivered:
+        assert kept() == []  # carl still dislikes it
+    ledger.rate("r1", "up", by="carl")
+    assert kept() == kept() == ["二十日です。"]
+    ledger.rate("r1", "down", by="carl")
+    assert kept() == []
+    ledger.keep_evidence("r1", [make_evidence("p9", "d9")], given=False)
+    ledger.forget_documents(["d9"], observations)
+    ledger.rate("r1", "up", by="carl")
+    assert kept() == []  # what read something forgotten stays out of it
 
 
 def test_what_has_no_answer_cannot_be_rated(ledger: Ledger) -> None:

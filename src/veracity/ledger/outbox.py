@@ -1,10 +1,12 @@
 """The way of an observation from the ledger into the file: each once, whenever someone is killed (SPEC A12).
 
     pending → delivering → written        a record that is to be in the file, under its key (run, attempt)
-    any of them → withdrawn → removed     its run read a document that was forgotten
+    any of them → withdrawn → removed     its run read a document that was forgotten, or somebody dislikes the answer
+    both of these → delivering            nobody dislikes it any more
 
-Whoever delivers holds the lock of the file from the first look to the last mark. A row that is "delivering" then was
-left so by someone who died, and only for such a row the file is searched. Knows nothing about what a record says.
+Whoever delivers holds the lock of the file from the first look to the last mark. For a row that is "delivering" then,
+since someone died or it was put back, the file may hold its record already, and is searched for it; for such a row
+only. Knows nothing about what a record says.
 """
 
 from __future__ import annotations
@@ -26,10 +28,16 @@ AT_ONCE = 100
 
 
 def put(connection: Connection, run_id: str, attempt: int, observation: dict[str, Any]) -> None:
-    plain = to_jsonable_python(observation, inf_nan_mode="null")
-    record = {**plain, "run_id": run_id, "attempt": attempt}
+    record = _record(run_id, attempt, observation)
     values = {"run_id": run_id, "attempt": attempt, "state": PENDING, "record": record}
     connection.execute(insert(outbox), values)
+
+
+def put_back(connection: Connection, run_id: str, attempt: int, observation: dict[str, Any]) -> None:
+    """Only what was withdrawn."""
+    theirs = (outbox.c.run_id == run_id) & (outbox.c.attempt == attempt) & outbox.c.state.in_((WITHDRAWN, REMOVED))
+    record = _record(run_id, attempt, observation)
+    connection.execute(update(outbox).where(theirs).values(state=DELIVERING, record=record))
 
 
 def withdraw(connection: Connection, run_id: str) -> None:
@@ -49,6 +57,10 @@ def deliver(database: Database, observations: Observations) -> int:
         while (some := _bring_in(database, observations)) is not None:
             written += some
         return written
+
+
+def _record(run_id: str, attempt: int, observation: dict[str, Any]) -> dict[str, Any]:
+    return {**to_jsonable_python(observation, inf_nan_mode="null"), "run_id": run_id, "attempt": attempt}
 
 
 def _take_out(database: Database, observations: Observations) -> None:

@@ -1,7 +1,7 @@
 """The ledger's methods for what people say of answers (SPEC C3, D4).
 
-A thumb down makes the question a weak point of whoever asked it, and keeps the answer from being used again, as long as
-somebody leaves it down. Knows nothing about who may say something.
+A thumb down makes the question a weak point of whoever asked it, keeps the answer from being used again, and takes it
+out of the observations, as long as somebody leaves it down. Knows nothing about who may say something.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import get_args
 from sqlalchemy import Connection
 
 from veracity.errors import InputError
-from veracity.ledger import conversations, feedback, runs, stripping, weakpoints
+from veracity.ledger import conversations, feedback, outbox, runs, stripping, weakpoints
 from veracity.ledger.database import Database
+from veracity.ledger.learning import observation
 from veracity.ledger.names import rater_name
 from veracity.models import Feedback, Thumb
 from veracity.secrets import presentable
@@ -66,7 +67,18 @@ def _turn(connection: Connection, run_id: str, run: runs.HeldRun, *, is_disliked
     it, and is made anew."""
     if run.status in conversations.USABLE and is_disliked:
         weakpoints.add_once(connection, run_id, run.user, run.question, DISLIKED)
-    if not is_disliked:
+    if is_disliked:
+        outbox.withdraw(connection, run_id)
+    else:
         weakpoints.remove(connection, run_id, DISLIKED)
+        _observe_again(connection, run_id, run)
     if run.conversation:
         conversations.unfold(connection, run.user, run.conversation, run.turn)
+
+
+def _observe_again(connection: Connection, run_id: str, run: runs.HeldRun) -> None:
+    answer = runs.answer_of(connection, run_id)
+    if answer is None or run.forgotten:
+        return
+    if record := observation(answer, runs.models_of(connection, run_id)):
+        outbox.put_back(connection, run_id, answer.attempt, record)

@@ -1,9 +1,8 @@
-"""The answer that a run comes to, and what is learnt from it: an observation, or a weak point."""
+"""The answer that a run comes to, and what is learnt from it: a weak point, or that it may be found again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 from veracity.agents.sentences import read_answer_sentences
@@ -86,35 +85,6 @@ def _edited(draft: Answer, text: str) -> Answer:
     return draft.model_copy(update={**changed, "notices": [*kept, *_unsupported(draft.language, sentences)]})
 
 
-def observation(answer: Answer, models: dict[str, str]) -> dict[str, Any] | None:
-    """Only of an answer whose review passed and that nobody rejected (SPEC A12). What a person wrote in its place was
-    neither reviewed nor scored, and is told as that."""
-    is_edited = answer.form == "edited"
-    if answer.status != "answered" or answer.review is None or answer.review.outcome != "passed":
-        return None
-    return {
-        "instruction": answer.standalone,
-        "input": [
-            {
-                "text": one.text,
-                "source": one.source,
-                "score": one.metadata.relevance_score,
-                "id": one.id,
-                "document_id": one.document_id,
-            }
-            for one in answer.evidence
-        ],
-        "output": answer.text,
-        "run_id": answer.run_id,
-        "attempt": answer.attempt,
-        "time": datetime.now(UTC).isoformat(),
-        "form": answer.form,
-        "models": models,
-        "review": None if is_edited else answer.review.model_dump(mode="json"),
-        "scores": None if is_edited else _scores(answer),
-    }
-
-
 def weak_point(answer: Answer, threshold: float) -> Literal["failed_review", "low_score", "rejected"] | None:
     """Why the question is one to be remembered as going wrong (SPEC C3). What a person approved did not."""
     if any(decision.verdict == "reject" for decision in answer.decisions):
@@ -147,12 +117,6 @@ def _released(answer: Answer, decisions: list[Decision], threshold: float) -> An
         status = "rejected"
         notices.append(notice(answer.language, "rejected", by=last.by))
     return answer.model_copy(update={"status": status, "decisions": decisions, "notices": notices})
-
-
-def _scores(answer: Answer) -> dict[str, float | None]:
-    metrics = {one.metric_name: one.score for one in answer.evaluation.metrics} if answer.evaluation else {}
-    quality = answer.quality.score if answer.quality else None
-    return {"evidence_quality": quality, "overall": answer.score, **metrics}
 
 
 def _abstention(state: RunState) -> str:

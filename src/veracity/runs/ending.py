@@ -16,9 +16,10 @@ from veracity.errors import LedgerError, LeftError, SupersededError, VeracityErr
 from veracity.graph.state import RunState
 from veracity.ledger import Ledger, Observations
 from veracity.ledger.approvals import draft_hash
+from veracity.ledger.learning import observation
 from veracity.models import Answer, Approval, RunParameters, Usage
 from veracity.runs.checkpoints import threads
-from veracity.runs.concluding import conclude, decided_answer, observation, recallable, waiting_answer, weak_point
+from veracity.runs.concluding import conclude, decided_answer, recallable, waiting_answer, weak_point
 from veracity.runs.driving import Drive
 from veracity.settings import Settings
 
