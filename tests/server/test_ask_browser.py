@@ -212,9 +212,9 @@ def test_a_conversation_that_is_not_yours_is_not_there_and_a_new_one_can_begin(
     engine = engine_with()
     engine.ask(QUESTION, conversation="hers", user="anna")
     page = open_page(serve(engine), f"#/c/{name}")
-    expect(page.get_by_role("heading", level=1)).to_have_text("There is no such conversation of yours")
+    expect(page.get_by_role("heading", level=1)).to_have_text("You have no such conversation")
     expect(page.locator("#question")).to_have_count(0)
-    page.get_by_role("link", name="Ask something new").click()
+    page.locator("main").get_by_role("link", name="New question").click()
     ask(page, QUESTION)
     expect(page.locator("article.answer")).to_contain_text("25 days")
     page.reload()
@@ -300,9 +300,12 @@ def test_a_follow_up_joins_the_conversation_and_all_of_it_is_there_after_a_reloa
 
 def test_a_run_has_an_address_that_shows_the_same(engine_with: MakeEngine, serve: Serve, open_page: OpenPage) -> None:
     page = open_page(serve(engine_with()))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     ask(page, QUESTION)
-    page.get_by_role("link", name="Link to this answer").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_text("Copied.")).to_be_visible()
+    page.goto(page.evaluate("navigator.clipboard.readText()"))
+    expect(page.get_by_role("heading", level=2).first).to_have_text(QUESTION)
     expect(page.locator("article.answer")).to_contain_text("25 days")
     assert page.get_by_role("link", name="Receipt").get_attribute("href") == f"/api/runs/{page.url.split('/')[-1]}/page"
 

@@ -1,12 +1,13 @@
 // An answer, or a draft of one: `<${Answer} answer=${…} isDraft=${…} onCite=${(citation) => …} />`. Unsupported sentences
 // are marked, citations are buttons, and the sources are listed below. Knows nothing about how it came about; whoever shows
 // it opens the Source panel.
-import { html, useMemo, useState } from "./vendor/preact.js";
+import { html, useMemo } from "./vendor/preact.js";
 import { Icon } from "./icons.js";
 import { known, percent, t } from "./i18n.js";
 import { Markdown } from "./markdown.js";
 import { visible } from "./visible.js";
 import { asText, citationAt, isDoubtful, locationOf, placeOf, placed, sourcesOf } from "./citing.js";
+import { Copy } from "./copying.js";
 import { Reason } from "./decisions.js";
 
 const STRESSED = new Set(
@@ -40,19 +41,21 @@ export function Answer({ answer, isDraft = false, onCite }) {
           <${Markdown} text=${answer.text} marks=${doubts(places)} cite=${cite} />
         </div>`
       : html`<p class="muted">${t("answer.removed")}</p>`}
-    <${Legend} places=${places} />
+    <${Legend} places=${places} notices=${answer.notices ?? []} />
     <${Missing} answer=${answer} />
-    <${Notices} notices=${untold(answer)} />
+    <${Notices} notices=${untold(answer)} language=${answer.language} />
     ${isDraft || UNFORMED.has(answer.status) || isForgotten(answer) ? null : html`<${Foot} answer=${answer} />`}
     <${Sources} answer=${answer} onCite=${onCite} />
   </article>`;
 }
 
 function doubts(places) {
-  const label = t("answer.unsupported.label");
   return places
     .filter(({ sentence }) => isDoubtful(sentence))
-    .map(({ start, end }) => ({ start, end, className: "answer-unsupported", title: t("answer.unsupported"), label }));
+    .map(({ start, end, sentence: { citations, unresolved = [] } }) => {
+      const title = t(citations.length || unresolved.length ? "answer.unsupported" : "answer.citesNothing");
+      return { start, end, className: "answer-unsupported", title, label: t("answer.unsupported.label", { why: title }) };
+    });
 }
 
 function Cite({ number, answer, citation, onCite }) {
@@ -88,9 +91,9 @@ function untold({ status, text, notices = [] }) {
   return notices.filter(({ code }) => !(code === "rejected" && status === "rejected") && !(OF_THE_TEXT.has(code) && !text));
 }
 
-function Legend({ places }) {
+function Legend({ places, notices }) {
   const count = places.filter(({ sentence }) => isDoubtful(sentence)).length;
-  if (!count) return null;
+  if (!count || notices.some(({ code }) => code === "unsupported")) return null; // which says the same
   return html`<p class="small muted">
     <span class="answer-unsupported" aria-hidden="true">${t("answer.legend.sample")}</span>
     ${" "}${t("answer.legend", { n: count })}
@@ -103,16 +106,16 @@ function Missing({ answer }) {
   if (!missing.length) return null;
   return html`<section class="answer-missing">
     <h3>${t("answer.missing")}</h3>
-    <ul>${missing.map((one) => html`<li dir="auto">${visible(one)}</li>`)}</ul>
+    <ul lang=${answer.language || undefined}>${missing.map((one) => html`<li dir="auto">${visible(one)}</li>`)}</ul>
   </section>`;
 }
 
-function Notices({ notices }) {
+function Notices({ notices, language }) {
   if (!notices.length) return null;
   const sorted = [...notices].sort((one, other) => STRESSED.has(other.code) - STRESSED.has(one.code));
   return html`<ul class="answer-notices" aria-label=${t("answer.notices")}>
     ${sorted.map(({ code, text }) => html`<li class=${STRESSED.has(code) ? "answer-stressed" : ""}>
-      <${Icon} name=${STRESSED.has(code) ? "warn" : "info"} size=${16} /><span dir="auto">${visible(text)}</span>
+      <${Icon} name=${STRESSED.has(code) ? "warn" : "info"} size=${16} /><span dir="auto" lang=${language || undefined}>${visible(text)}</span>
     </li>`)}
   </ul>`;
 }
@@ -122,33 +125,8 @@ function Foot({ answer }) {
   return html`<div class="answer-foot row">
     ${known(`answer.form.${answer.form}`) ? html`<span class="badge">${t(`answer.form.${answer.form}`)}</span>` : null}
     ${isWeb ? html`<span class="badge warn">${t("answer.form.web")}</span>` : null}
-    <${Copy} answer=${answer} />
+    <${Copy} words=${t("answer.copy")} text=${() => asText(answer, pageWords)} />
   </div>`;
-}
-
-function Copy({ answer }) {
-  const [said, setSaid] = useState("");
-  const copy = async () => {
-    setSaid((await copied(asText(answer, pageWords))) ? "answer.copied" : "answer.notCopied");
-    setTimeout(() => setSaid(""), 2500);
-  };
-  return html`<button type="button" class="quiet small" onClick=${copy}>${t("answer.copy")}</button>
-    <span class="small muted" role="status">${said ? t(said) : ""}</span>`;
-}
-
-// The clipboard is there on secure addresses only; a team's server may be reached over plain HTTP.
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const area = document.body.appendChild(Object.assign(document.createElement("textarea"), { value: text }));
-    area.className = "visually-hidden";
-    area.select();
-    const isDone = document.execCommand("copy");
-    area.remove();
-    return isDone;
-  }
 }
 
 // The cited ones, and folded the others that were read.
@@ -178,7 +156,7 @@ function SourceRow({ number, evidence, citation, onCite }) {
   return html`<li><button type="button" class="answer-source" disabled=${!onCite} onClick=${() => onCite?.(citation)}>
     <span class="answer-number">${number}</span>
     <span class="answer-source-text">
-      <bdi class="answer-source-title">${title}</bdi>
+      <bdi class="answer-source-title" lang=${evidence.language || undefined}>${title}</bdi>
       <span class="small muted">${place ? html`<bdi>${visible(place)}</bdi> · ` : null}${kind}${
         relevance === undefined ? null : ` · ${t("answer.relevance", { share: percent(relevance) })}`}</span>
     </span>

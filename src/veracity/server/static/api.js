@@ -52,22 +52,25 @@ export function ask(body, { onEvent, onState = () => {}, onError = () => {} }) {
   }
 
   async function start() {
+    let problem = offline();
     try {
       const response = await send("POST", "/api/ask", { body, headers, signal: abort.signal });
+      run = response.headers.get("X-Veracity-Run") || "";
+      onEvent({ kind: "taken", run_id: run });
       onState("open");
       await readEvents(response, take);
-    } catch (problem) {
-      if (over) return;
-      if (!run) {
-        over = true;
-        onState("closed");
-        onError(problem instanceof ApiError ? problem : new ApiError(0, "Offline", String(problem.message)));
-        return;
-      }
+    } catch (met) {
+      if (met instanceof ApiError) problem = met;
     }
     if (over) return;
-    onState("reconnecting");
-    following = follow(run, { after: last, onEvent, onState, onError });
+    if (run) {
+      onState("reconnecting");
+      following = follow(run, { after: last, onEvent, onState, onError });
+    } else {
+      over = true;
+      onState("closed");
+      onError(problem);
+    }
   }
 
   start();

@@ -17,8 +17,16 @@ function useRoute() {
   const [route, setRoute] = useState(() => readRoute());
   useEffect(() => {
     const changed = () => { if (!location.hash.startsWith("#token=")) setRoute(readRoute()); };
+    const again = (event) => { // a link to where one is already changes no address, and yet one arrives anew
+      const address = event.target.closest("a")?.getAttribute("href");
+      if (address === (location.hash || "#/") && !event.defaultPrevented) changed();
+    };
     window.addEventListener("hashchange", changed);
-    return () => window.removeEventListener("hashchange", changed);
+    window.addEventListener("click", again);
+    return () => {
+      window.removeEventListener("hashchange", changed);
+      window.removeEventListener("click", again);
+    };
   }, []);
   return route;
 }
@@ -67,6 +75,7 @@ function Page() {
       <${Navigation} me=${session.me} view=${route.view} pending=${pending} onSignOut=${session.leave} />
       <main id="main" class="shell-main" tabindex="-1" ref=${main}>
         <div role="status">${isLost && html`<p class="shell-lost notice warn"><${Icon} name="warn" /> ${t("shell.reconnecting")}</p>`}</div>
+        ${session.problem && html`<p class="notice bad" role="alert"><${Icon} name="warn" /> ${session.problem}</p>`}
         <${View} key=${route.view} me=${session.me} route=${route} />
       </main>
     </div>

@@ -1,70 +1,67 @@
 // Asking: a question, the questions that follow on it, and the sources beside. A question begins a conversation of its own;
 // its address (#/c/NAME) shows the same after a reload.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
-import { get } from "./api.js";
+import { feed, get } from "./api.js";
 import { citationsOf } from "./citing.js";
 import { Composer } from "./composer.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { Examples } from "./examples.js";
-import { goQuietly } from "./routes.js";
+import { Missing } from "./missing.js";
+import { goQuietly, readRoute } from "./routes.js";
 import { Source } from "./source.js";
-import { Turn } from "./turn.js";
+import { Trouble, Turn } from "./turn.js";
 import { isUnderWay, newRun, useRun } from "./watching.js";
 
 const SHOWN = 20; // turns of a conversation that are loaded at first
+const MOST = 1000; // as the server has it
+const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
 
+// Every arrival at #/ begins anew, under a name that becomes the address with the first question.
 export function Ask({ me, route }) {
-  const [born, setBorn] = useState(""); // the conversation that began here: its address changes, what is shown must not
-  const conversation = route.id;
-  const key = conversation === born ? "new" : conversation || "new";
-  const visit = useRef(0);
-  useEffect(() => {
-    if (conversation) return;
-    if (born) visit.current += 1; // back to a new question
-    setBorn("");
-  }, [conversation]);
-  const name = conversation || born;
-  return html`<${Talk} key=${`${key} ${visit.current}`} me=${me} conversation=${name} isNew=${key === "new"} onBorn=${setBorn} />`;
+  const begun = useRef({});
+  if (!route.id && begun.current.route !== route) begun.current = { route, name: freshName() };
+  const name = route.id || begun.current.name;
+  return html`<${Talk} key=${name} me=${me} conversation=${name} address=${route.id} isNew=${name === begun.current.name} />`;
 }
 
-function Talk({ me, conversation, isNew, onBorn }) {
+function Talk({ me, conversation, address, isNew }) {
   const past = usePast(isNew ? "" : conversation);
   const [asked, setAsked] = useState([]); // what was asked since: {key, body}
   const [busy, setBusy] = useState(false);
   const [cited, setCited] = useState(null);
   const [fill, setFill] = useState(null);
+  const count = useRef(0);
   const isEmpty = isNew && !asked.length;
   const isMissing = !isNew && past.isLoaded && !past.problem && !past.turns.length && !asked.length;
 
-  const send = (question) => {
-    const name = conversation || freshName();
-    setAsked((asked) => [...asked, { key: (asked.at(-1)?.key ?? -1) + 1, body: { question, conversation: name } }]);
+  const send = (question, insteadOf = 0) => {
+    count.current += 1;
+    const turn = { key: count.current, body: { question, conversation } };
+    setAsked((asked) => [...asked.filter(({ key }) => key !== insteadOf), turn]);
     setBusy(true);
     setCited(null);
-    if (!conversation) onBorn(name);
   };
-  const again = (run) => { // what the server did not take leaves no trace
-    if (busy) return;
-    if (!run.runId) setAsked((asked) => asked.filter(({ body }) => body.question !== run.question));
-    send(run.question);
+  const again = (run, key) => { // what the server did not take leaves no trace
+    if (!busy) send(run.question, run.runId ? 0 : key);
   };
   const heard = (run) => { // the address is worth keeping from the moment the server knows the run
-    if (isNew && run.runId && !location.hash.startsWith("#/c/")) goQuietly(`/c/${encodeURIComponent(conversation)}`);
+    const { view, id } = readRoute();
+    if (run.runId && view === "ask" && !id) goQuietly(`/c/${encodeURIComponent(conversation)}`);
   };
   const cite = (citation, answer) => setCited({ citation, answer });
 
-  if (isMissing) return html`<${Missing} />`;
+  if (isMissing) return html`<${Missing} title=${t("ask.noConversation")} lead=${t("ask.noConversation.lead")} />`;
   return html`<div class="ask-layout" data-source=${Boolean(cited)} data-empty=${isEmpty}>
     <div class="ask-column">
       ${isEmpty ? html`<div class="ask-welcome"><h1>${t("ask.title")}</h1><p class="muted">${t("ask.lead")}</p></div>`
         : html`<h1 class="visually-hidden">${t("shell.ask")}</h1>`}
-      <${Earlier} past=${past} me=${me} onBusy=${setBusy} onCite=${cite} onAskAgain=${again} />
+      <${Earlier} past=${past} me=${me} onBusy=${asked.length ? null : setBusy} onCite=${cite} onAskAgain=${again} />
       ${asked.map(({ key, body }) => html`<${Asked} key=${key} body=${body} me=${me} isLast=${key === asked.at(-1).key}
-        onHeard=${heard} onBusy=${setBusy} onCite=${cite} onAskAgain=${again} />`)}
+        onHeard=${heard} onBusy=${setBusy} onCite=${cite} onAskAgain=${(run) => again(run, key)} />`)}
       <div class="ask-foot-bar">
         ${!isEmpty && html`<a class="button small ask-new" href="#/"><${Icon} name="plus" size=${16} /> ${t("shell.new")}</a>`}
-        <${Composer} conversation=${isNew ? "" : conversation} isFollowUp=${!isEmpty} isBusy=${busy} fill=${fill} onSend=${send} />
+        <${Composer} conversation=${address} isFollowUp=${!isEmpty} isBusy=${busy} fill=${fill} onSend=${send} />
       </div>
       ${isEmpty && html`<${Examples} me=${me} onChoose=${(text) => setFill({ text })} />`}
     </div>
@@ -73,32 +70,31 @@ function Talk({ me, conversation, isNew, onBorn }) {
   </div>`;
 }
 
-function Missing() {
-  return html`<div class="view"><div class="empty stack"><h1>${t("ask.noConversation")}</h1><p>${t("ask.noConversation.lead")}</p>
-    <p><a class="button" href="#/">${t("ask.noConversation.new")}</a></p></div></div>`;
-}
-
 function usePast(conversation) {
-  const [past, setPast] = useState({ turns: [], limit: SHOWN, isLoaded: !conversation, problem: "" });
+  const [past, setPast] = useState({ turns: [], isLoaded: !conversation, problem: "" });
+  const [limit, setLimit] = useState(SHOWN);
+  const [visit, setVisit] = useState(0);
+  const look = () => setVisit((visit) => visit + 1);
   useEffect(() => {
     if (!conversation) return undefined;
     let isGone = false;
-    get(`/api/conversations/${encodeURIComponent(conversation)}/turns?limit=${past.limit}`).then(
-      (turns) => { if (!isGone) setPast({ ...past, turns, isLoaded: true, problem: "" }); },
+    get(`/api/conversations/${encodeURIComponent(conversation)}/turns?limit=${limit}`).then(
+      (turns) => { if (!isGone) setPast({ turns, isLoaded: true, problem: "" }); },
       (refusal) => { if (!isGone) setPast({ ...past, isLoaded: true, problem: refusal.message }); },
     );
     return () => { isGone = true; };
-  }, [conversation, past.limit]);
-  const more = past.turns.length >= past.limit ? () => setPast({ ...past, limit: past.limit * 4 }) : null;
-  return { ...past, more };
+  }, [conversation, limit, visit]);
+  useEffect(() => (past.problem ? feed.on("hello", look) : undefined), [past.problem]);
+  const more = past.turns.length >= limit && limit < MOST ? () => setLimit(Math.min(limit * 4, MOST)) : null;
+  return { ...past, more, look };
 }
 
 function Earlier({ past, onBusy, ...rest }) {
   const end = useRef(null);
   useLayoutEffect(() => { end.current?.scrollIntoView({ block: "end" }); }, [past.turns.length > 0]);
-  if (past.problem) return html`<p class="notice bad" role="alert">${past.problem}</p>`;
   if (!past.isLoaded) return html`<p class="muted">${t("shell.loading")}</p>`;
-  return html`${past.more && html`<button type="button" class="quiet" onClick=${past.more}>${t("ask.earlier")}</button>`}
+  return html`${past.problem && html`<${Trouble} title=${t("ask.unread.conversation")} problem=${past.problem} onAgain=${past.look} />`}
+    ${past.more && html`<button type="button" class="quiet" onClick=${past.more}>${t("ask.earlier")}</button>`}
     ${past.turns.map((turn, index) => html`<${Recalled} key=${turn.run_id} turn=${turn}
       onBusy=${index === past.turns.length - 1 ? onBusy : null} ...${rest} />`)}
     ${past.turns.length > 0 && html`<span ref=${end}></span>`}`;
@@ -116,20 +112,19 @@ function Recalled({ turn, onBusy, ...rest }) {
     return () => watcher.disconnect();
   }, []);
   return html`<div ref=${place}>${isSeen ? html`<${Whole} turn=${turn} onBusy=${onBusy} ...${rest} />`
-    : html`<${Turn} run=${{ ...newRun(turn.question), phase: "recalled" }} isFolded ...${rest} />`}</div>`;
+    : html`<${Turn} run=${newRun(turn.question, turn.run_id)} isFolded ...${rest} />`}</div>`;
 }
 
 function Whole({ turn, onBusy, ...rest }) {
   const run = useRun({ runId: turn.run_id, question: turn.question });
-  const isLoading = run.phase === "asking" && !run.started;
-  useEffect(() => { onBusy?.(isUnderWay(run) && !isLoading); }, [run.phase, isLoading]);
-  return html`<${Turn} run=${isLoading ? { ...run, phase: "recalled" } : run} isFolded ...${rest} />`;
+  useEffect(() => { onBusy?.(isUnderWay(run)); }, [run.phase]);
+  return html`<${Turn} run=${run} isFolded ...${rest} />`;
 }
 
 function Asked({ body, isLast, onHeard, onBusy, ...rest }) {
   const run = useRun({ body, question: body.question });
   const place = useRef(null);
-  useEffect(() => { place.current.scrollIntoView({ block: "start", behavior: "smooth" }); }, []);
+  useEffect(() => { place.current.scrollIntoView({ block: "start", behavior: STILL.matches ? "auto" : "smooth" }); }, []);
   useEffect(() => { onHeard(run); }, [run.runId]);
   useEffect(() => { if (isLast) onBusy(isUnderWay(run)); }, [isLast, run.phase]);
   return html`<div class="ask-asked" data-last=${isLast} ref=${place}><${Turn} run=${run} ...${rest} /></div>`;

@@ -4,39 +4,40 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
+import { keep, kept } from "./kept.js";
 
 const LONGEST = 20000; // as the server has it
 const TALLEST = 240;
 const HAS_KEYBOARD = window.matchMedia("(hover: hover)"); // on a touch screen the keyboard would cover the page unasked
 
-const place = (conversation) => `veracity.typed.${conversation}`;
+const behind = (before, text) => (before.trim() && before !== text ? `${before.trimEnd()}\n${text}` : text);
 
-function typedBefore(conversation) {
-  try { return sessionStorage.getItem(place(conversation)) || ""; } catch { return ""; }
+// As if it had been typed in the box for a new question, behind what stands there.
+export function typeForNew(text) {
+  keep("", behind(kept("") ?? "", text));
 }
 
-// As if it had been typed in the box of that conversation ("" for a new one).
-export function keepTyped(conversation, text) {
-  try {
-    if (text) sessionStorage.setItem(place(conversation), text);
-    else sessionStorage.removeItem(place(conversation));
-  } catch { /* storage may be switched off or full */ }
-}
-
-// `fill` is {text} to put in, a new object each time.
+// `conversation` is "" until there is one. `fill` is {text} to put in, a new object each time: never over what was typed.
 export function Composer({ conversation, isFollowUp, isBusy, fill, onSend }) {
-  const [text, setText] = useState(() => typedBefore(conversation));
+  const [text, setText] = useState(() => kept(conversation) ?? "");
   const [isNext, setNext] = useState(false);
   const box = useRef(null);
+  const place = useRef(conversation);
+  const filled = useRef("");
 
   useEffect(() => { if (HAS_KEYBOARD.matches) box.current.focus({ preventScroll: true }); }, []);
-  useEffect(() => { keepTyped(conversation, text); }, [conversation, text]);
+  useEffect(() => {
+    if (place.current !== conversation) keep(place.current, ""); // it has begun: what is typed on belongs to it
+    place.current = conversation;
+    keep(conversation, text);
+  }, [conversation, text]);
   useEffect(() => {
     if (!fill) return;
-    setText(fill.text);
-    box.current.value = fill.text; // so that the cursor can stand behind it at once
+    filled.current = behind(text === filled.current ? "" : text, fill.text);
+    setText(filled.current);
+    box.current.value = filled.current; // so that the cursor can stand behind it at once
     box.current.focus();
-    box.current.setSelectionRange(fill.text.length, fill.text.length);
+    box.current.setSelectionRange(filled.current.length, filled.current.length);
   }, [fill]);
   useLayoutEffect(() => { // grows with what is typed
     const area = box.current;

@@ -2,6 +2,7 @@
 import { html } from "./vendor/preact.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
+import { writtenIn } from "./letters.js";
 import { visible } from "./visible.js";
 
 export function Decisions({ answer }) {
@@ -19,5 +20,5 @@ function wordsFor({ verdict, attempt, reason }, answer) {
 }
 
 export function Reason({ text }) {
-  return text ? html` <q class="answer-reason" dir="auto">${visible(text)}</q>` : null;
+  return text ? html` <q class="answer-reason" dir="auto" lang=${writtenIn(text)}>${visible(text)}</q>` : null;
 }

@@ -1,21 +1,22 @@
 // What to ask when nothing was asked yet: questions about documents that are there, or how to add some.
 import { html, useEffect, useState } from "./vendor/preact.js";
-import { get } from "./api.js";
+import { feed, get } from "./api.js";
 import { language, t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { visible } from "./visible.js";
 
 const SHOWN = 3;
-let loaded = null; // the list may be long: it is asked for once in a visit
+let known = null; // shown at once when one comes back, and looked up again
 
 export function Examples({ me, onChoose }) {
-  const [documents, setDocuments] = useState(loaded);
+  const [documents, setDocuments] = useState(known);
   useEffect(() => {
-    if (loaded) return;
-    get("/api/documents?limit=60").then((found) => {
-      loaded = found.length ? found : null;
+    const look = () => get("/api/documents?limit=60").then((found) => {
+      known = found;
       setDocuments(found);
     }, () => {});
+    look();
+    return feed.on("documents", look);
   }, []);
   if (!documents) return null;
   if (!documents.length) {

@@ -26,7 +26,7 @@ export function useExcerpt(citation, passage) {
   const more = useCallback(async (direction) => {
     setHeld((now) => ({ ...now, isBusy: true, problem: "" }));
     const added = await piece(held, direction);
-    setHeld((now) => ({ ...now, ...(now.id === held.id ? added : {}), isBusy: false }));
+    setHeld((now) => ({ ...now, ...(now.text === held.text ? added : {}), isBusy: false }));
   }, [held]);
   return { ...held, more };
 }

@@ -1,9 +1,10 @@
 // A thumb up or down for an answer, and a word of why: `<${Feedback} runId=${…} given=${feedback or null} />`. What is said
 // counts at once and can be changed. Knows nothing about the answer.
-import { html, useEffect, useId, useState } from "./vendor/preact.js";
+import { html, useEffect, useId, useRef, useState } from "./vendor/preact.js";
 import { Icon } from "./icons.js";
 import { post } from "./api.js";
 import { t } from "./i18n.js";
+import { writtenIn } from "./letters.js";
 import { visible } from "./visible.js";
 
 const LONGEST = 2000;
@@ -14,6 +15,7 @@ export function Feedback({ runId, given = null, onGiven }) {
   const [isOpen, setOpen] = useState(false);
   const [problem, setProblem] = useState("");
   const [isBusy, setBusy] = useState(false);
+  const root = useRef(null);
   useEffect(() => {
     setKept(given);
     setWhy(given?.why ?? "");
@@ -37,9 +39,13 @@ export function Feedback({ runId, given = null, onGiven }) {
     }
   };
   const choose = async (thumb) => setOpen((await send(thumb, why)) || isOpen);
-  const explain = async () => setOpen(!(await send(kept.thumb, why)));
+  const close = () => {
+    setOpen(false);
+    root.current?.querySelector("[aria-pressed=true]")?.focus(); // the form takes with it what has the focus
+  };
+  const explain = async () => { if (await send(kept.thumb, why)) close(); };
 
-  return html`<div class="feedback">
+  return html`<div class="feedback" ref=${root}>
     <div class="row" role="group" aria-label=${t("answer.feedback")}>
       <span class="small muted" aria-hidden="true">${t("answer.feedback")}</span>
       ${["up", "down"].map((thumb) => html`<${Thumb} key=${thumb} thumb=${thumb} isChosen=${kept?.thumb === thumb}
@@ -51,9 +57,9 @@ export function Feedback({ runId, given = null, onGiven }) {
           </button>`
         : null}
     </div>
-    ${kept?.why && !isOpen ? html`<p class="feedback-why small" dir="auto">${visible(kept.why)}</p>` : null}
+    ${kept?.why && !isOpen ? html`<p class="feedback-why small" dir="auto" lang=${writtenIn(kept.why)}>${visible(kept.why)}</p>` : null}
     ${isOpen
-      ? html`<${Why} why=${why} setWhy=${setWhy} isBusy=${isBusy} onSave=${explain} onClose=${() => setOpen(false)} />`
+      ? html`<${Why} why=${why} setWhy=${setWhy} isBusy=${isBusy} onSave=${explain} onClose=${close} />`
       : null}
     ${problem ? html`<p class="notice bad" role="alert"><${Icon} name="warn" />${problem}</p>` : null}
   </div>`;
@@ -67,6 +73,8 @@ function Thumb({ thumb, isChosen, isBusy, onChoose }) {
 
 function Why({ why, setWhy, isBusy, onSave, onClose }) {
   const id = useId();
+  const field = useRef(null);
+  useEffect(() => { if (document.activeElement === document.body) field.current.focus(); }, []); // the button that opened it is gone
   const onKeyDown = (event) => {
     if (event.isComposing || event.keyCode === 229) return;
     if (event.key === "Enter") onSave();
@@ -78,7 +86,7 @@ function Why({ why, setWhy, isBusy, onSave, onClose }) {
   return html`<div class="feedback-form">
     <label class="small" for=${id}>${t("answer.feedback.why")}</label>
     <div class="row">
-      <input id=${id} type="text" maxlength=${LONGEST} value=${why} autocomplete="off"
+      <input id=${id} ref=${field} type="text" maxlength=${LONGEST} value=${why} autocomplete="off"
         placeholder=${t("answer.feedback.placeholder")} onInput=${(event) => setWhy(event.currentTarget.value)} onKeyDown=${onKeyDown} />
       <button type="button" class="primary" disabled=${isBusy} onClick=${onSave}>${t("answer.feedback.save")}</button>
       <button type="button" class="quiet" onClick=${onClose}>${t("answer.feedback.later")}</button>

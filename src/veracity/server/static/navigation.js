@@ -64,7 +64,8 @@ export function ThemeChoice() {
   const [theme, setTheme] = useState(document.documentElement.dataset.theme || "auto");
   const choose = (event) => {
     setTheme(event.target.value);
-    applyTheme(event.target.value);
+    window.showTheme(event.target.value);
+    rememberTheme(event.target.value);
   };
   return html`<label class="shell-choice"><${Icon} name=${THEMES[theme]} /><span class="visually-hidden">${t("shell.theme")}</span>
     <select value=${theme} onChange=${choose}>
@@ -73,8 +74,6 @@ export function ThemeChoice() {
 }
 
 // theme.js reads it back before the next first paint.
-function applyTheme(theme) {
-  if (theme === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
+function rememberTheme(theme) {
   try { localStorage.setItem("veracity.theme", theme); } catch { /* then it holds for this visit only */ }
 }

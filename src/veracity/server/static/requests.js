@@ -1,6 +1,7 @@
 // Requests to the server and its refusals, as values and as errors. Knows nothing about what is asked for.
-import { t } from "./i18n.js";
+import { known, language, t } from "./i18n.js";
 
+const KINDS = { 403: "Forbidden", 404: "NotFoundError", 413: "TooLarge", 429: "TooMany", 500: "ServerError", 503: "Stopping" };
 const PASSING = new Set([0, 429, 500, 502, 503, 504]); // statuses that may be gone at the next attempt
 
 // A refusal of the server, or status 0 and kind "Offline" when it cannot be reached.
@@ -28,10 +29,19 @@ export function onSignedOut(handler) {
 export function refusal(status, text, retryAfter) {
   let error = {};
   try { error = JSON.parse(text).error || {}; } catch { /* not ours: a proxy in between */ }
-  const message = status === 401 ? t("shell.signedOut") : error.message || `HTTP ${status}`; // headers are no reader's affair
-  const problem = new ApiError(status, error.kind || "Error", message, Number(retryAfter) || 0);
+  const kind = error.kind || KINDS[status] || "Error";
+  const seconds = Number(retryAfter) || 0;
+  const message = status === 401 ? t("shell.signedOut") : sentence(kind, error.message || "", seconds) || `HTTP ${status}`;
+  const problem = new ApiError(status, kind, message, seconds);
   if (status === 401) sessionListeners.forEach((listener) => listener(problem));
   return problem;
+}
+
+// The server speaks English, and tells more than there are words for here.
+function sentence(kind, message, seconds) {
+  const key = `shell.refused.${kind}`;
+  if (!known(key) || (message && language() === "en")) return message;
+  return t(key, { n: Math.max(1, seconds) });
 }
 
 export async function send(method, path, { body, headers = {}, signal } = {}) {

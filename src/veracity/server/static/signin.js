@@ -10,7 +10,11 @@ export function SignIn({ isAgain, problem, onSignedIn }) {
   const [trouble, setTrouble] = useState(problem);
   const [isBusy, setBusy] = useState(false);
   const field = useRef(null);
-  useEffect(() => { field.current.focus(); }, []);
+  const before = useRef(document.activeElement);
+  useEffect(() => {
+    field.current.focus();
+    return () => queueMicrotask(() => before.current.focus({ preventScroll: true })); // once the page beneath can be reached again
+  }, []);
 
   const submit = async (event) => {
     event.preventDefault();

@@ -22,7 +22,7 @@ export function Source({ citation, evidence, citations = [], onCite, onClose }) 
       <div class="source-title">
         <h2 tabindex="-1">
           ${citation.number ? html`<span class="answer-number">${citation.number}</span>` : null}
-          ${" "}<bdi>${titleOf(passage)}</bdi>
+          ${" "}<bdi lang=${passage?.language || undefined}>${titleOf(passage)}</bdi>
         </h2>
         <${Place} passage=${onItsPage(passage, citation, excerpt)} />
       </div>
@@ -49,7 +49,7 @@ function onItsPage(passage, citation, excerpt) {
 function Place({ passage }) {
   if (!passage) return null;
   const place = placeOf(passage, (number) => t("answer.page", { number }));
-  return html`<p class="small muted">${place ? html`<bdi>${visible(place)}</bdi>` : null}</p>
+  return html`${place ? html`<p class="small muted"><bdi lang=${passage.language || undefined}>${visible(place)}</bdi></p>` : null}
     ${passage.location
       ? html`<p class="small muted"><code class="source-location" dir="ltr">${visible(locationOf(passage))}</code></p>`
       : null}`;
@@ -90,7 +90,7 @@ function isSame(one, other) {
   return one === other || (one.evidence_id === other.evidence_id && one.start === other.start && one.quote === other.quote);
 }
 
-// Focus goes to the panel when it opens and back to where it came from; Esc closes it before anything else.
+// Focus goes to the panel when it opens, and back from it to where it came from; Esc closes it before anything else.
 function usePanel(citation, onClose) {
   const panel = useRef(null);
   const cameFrom = useRef(null);
@@ -112,7 +112,9 @@ function usePanel(citation, onClose) {
     document.addEventListener("keydown", onKeyDown, true);
     return () => {
       document.removeEventListener("keydown", onKeyDown, true);
-      if (cameFrom.current?.isConnected) cameFrom.current.focus({ preventScroll: true });
+      const active = document.activeElement;
+      const isOurs = active === document.body || panel.current?.contains(active); // nobody else's who types meanwhile
+      if (isOurs && cameFrom.current?.isConnected) cameFrom.current.focus({ preventScroll: true });
     };
   }, []);
   return panel;

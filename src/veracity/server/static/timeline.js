@@ -15,11 +15,12 @@ export function Timeline({ steps, now = [], isOver = now.length === 0, waits = f
   const toggle = (key) => setOpen(open === key ? "" : key);
   const onKey = (event) => { if (event.key === "Escape" && open) { event.stopPropagation(); setOpen(""); } };
   return html`<div class="timeline" onKeyDown=${onKey}>
+    <h3 class="visually-hidden">${t("ask.stages")}</h3>
     ${rows.map((row, number) => {
       const chosen = row.find((stage) => `${number}.${stage.name}` === open);
       return html`
         ${rows.length > 1 && html`<p class="timeline-attempt">${t("ask.attempt", { n: number + 1 })}</p>`}
-        <ol class="timeline-line" aria-label=${t("ask.stages")}>
+        <ol class="timeline-line">
           ${row.map((stage) => html`<${Stage} key=${stage.name} stage=${stage} panel=${`${id}-${number}`}
             isOpen=${stage === chosen} onToggle=${() => toggle(`${number}.${stage.name}`)} />`)}
         </ol>

@@ -2,10 +2,12 @@
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { Answer, isForgotten } from "./answer.js";
 import { get } from "./api.js";
+import { Copy } from "./copying.js";
 import { Decisions } from "./decisions.js";
 import { Feedback } from "./feedback.js";
 import { duration, t } from "./i18n.js";
 import { Icon } from "./icons.js";
+import { writtenIn } from "./letters.js";
 import { Markdown } from "./markdown.js";
 import { Timeline } from "./timeline.js";
 import { visible } from "./visible.js";
@@ -13,24 +15,25 @@ import { isUnderWay, isWaiting } from "./watching.js";
 
 const NARROW = window.matchMedia("(max-width: 760px)");
 
-// `isFolded`: the stages are behind a button, as those of earlier turns are. `isAlone`: it is all that is at this address.
-export function Turn({ run, me, isFolded = false, isAlone = false, onCite, onAskAgain }) {
-  const level = isAlone ? "h1" : "h2";
+// `isFolded`: the stages are behind a button, as those of earlier turns are.
+export function Turn({ run, me, isFolded = false, onCite, onAskAgain }) {
   const isBusy = isUnderWay(run);
   const waits = isWaiting(run);
-  return html`<article class="ask-turn" aria-busy=${isBusy}>
-    <${level} class="ask-question"><bdi>${visible(run.question)}</bdi><//>
+  return html`<article class="ask-turn">
+    ${run.question && html`<h2 class="ask-question" lang=${writtenIn(run.question)}><bdi>${visible(run.question)}</bdi></h2>`}
     ${!isFolded && html`<p class="visually-hidden" role="status">${spoken(run)}</p>`}
     <${Stages} run=${run} isFolded=${isFolded} waits=${waits} />
     ${isBusy && run.connection === "reconnecting" && html`<p class="notice warn"><span class="spinner"></span> ${t("ask.reconnecting")}</p>`}
     ${run.phase === "queued" && run.ahead > 0 && html`<p class="notice"><${Icon} name="clock" /> ${t("ask.queued", { n: run.ahead })}</p>`}
     ${isBusy && run.draft && html`<${LiveDraft} run=${run} />`}
-    ${waits && html`<${Waiting} run=${run} me=${me} isAlone=${isAlone} onCite=${onCite} />`}
+    ${waits && html`<${Waiting} run=${run} me=${me} onCite=${onCite} />`}
     ${run.phase === "done" && !waits && html`
       <${Decisions} answer=${run.answer} />
       <${Answer} answer=${run.answer} onCite=${onCite && ((citation) => onCite(citation, run.answer))} />
-      <${Foot} run=${run} me=${me} isAlone=${isAlone} />`}
-    ${(run.phase === "failed" || run.phase === "refused") && html`<${Failed} run=${run} onAskAgain=${onAskAgain} />`}
+      <${Foot} run=${run} me=${me} />`}
+    ${run.phase === "unread" && html`<${Trouble} title=${t("ask.unread")} problem=${run.refusal.message} onAgain=${run.look} />`}
+    ${(run.phase === "failed" || run.phase === "refused") && html`<${Trouble} title=${t("ask.failed")} problem=${problemOf(run)}
+      words=${t("ask.again")} onAgain=${onAskAgain && (() => onAskAgain(run))} />`}
   </article>`;
 }
 
@@ -38,6 +41,7 @@ export function Turn({ run, me, isFolded = false, isAlone = false, onCite, onAsk
 function spoken(run) {
   if (run.phase === "done") return t(`ask.spoken.${run.answer.status}`);
   if (run.phase === "failed" || run.phase === "refused") return t("ask.failed");
+  if (run.phase === "unread") return t("ask.unread");
   const now = run.now.at(-1)?.name;
   return now ? t(`ask.step.${now}`) : t("ask.asking");
 }
@@ -57,14 +61,14 @@ function Stages({ run, isFolded, waits }) {
 function LiveDraft({ run }) {
   const isWritten = run.now.length > 0 && !run.now.some((one) => one.name === "generate_answer");
   const mark = isWritten ? "ask.draftExamined" : run.isOld ? "ask.draftRevised" : "ask.draftMark";
-  return html`<section class="ask-draft" aria-label=${t("ask.draft")}>
+  return html`<section class="ask-draft" aria-label=${t("ask.draft")} aria-busy="true" lang=${writtenIn(run.draft)}>
     <p class="ask-draft-mark"><${Icon} name="edit" size=${14} /> ${t(mark)}</p>
     <${Markdown} text=${run.draft} />
   </section>`;
 }
 
 // The draft that waits is in its approval, for those who may see it.
-function Waiting({ run, me, isAlone, onCite }) {
+function Waiting({ run, me, onCite }) {
   const [approval, setApproval] = useState(null);
   const id = run.answer.approval_id;
   useEffect(() => {
@@ -79,33 +83,30 @@ function Waiting({ run, me, isAlone, onCite }) {
     </div>
     <${Decisions} answer=${run.answer} />
     ${approval?.draft?.text && html`<${Answer} answer=${approval.draft} isDraft onCite=${onCite && ((citation) => onCite(citation, approval.draft))} />`}
-    <${Foot} run=${run} me=${me} isAlone=${isAlone} />`;
+    <${Foot} run=${run} me=${me} />`;
 }
 
-function Foot({ run, me, isAlone }) {
+function Foot({ run, me }) {
   const id = encodeURIComponent(run.runId);
   const mine = run.feedback.find((one) => one.by === me.user) || null;
   const stands = !isWaiting(run) && run.answer.status !== "rejected" && !isForgotten(run.answer);
   return html`<footer class="ask-foot">
     ${stands && html`<${Feedback} runId=${run.runId} given=${mine} />`}
     <span class="row">
-      ${!isAlone && html`<a class="button quiet small" href=${`#/runs/${id}`}>${t("ask.link")}</a>`}
+      <${Copy} words=${t("ask.copyLink")} text=${() => `${location.origin}/#/runs/${id}`} />
       <a class="button quiet small" href=${`/api/runs/${id}/page`} target="_blank" rel="noopener"><${Icon} name="receipt" size=${16} /> ${t("ask.receipt")}</a>
     </span>
   </footer>`;
 }
 
-function Failed({ run, onAskAgain }) {
-  const problem = run.problem || problemOf(run.refusal);
+// What is not there, why, and a button to try again.
+export function Trouble({ title, problem, words = t("shell.tryAgain"), onAgain }) {
   return html`<div class="notice bad ask-failed" role="alert"><${Icon} name="warn" />
-      <div><strong>${t("ask.failed")}</strong><p>${visible(problem)}</p></div>
-      ${onAskAgain && html`<button type="button" class="small" onClick=${() => onAskAgain(run)}><${Icon} name="again" size=${16} /> ${t("ask.again")}</button>`}
+      <div><strong>${title}</strong><p>${visible(problem)}</p></div>
+      ${onAgain && html`<button type="button" class="small" onClick=${() => onAgain()}><${Icon} name="again" size=${16} /> ${words}</button>`}
     </div>`;
 }
 
-function problemOf(refusal) {
-  if (!refusal) return "";
-  if (refusal.kind === "Offline") return t("shell.offline");
-  if (refusal.status === 401) return t("ask.signedOut");
-  return refusal.kind === "TooMany" ? t("ask.tooMany", { n: refusal.retryAfter || 1 }) : refusal.message;
+function problemOf({ problem, refusal }) {
+  return problem || (refusal.status === 401 ? t("ask.signedOut") : refusal.message);
 }

@@ -3,6 +3,7 @@
 import { html, useEffect, useErrorBoundary, useState } from "./vendor/preact.js";
 import { feed, get } from "./api.js";
 import { t } from "./i18n.js";
+import { Missing } from "./missing.js";
 
 const VIEWS = {
   ask: () => import("./ask.js").then((module) => module.Ask),
@@ -20,7 +21,7 @@ const RELOADED = "veracity.reloaded";
 export function View({ me, route }) {
   const { Loaded, isFailed } = useView(route.view);
   const [problem, forget] = useErrorBoundary((error) => console.error(error));
-  if (!Object.hasOwn(VIEWS, route.view)) return html`<${NotFound} />`;
+  if (!Object.hasOwn(VIEWS, route.view)) return html`<${Missing} title=${t("shell.notFound")} />`;
   if (problem) return html`<${Broken} text=${String(problem.message)} onAgain=${forget} />`;
   if (isFailed) return html`<${Broken} text=${t("shell.notLoaded")} onAgain=${() => location.reload()} />`;
   return Loaded ? html`<${Loaded} me=${me} route=${route} />` : null;
@@ -63,9 +64,4 @@ function reloadOnce() {
 function Broken({ text, onAgain }) {
   return html`<div class="view"><div class="empty stack"><h1>${t("shell.broken")}</h1>
     <p>${text}</p><p><button type="button" onClick=${onAgain}>${t("shell.tryAgain")}</button></p></div></div>`;
-}
-
-function NotFound() {
-  return html`<div class="view"><div class="empty stack"><h1>${t("shell.notFound")}</h1><p>${t("shell.notFound.lead")}</p>
-    <p><a class="button" href="#/">${t("shell.new")}</a></p></div></div>`;
 }

@@ -5,11 +5,12 @@ import { ask, feed, follow, get } from "./api.js";
 const OVER = new Set(["answered", "abstained", "rejected", "failed"]);
 const GATHERED = 40; // milliseconds in which the pieces of a draft are put together, so that it is not drawn for each word
 
-// phase: "asking" (nothing heard yet), "queued", "running", "done" (there is an answer, or it waits for a person), "failed"
-// (the run ended without one) or "refused" (there is no run, or it cannot be seen).
+// phase: "loading" (a run of before), "asking" (nothing heard yet), "queued", "running", "done" (there is an answer, or it
+// waits for a person), "failed" (the run ended without one), "refused" (there is no run, or it cannot be seen) or "unread"
+// (there is one, and what became of it could not be loaded).
 export function newRun(question = "", runId = "") {
   return {
-    question, runId, phase: "asking", ahead: 0, steps: [], now: [], draft: "", isOld: false, answer: null, problem: "", refusal: null,
+    question, runId, phase: runId ? "loading" : "asking", ahead: 0, steps: [], now: [], draft: "", isOld: false, answer: null, problem: "", refusal: null,
     last: "", connection: "open", feedback: [], user: "", conversation: "", started: null,
   };
 }
@@ -37,7 +38,7 @@ function reduced(run, event) {
     case "failed":
       return { ...run, phase: "failed", now: [], problem: event.problem };
     case "refused":
-      return { ...run, phase: "refused", now: [], refusal: event.refusal };
+      return { ...run, phase: run.runId && event.refusal.status !== 404 ? "unread" : "refused", now: [], refusal: event.refusal };
     case "connection":
       return { ...run, connection: event.state };
     case "receipt":
@@ -49,8 +50,7 @@ function reduced(run, event) {
 
 export function nextRun(run, event) {
   const next = reduced(run, event);
-  if (event.id) return { ...next, last: event.id, runId: event.run_id || run.runId };
-  return next;
+  return { ...next, last: event.id || run.last, runId: event.run_id || run.runId };
 }
 
 // A draft is an old one from the moment that another is begun until there is something of that to show.
@@ -75,20 +75,21 @@ function draftAfter(draft, step) {
 function fromReceipt(run, receipt) {
   const { run: summary, answer, steps, feedback } = receipt;
   const known = {
-    ...run, question: summary.question, user: summary.user, conversation: summary.conversation, started: summary.started,
-    feedback: feedback || [],
+    ...newRun(summary.question), runId: run.runId, user: summary.user, conversation: summary.conversation,
+    started: summary.started, feedback: feedback || [],
   };
   if (!OVER.has(summary.status)) return known;
   if (summary.status === "failed" || !answer) return { ...known, phase: "failed", steps, problem: summary.problem };
   return { ...known, phase: "done", steps, answer };
 }
 
-// Asks (`body`) or looks at a run (`runId`), and keeps watching. To stop watching does not stop the run.
+// Asks (`body`) or looks at a run (`runId`), and keeps watching; `look` loads it again. To stop watching does not stop the run.
 export function useRun({ runId = "", body = null, question = "" }) {
   const [run, dispatch] = useReducer((run, events) => events.reduce(nextRun, run), newRun(question, runId));
   const stream = useRef(null);
   const gathered = useRef([]);
   const timer = useRef(0);
+  const isGone = useRef(false);
 
   const flush = () => {
     clearTimeout(timer.current);
@@ -105,32 +106,34 @@ export function useRun({ runId = "", body = null, question = "" }) {
     onError: (refusal) => take({ kind: "refused", refusal }),
   };
 
+  const look = async () => {
+    try {
+      const receipt = await get(`/api/runs/${encodeURIComponent(run.runId)}`);
+      if (isGone.current) return;
+      take({ kind: "receipt", receipt });
+      stream.current?.stop();
+      if (!OVER.has(receipt.run.status)) stream.current = follow(run.runId, watched);
+    } catch (refusal) {
+      if (!isGone.current) take({ kind: "refused", refusal });
+    }
+  };
+
   useEffect(() => {
-    let isGone = false;
-    const look = async () => {
-      try {
-        const receipt = await get(`/api/runs/${encodeURIComponent(runId)}`);
-        if (isGone) return;
-        take({ kind: "receipt", receipt });
-        if (!OVER.has(receipt.run.status)) stream.current = follow(runId, watched);
-      } catch (refusal) {
-        if (!isGone) take({ kind: "refused", refusal });
-      }
-    };
     if (body) stream.current = ask(body, watched);
     else look();
     return () => {
-      isGone = true;
+      isGone.current = true;
       clearTimeout(timer.current);
       stream.current?.stop();
     };
-  }, [runId, body]);
+  }, []);
+  useEffect(() => (run.phase === "unread" ? feed.on("hello", look) : undefined), [run.phase]);
 
   useDecision(run, () => {
     stream.current?.stop();
     stream.current = follow(run.runId, { ...watched, after: run.last });
   });
-  return run;
+  return { ...run, look };
 }
 
 // Calls `goOn` once somebody has decided on the draft that waits, here or anywhere else.
