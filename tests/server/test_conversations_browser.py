@@ -56,7 +56,7 @@ def test_a_search_finds_what_was_asked_and_waits_for_the_end_of_a_composition(
     field = page.get_by_label("Search your conversations")
     field.dispatch_event("compositionstart")
     field.fill("nian")
-    page.wait_for_timeout(500)
+    page.wait_for_timeout(300)
     assert asked == [], "what is being composed is no query yet"
     field.fill("年假")
     field.dispatch_event("compositionend")
@@ -87,6 +87,10 @@ def test_deleting_says_what_goes_and_takes_that_away_x3(served: Served, open_pag
     expect(dialog).to_have_count(0)
     expect(titles(page)).to_have_count(1)
     expect(page.get_by_text(f"“{QUESTION}” is deleted.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Conversations", exact=True)).to_be_focused()  # the row that had it is gone
+    page.get_by_label("Search your conversations").fill("年假")
+    expect(page.get_by_text("Conversations found: 1")).to_be_visible()
+    expect(page.get_by_text("is deleted.")).to_have_count(0)
     assert [one.conversation for one in served.engine.conversations()] == ["年假 1"]
     assert QUESTION not in [run.question for run in served.engine.runs()]
 
@@ -108,5 +112,9 @@ def test_others_see_nothing_of_them_and_times_are_told_in_the_language_of_the_pa
 def test_who_asked_nothing_is_told_what_would_stand_here(
     engine_with: MakeEngine, serve: Serve, open_page: OpenPage
 ) -> None:
-    page = open_page(serve(engine_with()), "#/conversations", locale="zh-CN")
+    page = open_page(serve(engine_with()), "#/conversations", locale="zh-CN", width=320)
     expect(page.get_by_text("还没有对话")).to_be_visible()
+    page.get_by_label("偏好设置").click()
+    page.get_by_label("语言").select_option("en")
+    title = page.get_by_role("heading", name="Conversations", exact=True).bounding_box()
+    assert title and title["height"] < 40, "a title is not broken within a word"

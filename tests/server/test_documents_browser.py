@@ -84,6 +84,10 @@ def test_files_that_are_chosen_are_added_and_each_tells_what_became_of_it(
     for title in ("Parking", "停车", "駐車"):  # the list follows by itself
         expect(page.get_by_role("table").get_by_role("button", name=title, exact=True)).to_be_visible()
     assert {"Parking", "停车", "駐車"} <= {one.title for one in served.engine.documents()}
+    page.get_by_role("table").get_by_role("button", name="Parking", exact=True).click()
+    place = page.get_by_role("dialog").locator("header p")
+    expect(place).to_contain_text("parking.md")
+    expect(place).not_to_contain_text(str(tmp_path))  # where the server keeps its files is no reader's affair
 
 
 def test_a_drop_adds_files_and_the_files_of_folders(served: Served, open_page: OpenPage, tmp_path: Path) -> None:
@@ -143,7 +147,7 @@ def test_a_file_that_is_too_large_is_told_before_it_is_sent(
 def test_an_upload_that_broke_off_can_be_sent_again(
     served: Served, open_page: OpenPage, watched: Watched, tmp_path: Path
 ) -> None:
-    watched.allowed.append("503")
+    watched.allowed += ["503", "429"]
     page = _documents(open_page(served, "#/documents"))
     refusal = json.dumps({"error": {"kind": "Stopping", "message": "The server is stopping."}})
     page.route("**/api/documents", lambda route: _refused(route, refusal))
@@ -151,15 +155,37 @@ def test_an_upload_that_broke_off_can_be_sent_again(
     expect(_row(page, "parking.md")).to_contain_text("The server is stopping.")
 
     page.unroute("**/api/documents")
+    page.route("**/api/documents", lambda route: _refused(route, "", 200), times=1)
     page.get_by_role("button", name="Try again").click()
+    expect(_row(page, "parking.md")).to_contain_text("the server did not say what became of it")
+
+    page.route("**/api/documents", lambda route: _refused(route, refusal, 429, later=1), times=1)
+    page.get_by_role("button", name="Try again").click()  # the rest of the patience is that of the page
     expect(page.get_by_text("Done: 1 added")).to_be_visible()
 
 
-def _refused(route: Route, body: str) -> None:
+def _refused(route: Route, body: str, status: int = 503, later: int = 0) -> None:
     if route.request.method == "POST":
-        route.fulfill(status=503, body=body, content_type="application/json")
+        headers = {"Retry-After": str(later)} if later else {}
+        route.fulfill(status=status, body=body, headers={"Content-Type": "application/json", **headers})
     else:
         route.continue_()
+
+
+def test_what_was_stopped_is_not_sent_with_what_is_added_then(
+    served: Served, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = _documents(open_page(served, "#/documents"))
+    held: list[Route] = []
+    page.route("**/api/documents", lambda route: held.append(route) if not held else route.continue_())
+    with page.expect_request("**/api/documents"):
+        _choose(page, _written(tmp_path, {name: b"\0" * 700_000 for name in ("one.bin", "two.bin")}))  # two requests
+    page.get_by_role("button", name="Stop after the files on their way").click()
+    expect(_row(page, "two.bin")).to_contain_text("not sent: stopped")
+    page.evaluate(DROP, ["notes.txt", "The gate opens at seven."])
+    held[0].continue_()
+    expect(page.get_by_text("Done: 1 added, 1 skipped, 1 failed")).to_be_visible()
+    expect(_row(page, "two.bin")).to_contain_text("not sent: stopped")
 
 
 def test_removing_says_what_it_does_and_waits_for_a_yes(served: Served, open_page: OpenPage) -> None:
@@ -178,6 +204,7 @@ def test_removing_says_what_it_does_and_waits_for_a_yes(served: Served, open_pag
     question.get_by_role("button", name="Remove").click()
     expect(page.get_by_text("“Old rules” was removed.")).to_be_visible()
     expect(bin_of_it).to_have_count(0)
+    expect(page.get_by_role("heading", name="Documents", exact=True)).to_be_focused()
     assert not any(one.id == "old" for one in served.engine.documents())
 
 
@@ -273,6 +300,7 @@ def test_a_long_text_is_read_piece_by_piece_in_characters(served: Served, open_p
         reader.get_by_role("button", name="Show more of the text").click()
         expect(reader.get_by_text("Loading the text")).to_have_count(0)
     shown = reader.locator(".documents-text").all_text_contents()
+    expect(reader.locator(".documents-text").first).to_have_attribute("lang", "ja")
     assert "".join(shown).strip() == text.strip()
     page.keyboard.press("Escape")
     expect(reader).to_have_count(0)
@@ -287,6 +315,7 @@ def test_a_search_shows_passages_and_opens_them_in_their_document(served: Served
     query.press("Enter")
     found = page.locator(".documents-passage").first
     expect(found).to_contain_text("青いカード")
+    expect(found.locator(".documents-passage-text")).to_have_attribute("lang", "ja")
     expect(found).to_contain_text("Relevance")
     expect(found).to_contain_text("knowledge")
 

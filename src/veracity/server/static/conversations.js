@@ -4,6 +4,7 @@ import { html, useCallback, useEffect, useRef, useState } from "./vendor/preact.
 import { del, feed, get } from "./api.js";
 import { ago, dateTime, t } from "./i18n.js";
 import { Icon } from "./icons.js";
+import { Question } from "./question.js";
 import { visible } from "./visible.js";
 
 const PAUSE = 250; // milliseconds without a key, after which it is searched
@@ -15,19 +16,23 @@ export function Conversations() {
   const search = useSearch();
   const { found, problem, limit, setLimit, load } = useFound(search.query);
   const [doomed, setDoomed] = useState(null);
-  const [said, setSaid] = useState("");
+  const [gone, setGone] = useState(null);
+  const heading = useRef(null);
   const deleted = (one) => {
-    setSaid(t("conversations.deleted", { title: titleOf(one) }));
+    setGone(one);
     setDoomed(null);
     load();
   };
+  useEffect(() => { if (gone) heading.current.focus({ preventScroll: true }); }, [gone]); // its row goes
+  useEffect(() => { setGone(null); }, [search.query]);
   return html`
     <div class="view conversations">
-      <div class="view-head"><h1>${t("shell.conversations")}</h1>
+      <div class="view-head"><h1 tabindex="-1" ref=${heading}>${t("shell.conversations")}</h1>
         <a class="button" href="#/"><${Icon} name="plus" />${t("conversations.new")}</a></div>
       <${SearchBox} search=${search} />
       <p role="status" class="conversations-said small muted">
-        ${said || (search.query && found ? t("conversations.found", { n: found.length }) : "")}</p>
+        ${gone ? t("conversations.deleted", { title: titleOf(gone) })
+          : search.query && found ? t("conversations.found", { n: found.length }) : ""}</p>
       ${problem ? html`<div class="notice bad" role="alert"><span>${problem.message}</span>
             <button type="button" class="small" onClick=${load}>${t("conversations.retry")}</button></div>`
         : !found ? html`<p class="muted">${t("conversations.loading")}</p>`
@@ -118,9 +123,7 @@ function List({ found, query, onDelete }) {
 }
 
 function Deleting({ one, onDeleted, onClose }) {
-  const dialog = useRef(null);
   const [state, setState] = useState("");
-  useEffect(() => { dialog.current.showModal(); }, []);
   const confirm = async () => {
     setState("deleting");
     try {
@@ -132,20 +135,12 @@ function Deleting({ one, onDeleted, onClose }) {
     }
   };
   const isBusy = state === "deleting";
-  return html`
-    <dialog class="conversations-dialog" ref=${dialog} onClose=${onClose} aria-labelledby="conversations-ask"
-      aria-describedby="conversations-goes">
-      <h2 id="conversations-ask">${t("conversations.delete.ask")}</h2>
-      <p class="conversations-doomed">${titleOf(one)}</p>
-      <p id="conversations-goes">${t("conversations.delete.text", { n: one.turns })}</p>
-      <p role="alert" class="conversations-problem">${isBusy ? "" : state}</p>
-      <div class="row">
-        <button type="button" class="danger" disabled=${isBusy} onClick=${confirm}>
-          ${t(isBusy ? "conversations.deleting" : "conversations.delete.confirm")}</button>
-        <button type="button" class="quiet" autofocus disabled=${isBusy} onClick=${() => dialog.current.close()}>
-          ${t("conversations.delete.cancel")}</button>
-      </div>
-    </dialog>`;
+  return html`<${Question} title=${t("conversations.delete.ask")} problem=${isBusy ? "" : state} isDanger isBusy=${isBusy} isBound=${isBusy}
+    cancel=${t("conversations.delete.cancel")} action=${t(isBusy ? "conversations.deleting" : "conversations.delete.confirm")}
+    onAction=${confirm} onClose=${onClose}>
+    <p class="dialog-named">${titleOf(one)}</p>
+    <p>${t("conversations.delete.text", { n: one.turns })}</p>
+  <//>`;
 }
 
 const TONES = { answered: "good", awaiting_approval: "warn", rejected: "bad", failed: "bad" };

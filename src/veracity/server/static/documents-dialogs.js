@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 import { upload } from "./api.js";
 import { duration, number, t } from "./i18n.js";
 import { reasonOf } from "./documents-changes.js";
-import { useModal } from "./documents-reader.js";
+import { Question } from "./question.js";
 import { send } from "./requests.js";
 import { visible } from "./visible.js";
 
@@ -28,8 +28,9 @@ export function RemoveDialog({ document: one, change, onRemoved, onClose }) {
   const isWaiting = standing.busy && change.under_way && change.what !== "remove";
   return html`<${Question} title=${t("documents.remove_title")} problem=${standing.problem} onClose=${onClose}
     waits=${isWaiting && t("documents.remove_waits", { why: reasonOf(change) })}
-    action=${t(standing.busy ? "documents.removing" : "documents.remove")} isDanger busy=${standing.busy} onAction=${remove}>
-    <p class="documents-named"><bdi>${visible(one.title || one.id)}</bdi></p>
+    action=${t(standing.busy ? "documents.removing" : "documents.remove")} isDanger isBusy=${standing.busy} onAction=${remove}
+    cancel=${t("documents.cancel")}>
+    <p class="dialog-named"><bdi>${visible(one.title || one.id)}</bdi></p>
     <ul class="documents-consequences">
       <li>${t("documents.remove_found", { n: one.passages, passages: number(one.passages) })}</li>
       <li>${t("documents.remove_receipts")}</li>
@@ -46,22 +47,7 @@ function told(problem, change) {
 
 export function ReindexDialog({ onStart, onClose }) {
   return html`<${Question} title=${t("documents.reindex_title")} onClose=${onClose} action=${t("documents.reindex")}
-    onAction=${() => { onStart(); onClose(); }}><p>${t("documents.reindex_what")}</p><//>`;
-}
-
-function Question({ title, children, problem, waits, action, isDanger, busy, onAction, onClose }) {
-  const dialog = useModal();
-  return html`<dialog ref=${dialog} class="documents-question" aria-labelledby="documents-question-title"
-    onClose=${onClose}>
-    <h2 id="documents-question-title">${title}</h2>
-    ${children}
-    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-    <p role="status">${waits}</p>
-    <div class="documents-question-actions">
-      <button autofocus onClick=${() => dialog.current.close()}>${t("documents.cancel")}</button>
-      <button class=${isDanger ? "danger" : "primary"} disabled=${busy} onClick=${onAction}>${action}</button>
-    </div>
-  </dialog>`;
+    cancel=${t("documents.cancel")} onAction=${() => { onStart(); onClose(); }}><p>${t("documents.reindex_what")}</p><//>`;
 }
 
 // {start, shown}: how to begin, and what to show of it.

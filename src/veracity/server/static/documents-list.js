@@ -2,13 +2,13 @@
 import { html, useMemo, useState } from "./vendor/preact.js";
 import { ago, dateTime, known, language, number, t } from "./i18n.js";
 import { Icon } from "./icons.js";
+import { locationOf } from "./citing.js";
 import { visible } from "./visible.js";
 
 const PAGE = 50; // ten thousand rows at once would make every key press wait
 const COLUMNS = ["title", "format", "language", "passages", "characters", "added"];
 const NUMBERS = new Set(["passages", "characters"]);
 const DESCENDING = new Set(["passages", "characters", "added"]); // what one wants to see first
-const SHOWN_PARTS = 3; // of a path
 const START = { words: "", format: "", language: "", column: "added", isDown: true, page: 0 };
 
 export function DocumentList({ documents, onOpen, onRemove }) {
@@ -103,11 +103,10 @@ function Column({ column, chosen, choose }) {
 
 function Row({ document: one, onOpen, onRemove }) {
   const title = visible(one.title || one.id);
-  const place = visible(one.location || t("documents.handed_in"));
   return html`<tr role="row">
     <td role="cell" class="documents-title">
-      <button class="link" onClick=${() => onOpen(one)}><bdi>${title}</bdi></button>
-      <bdi class="muted small clip" title=${place}>${shortened(place)}</bdi>
+      <button class="link" onClick=${() => onOpen(one)}><bdi lang=${one.language || null}>${title}</bdi></button>
+      <bdi class="muted small clip" title=${visible(one.location)}>${visible(locationOf(one) || t("documents.handed_in"))}</bdi>
     </td>
     <td role="cell"><span class="badge">${one.format}</span></td>
     <td role="cell">${languageName(one.language)}</td>
@@ -120,12 +119,6 @@ function Row({ document: one, onOpen, onRemove }) {
         onClick=${() => onRemove(one)}><${Icon} name="trash" /></button>
     </td>`}
   </tr>`;
-}
-
-// The end of a path tells files apart; all of it stands in the title.
-function shortened(place) {
-  const parts = place.split(/(?<=[/\\])/);
-  return parts.length > SHOWN_PARTS + 1 ? `…/${parts.slice(-SHOWN_PARTS).join("")}` : place;
 }
 
 function Pager({ page, count, onPage }) {

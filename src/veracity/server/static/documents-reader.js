@@ -1,15 +1,17 @@
 // The text of one document, beside the list. Long texts come piece by piece.
-import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+import { html, useEffect, useState } from "./vendor/preact.js";
 import { get } from "./api.js";
 import { number, t } from "./i18n.js";
 import { Icon } from "./icons.js";
+import { locationOf } from "./citing.js";
 import { languageName } from "./documents-list.js";
+import { useModal } from "./question.js";
 import { charactersIn, visible } from "./visible.js";
 
 const PIECE = 20000; // characters
 
 export function DocumentReader({ document: one, onClose }) {
-  const dialog = useModal();
+  const dialog = useModal(onClose);
   const [text, setText] = useState({ pieces: [], end: 0, characters: null, busy: true, problem: "" });
 
   async function more(end) {
@@ -24,19 +26,19 @@ export function DocumentReader({ document: one, onClose }) {
 
   useEffect(() => { more(0); }, [one.id]);
 
-  return html`<dialog ref=${dialog} class="documents-reader" aria-labelledby="documents-reader-title" onClose=${onClose}
+  return html`<dialog ref=${dialog} class="documents-reader" aria-labelledby="documents-reader-title"
     onClick=${(event) => event.target === dialog.current && dialog.current.close()}>
     <header>
       <div>
-        <h2 id="documents-reader-title"><bdi>${visible(one.title || one.id)}</bdi></h2>
-        <p class="muted small"><bdi>${visible(one.location || t("documents.handed_in"))}</bdi>
+        <h2 id="documents-reader-title"><bdi lang=${one.language || null}>${visible(one.title || one.id)}</bdi></h2>
+        <p class="muted small"><bdi>${visible(locationOf(one) || t("documents.handed_in"))}</bdi>
           ${" "}· ${one.format} · ${languageName(one.language)}</p>
       </div>
       <button class="icon quiet" aria-label=${t("documents.close")} onClick=${() => dialog.current.close()}>
         <${Icon} name="close" /></button>
     </header>
     <div class="documents-reader-body" tabindex="0" role="region" aria-labelledby="documents-reader-title">
-      ${text.pieces.map((piece, at) => html`<div key=${at} class="documents-text">${visible(piece)}</div>`)}
+      ${text.pieces.map((piece, at) => html`<div key=${at} class="documents-text" lang=${one.language || null}>${visible(piece)}</div>`)}
       <${Foot} text=${text} onMore=${() => more(text.end)} />
     </div>
   </dialog>`;
@@ -60,19 +62,4 @@ function Foot({ text, onMore }) {
 function added(before, piece) {
   const end = piece.start + charactersIn(piece.text);
   return { pieces: [...before.pieces, piece.text], end, characters: piece.characters, busy: false, problem: "" };
-}
-
-// A dialog that is open as long as it is there. The browser keeps the focus inside, closes it on Esc, and gives it back.
-export function useModal() {
-  const dialog = useRef(null);
-  useEffect(() => {
-    const opened = dialog.current;
-    const before = document.activeElement;
-    opened.showModal();
-    return () => {
-      opened.close();
-      before?.focus?.();
-    };
-  }, []);
-  return dialog;
 }

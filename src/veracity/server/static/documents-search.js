@@ -51,19 +51,20 @@ function standing({ found, busy }) {
 
 function Found({ evidence, place, onOpen }) {
   const share = evidence.metadata.relevance_score;
+  const language = evidence.language || null;
   const where = [...evidence.headings, evidence.page ? t("documents.page", { page: evidence.page }) : ""].filter(Boolean);
   const sources = [evidence.source, ...evidence.metadata.found_by.filter((source) => source !== evidence.source)];
   return html`<li class="card documents-passage">
     <div class="documents-passage-head">
-      <h3><button class="link" onClick=${() => onOpen(evidence, place + 1)}>
-        <bdi>${visible(evidence.title || evidence.document_id)}</bdi></button></h3>
+      <h2 lang=${language}><button class="link" onClick=${() => onOpen(evidence, place + 1)}>
+        <bdi>${visible(evidence.title || evidence.document_id)}</bdi></button></h2>
       <div class="documents-relevance">
         <span class="small number">${t("documents.relevance", { percent: percent(share) })}</span>
         <span class="documents-bar" aria-hidden="true"><span style=${{ width: `${share * 100}%` }}></span></span>
       </div>
     </div>
-    ${where.length > 0 && html`<p class="muted small"><bdi>${visible(where.join(" › "))}</bdi></p>`}
-    <p class="documents-passage-text"><bdi>${visible(evidence.text)}</bdi></p>
+    ${where.length > 0 && html`<p class="muted small"><bdi lang=${language}>${visible(where.join(" › "))}</bdi></p>`}
+    <p class="documents-passage-text" lang=${language}><bdi>${visible(evidence.text)}</bdi></p>
     <div class="row">
       ${sources.map((source, at) => html`<span key=${source} class="badge ${at === 0 ? "accent" : ""}">
         ${sourceName(source)}</span>`)}

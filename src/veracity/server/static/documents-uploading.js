@@ -11,13 +11,13 @@ const PLACES = { failed: 0, skipped: 1, sending: 2, reading: 2, waiting: 3 }; //
 const TONES = { added: "good", updated: "good", skipped: "warn", failed: "bad" };
 
 export function Uploading() {
-  const { rows, busy, stopping } = useUploads();
+  const { rows, busy } = useUploads();
   if (!rows.length) return null;
   const shown = ordered(rows).slice(0, MOST_ROWS);
   return html`<section class="card documents-uploading" aria-label=${t("documents.upload_title")}>
     <div class="documents-uploading-head">
       <h2 aria-live="polite">${busy ? progress(rows) : t("documents.upload_done", { summary: summary(rows) })}</h2>
-      <${Controls} rows=${rows} busy=${busy} stopping=${stopping} />
+      <${Controls} rows=${rows} busy=${busy} />
     </div>
     ${busy && html`<progress max="1" value=${share(rows)} aria-label=${t("documents.upload_title")}></progress>`}
     <ul class="documents-files">${shown.map((row) => html`<${FileRow} key=${row.key} row=${row} />`)}</ul>
@@ -26,10 +26,10 @@ export function Uploading() {
   </section>`;
 }
 
-function Controls({ rows, busy, stopping }) {
-  const waiting = rows.some((row) => row.status === "waiting");
+function Controls({ rows, busy }) {
   if (busy) {
-    return waiting && !stopping && html`<button class="small" onClick=${stopSending}>${t("documents.upload_stop")}</button>`;
+    return rows.some((row) => row.status === "waiting") && html`
+      <button class="small" onClick=${stopSending}>${t("documents.upload_stop")}</button>`;
   }
   return html`<div class="row">
     ${rows.some((row) => row.again) && html`<button class="small" onClick=${sendAgain}>

@@ -9,12 +9,14 @@ const MEGABYTE = 1024 * 1024;
 const ENVELOPE = 2048; // bytes around a file in a request, its name included
 const OVER = new Set(["added", "updated", "unchanged", "skipped", "failed", "removed"]);
 const HOPELESS = new Set([0, 401, 403]); // what follows would be refused like this one
+const MOST_WAITS = 3; // for a server that asks to come again later
 
 // A row is {key, file, name, status, share, reason, again, isHeld}; `again`: it was never read, so it may be sent once more;
 // `isHeld`: it waits for another change of the documents.
-let state = { rows: [], busy: false, stopping: false };
+let state = { rows: [], busy: false };
 let lastKey = 0;
 let megabytes = Infinity;
+let goOn = () => {}; // ends a wait
 const listeners = new Set();
 
 function change(changes) {
@@ -42,7 +44,7 @@ export const isOver = (row) => OVER.has(row.status);
 export function addFiles(files, limit) {
   megabytes = limit || Infinity;
   const kept = state.busy ? state.rows : [];
-  change({ rows: [...kept, ...[...files].map(asRow)], stopping: false });
+  change({ rows: [...kept, ...[...files].map(asRow)] });
   work();
 }
 
@@ -52,27 +54,31 @@ function asRow(file) {
 }
 
 export function stopSending() {
-  change({ stopping: true });
+  fail(state.rows.filter((row) => row.status === "waiting"), { stopped: true });
+  goOn();
 }
 
 export function sendAgain() {
   const keys = new Set(state.rows.filter((row) => row.again).map((row) => row.key));
   changeRows(keys, (row) => asRow(row.file));
-  change({ stopping: false });
   work();
 }
 
 export function dismiss() {
-  if (!state.busy) change({ rows: [], stopping: false });
+  if (!state.busy) change({ rows: [] });
 }
 
 async function work() {
   if (state.busy) return;
   change({ busy: true });
   window.addEventListener("beforeunload", warn);
-  for (let batch = nextBatch(); batch.length; batch = nextBatch()) await sendBatch(batch);
+  let waits = 0; // one after another
+  for (let batch = nextBatch(); batch.length; batch = nextBatch()) {
+    const seconds = await sendBatch(batch, waits < MOST_WAITS);
+    waits = seconds ? waits + 1 : 0;
+    if (seconds) await new Promise((resolve) => { goOn = resolve; setTimeout(resolve, seconds * 1000); });
+  }
   window.removeEventListener("beforeunload", warn);
-  if (state.stopping) fail(state.rows.filter((row) => !isOver(row)), { stopped: true });
   change({ busy: false });
 }
 
@@ -81,7 +87,6 @@ function warn(event) {
 }
 
 function nextBatch() {
-  if (state.stopping) return [];
   const batch = [];
   let room = megabytes * MEGABYTE * BATCH_SHARE;
   for (const row of state.rows) {
@@ -93,7 +98,8 @@ function nextBatch() {
   return batch;
 }
 
-async function sendBatch(batch) {
+// -> after how many seconds the server wants to be asked again; 0 where there is no need to.
+async function sendBatch(batch, mayWait) {
   const keys = new Set(batch.map((row) => row.key));
   let told = ""; // what the server says of the whole, after it has taken the files
   changeRows(keys, () => ({ status: "sending" }));
@@ -108,9 +114,14 @@ async function sendBatch(batch) {
     });
     fail(open(keys), { unanswered: true });
   } catch (problem) {
-    fail(open(keys), { reason: told || problem.message });
+    if (problem.retryAfter && mayWait) {
+      changeRows(keys, () => ({ status: "waiting", share: 0 }));
+      return problem.retryAfter;
+    }
+    fail(open(keys), told || problem.status !== 200 ? { reason: told || problem.message } : { unanswered: true });
     if (HOPELESS.has(problem.status)) fail(state.rows.filter((row) => !isOver(row)), { reason: problem.message });
   }
+  return 0;
 }
 
 function open(keys) {

@@ -22,7 +22,8 @@ export function Documents({ me }) {
   const isAdmin = me.role === "admin";
   const limit = me.limits?.upload_megabytes;
   const { documents, problem, reload } = useDocuments();
-  const [open, setOpen] = useState({}); // {reading}, {removing}, {source, evidence}, {reindexing} or nothing
+  const [open, setOpen] = useState({}); // {reading}, {removing}, {removed}, {source, evidence}, {reindexing} or nothing
+  const heading = useRef(null);
   const [said, setSaid] = useState("");
   const reindexing = useReindexing();
   const change = useChanges();
@@ -34,15 +35,16 @@ export function Documents({ me }) {
     if (files.length) addFiles(files, limit);
   };
   const onRemoved = (one) => {
-    close();
+    setOpen({ removed: one });
     setSaid(t("documents.removed", { title: visible(one.title || one.id) }));
     reload();
   };
   const isOver = useFileDrop(isAdmin ? add : null);
+  useEffect(() => { if (open.removed) heading.current.focus({ preventScroll: true }); }, [open]); // its row goes
 
   return html`<div class="view documents ${open.source ? "documents-with-source" : ""}">
     <div>
-      <${Head} documents=${documents} limit=${limit} onFiles=${isAdmin && add} isReindexing=${reindexing.busy}
+      <${Head} heading=${heading} documents=${documents} limit=${limit} onFiles=${isAdmin && add} isReindexing=${reindexing.busy}
         onReindex=${isAdmin && documents?.length > 0 && (() => setOpen({ reindexing: true }))} />
       <p class="documents-said" role="status">${said}</p>
       <${UnderWay} change=${change} isOwn=${isOwn} />
@@ -105,7 +107,7 @@ function useDocuments() {
   return { ...standing, reload };
 }
 
-function Head({ documents, limit, onFiles, isReindexing, onReindex }) {
+function Head({ heading, documents, limit, onFiles, isReindexing, onReindex }) {
   const input = useRef(null);
   const chosen = (event) => {
     onFiles([...event.target.files]);
@@ -113,7 +115,7 @@ function Head({ documents, limit, onFiles, isReindexing, onReindex }) {
   };
   return html`<header class="view-head">
     <div class="documents-heading">
-      <h1>${t("documents.title")}</h1>
+      <h1 tabindex="-1" ref=${heading}>${t("shell.documents")}</h1>
       ${documents?.length > 0 && html`<p class="muted small">${counted(documents)}
         ${onFiles && html`<span class="documents-hint"> · ${dropHint(limit)}</span>`}</p>`}
     </div>
@@ -150,7 +152,7 @@ function Tabs({ tab, onTab }) {
     onTab(next);
     document.getElementById(`documents-tab-${next}`).focus();
   };
-  return html`<div class="documents-tabs" role="tablist" aria-label=${t("documents.title")} onKeyDown=${move}>
+  return html`<div class="documents-tabs" role="tablist" aria-label=${t("shell.documents")} onKeyDown=${move}>
     ${TABS.map((name) => html`<button key=${name} role="tab" id="documents-tab-${name}" aria-selected=${String(tab === name)}
       aria-controls="documents-panel-${name}" tabindex=${tab === name ? 0 : -1} onClick=${() => onTab(name)}>
       ${t(`documents.tab_${name}`)}</button>`)}
