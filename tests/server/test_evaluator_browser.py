@@ -1,5 +1,6 @@
 """The evaluator page in a browser: what is in force, and trying it on what somebody pastes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,12 @@ def test_what_was_typed_stays_when_it_is_refused_and_when_one_looks_elsewhere(
     page.get_by_role("link", name="Documents").click()
     page.get_by_role("link", name="Evaluator").click()
     expect(page.get_by_label("Question")).to_have_value("When is parking free?")
+    for press in ("Fill in an example", "Clear"):
+        page.get_by_role("button", name=press).click()
+        expect(page.get_by_label("Question")).not_to_have_value("When is parking free?")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_label("Question")).to_have_value("When is parking free?")
+        page.get_by_role("textbox", name="Answer").press("Space")
     page.get_by_label("Passage 1", exact=True).fill("Parking is free on Sundays.")
     _score(page)
     expect(result).to_contain_text("It would go out: 88 is not below 70.")
@@ -136,6 +143,10 @@ def test_passages_are_added_removed_and_split_where_several_were_pasted(served: 
     page.get_by_role("button", name="Remove passage 2").click()
     expect(page.get_by_label("Passage 2", exact=True)).to_have_value("駐車は無料です。")
     expect(page.get_by_label("Passage 4", exact=True)).to_have_count(0)
+    page.get_by_label("Passage 1", exact=True).fill("\n\n".join(f"Rule {number}." for number in range(60)))
+    page.get_by_role("button", name="Split into 48 passages").click()  # two more are there: no more than 50 fit
+    expect(page.get_by_label("Passage 48", exact=True)).to_have_value(re.compile("Rule 47.*Rule 59", re.DOTALL))
+    expect(page.get_by_label("Passage 50", exact=True)).to_have_value("")
 
 
 def test_enter_sends_with_a_control_key_and_never_while_a_word_is_composed(served: Served, open_page: OpenPage) -> None:

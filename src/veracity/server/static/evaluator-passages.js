@@ -7,7 +7,7 @@ const MOST = 50; // what the server takes
 
 export function Passages({ passages, onChange }) {
   const list = useRef(null);
-  const replace = (at, ...texts) => onChange([...passages.slice(0, at), ...texts, ...passages.slice(at + 1)].slice(0, MOST));
+  const replace = (at, ...texts) => onChange([...passages.slice(0, at), ...texts, ...passages.slice(at + 1)]);
   const focusRow = (at) => requestAnimationFrame(() => list.current?.querySelectorAll("textarea")[at]?.focus());
   const remove = (at) => {
     if (passages.length > 1) replace(at);
@@ -20,15 +20,20 @@ export function Passages({ passages, onChange }) {
   };
   return html`<fieldset class="evaluator-passages">
     <legend>${t("evaluator.evidence")}</legend>
-    <ol ref=${list}>${passages.map((text, at) => html`<${Row} key=${at} text=${text} place=${at + 1}
+    <ol ref=${list}>${passages.map((text, at) => html`<${Row} key=${at} text=${text} place=${at + 1} room=${MOST + 1 - passages.length}
       onText=${(next) => replace(at, next)} onSplit=${(texts) => replace(at, ...texts)} onRemove=${() => remove(at)} />`)}</ol>
     ${passages.length < MOST && html`<button type="button" class="small" onClick=${add}><${Icon} name="plus" size=${16} />
       ${t("evaluator.add_passage")}</button>`}
   </fieldset>`;
 }
 
-function Row({ text, place, onText, onSplit, onRemove }) {
-  const parts = text.split(/\n[^\S\n]*\n/).map((part) => part.trim()).filter(Boolean);
+// What finds no row of its own stays with the last.
+function upTo(count, texts) {
+  return [...texts.slice(0, count - 1), texts.slice(count - 1).join("\n\n")].filter(Boolean);
+}
+
+function Row({ text, place, room, onText, onSplit, onRemove }) {
+  const parts = upTo(room, text.split(/\n[^\S\n]*\n/).map((part) => part.trim()).filter(Boolean));
   return html`<li>
     <span class="evaluator-place number" aria-hidden="true">[${place}]</span>
     <div>

@@ -13,9 +13,17 @@ let kept = EMPTY;
 
 export function Trial({ told }) {
   const [form, setForm] = useState(kept);
+  const [replaced, setReplaced] = useState(null); // what was typed before one press took its place
   const [trial, setTrial] = useState({ busy: false, problem: "", result: null, of: null });
   kept = form;
-  const change = (changes) => setForm((before) => ({ ...before, ...changes }));
+  const change = (changes) => {
+    setForm((before) => ({ ...before, ...changes }));
+    setReplaced(null);
+  };
+  const replace = (next) => {
+    setForm(next);
+    setReplaced(isTyped(form) ? form : null);
+  };
   const lacking = lack(form);
 
   async function score() {
@@ -39,8 +47,9 @@ export function Trial({ told }) {
   return html`<section aria-labelledby="evaluator-try" class="evaluator-trial">
     <div class="evaluator-try-head">
       <div><h2 id="evaluator-try">${t("evaluator.try_title")}</h2><p class="muted small">${t("evaluator.try_hint")}</p></div>
-      <button class="small" onClick=${() => change(sample())}>${t("evaluator.example")}</button>
-      <button class="small quiet" disabled=${form === EMPTY} onClick=${() => setForm(EMPTY)}>${t("evaluator.clear")}</button>
+      <button class="small" onClick=${() => replace({ ...form, ...sample() })}>${t("evaluator.example")}</button>
+      <button class="small quiet" disabled=${form === EMPTY && !replaced} onClick=${() => replace(replaced ?? EMPTY)}>
+        ${t(replaced ? "evaluator.undo" : "evaluator.clear")}</button>
     </div>
     <form class="card evaluator-form" onSubmit=${(event) => { event.preventDefault(); score(); }}
       onKeyDown=${(event) => sends(event) && score()}>
@@ -64,6 +73,10 @@ export function Trial({ told }) {
       ${trial.result && !trial.busy && html`<${TrialResult} result=${trial.result} told=${told} isOld=${trial.of !== form} />`}
     </div>
   </section>`;
+}
+
+function isTyped({ question, answer, passages }) {
+  return [question, answer, ...passages].some((text) => text.trim());
 }
 
 // Enter alone makes a new line; an input method that is composing keeps its Enter.

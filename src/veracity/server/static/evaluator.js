@@ -20,7 +20,7 @@ export function Evaluator() {
   const { told, problem } = standing;
   useEffect(() => (problem ? feed.on("hello", load) : undefined), [problem]); // the server or the session is back
   return html`<div class="view evaluator">
-    <header class="view-head"><h1>${t("evaluator.title")}</h1></header>
+    <header class="view-head"><h1>${t("shell.evaluator")}</h1></header>
     <p class="evaluator-intro muted">${t("evaluator.intro")}</p>
     ${problem && html`<div class="notice bad" role="alert"><span>${problem}</span>
       <button class="small" onClick=${load}>${t("evaluator.again")}</button></div>`}

@@ -1,9 +1,8 @@
 // What the evaluator page says, in the languages of the page.
 export default {
   en: {
-    "evaluator.title": "Evaluator",
     "evaluator.intro": "Every written answer is scored before it goes out. Here you see by what, and can try it yourself.",
-    "evaluator.loading": "Loading the metrics …",
+    "evaluator.loading": "Loading the metrics…",
     "evaluator.again": "Try again",
     "evaluator.warnings": "The configuration was not taken over",
 
@@ -34,6 +33,7 @@ export default {
     "evaluator.try_hint": "Scores a question and an answer of your own. Nothing is kept.",
     "evaluator.example": "Fill in an example",
     "evaluator.clear": "Clear",
+    "evaluator.undo": "Undo",
     "evaluator.question": "Question",
     "evaluator.answer": "Answer",
     "evaluator.answer_hint": "Cite the evidence with [1], [2] … where it has some.",
@@ -47,7 +47,7 @@ export default {
     "evaluator.choose": "those I choose, with equal weights",
     "evaluator.choose_one": "Choose at least one metric.",
     "evaluator.score": "Score it",
-    "evaluator.scoring": "Scoring …",
+    "evaluator.scoring": "Scoring…",
     "evaluator.keys": "Ctrl or ⌘ with Enter",
     "evaluator.needs_answer": "There is no answer to score yet.",
     "evaluator.needs_question": "There is no question yet.",
@@ -67,9 +67,8 @@ export default {
     "evaluator.sample_two": "Days not taken by 31 March lapse. They are not paid out.",
   },
   zh: {
-    "evaluator.title": "评估器",
     "evaluator.intro": "每个写出的回答在发出之前都要评分。这里说明依据什么评分，也可以自己试一试。",
-    "evaluator.loading": "正在载入指标……",
+    "evaluator.loading": "正在加载指标…",
     "evaluator.again": "重试",
     "evaluator.warnings": "配置未被采用",
 
@@ -99,6 +98,7 @@ export default {
     "evaluator.try_hint": "为您自己的问题和回答评分。不会留下记录。",
     "evaluator.example": "填入示例",
     "evaluator.clear": "清空",
+    "evaluator.undo": "撤销",
     "evaluator.question": "问题",
     "evaluator.answer": "回答",
     "evaluator.answer_hint": "如有证据，请用 [1]、[2] 等标记引用。",
@@ -112,7 +112,7 @@ export default {
     "evaluator.choose": "我选择的指标，权重相同",
     "evaluator.choose_one": "请至少选择一个指标。",
     "evaluator.score": "评分",
-    "evaluator.scoring": "正在评分……",
+    "evaluator.scoring": "正在评分…",
     "evaluator.keys": "Ctrl 或 ⌘ 加 Enter",
     "evaluator.needs_answer": "还没有可评分的回答。",
     "evaluator.needs_question": "还没有问题。",
@@ -130,10 +130,9 @@ export default {
     "evaluator.sample_two": "3月31日之前未休的年假作废，不折算成工资。",
   },
   ja: {
-    "evaluator.title": "評価",
     "evaluator.intro": "作成された回答は、出される前に必ず採点されます。何で採点されるかを確認し、試すことができます。",
     "evaluator.loading": "指標を読み込んでいます…",
-    "evaluator.again": "もう一度",
+    "evaluator.again": "再試行",
     "evaluator.warnings": "設定は反映されませんでした",
 
     "evaluator.policy_ask": "{threshold} 点以上の回答はそのまま出されます。それ未満は人が判断します。",
@@ -163,6 +162,7 @@ export default {
     "evaluator.try_hint": "手元の質問と回答を採点します。記録は残りません。",
     "evaluator.example": "例を入れる",
     "evaluator.clear": "クリア",
+    "evaluator.undo": "元に戻す",
     "evaluator.question": "質問",
     "evaluator.answer": "回答",
     "evaluator.answer_hint": "根拠があれば [1]、[2] … で引用してください。",
@@ -170,7 +170,7 @@ export default {
     "evaluator.passage": "段落 {number}",
     "evaluator.add_passage": "段落を追加",
     "evaluator.remove_passage": "段落 {number} を削除",
-    "evaluator.split": "空行で {count} 個の段落に分ける",
+    "evaluator.split": "空行で分ける（段落 {count} 件）",
     "evaluator.by_what": "採点に使うもの",
     "evaluator.those_in_force": "使用中の指標",
     "evaluator.choose": "選んだ指標（重みは等しい）",
