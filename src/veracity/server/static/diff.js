@@ -161,15 +161,15 @@ function edge(text, at) {
 }
 
 /** `label` names it for those who do not see it. */
-export function Diff({ before, after, label }) {
+export function Diff({ before, after, label, language }) {
   const pieces = useMemo(() => differences(before, after), [before, after]);
   if (before === after) return html`<p class="diff-same">${t("inbox.diff.same")}</p>`;
-  return html`<div class="diff" role="group" aria-label=${label ?? t("inbox.diff.label")}>${pieces.map(Piece)}</div>`;
+  return html`<div class="diff" lang=${language || null} role="group" aria-label=${label ?? t("inbox.diff.label")}>${pieces.map(Piece)}</div>`;
 }
 
 function Piece({ kind, text }) {
   if (kind === "same") return text;
   const said = t(kind === "gone" ? "inbox.diff.gone" : "inbox.diff.new");
-  const spoken = html`<span class="visually-hidden">${said} </span>`;
+  const spoken = html`<span class="visually-hidden" lang=${document.documentElement.lang}>${said} </span>`;
   return kind === "gone" ? html`<del>${spoken}${text}</del>` : html`<ins>${spoken}${text}</ins>`;
 }

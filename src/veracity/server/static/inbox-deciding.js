@@ -5,6 +5,7 @@ import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from 
 import { get, post } from "./api.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
+import { shortcut } from "./inbox-keys.js";
 import { addressOf } from "./inbox-store.js";
 import { isOffer } from "./inbox-words.js";
 
@@ -69,11 +70,11 @@ export function Actions({ approval, isBusy, onApprove, onReject, onEdit }) {
   const kind = isOffer(approval) ? ".abstained" : "";
   return html`
     <div class="inbox-actions" role="group" aria-label=${t("inbox.actions")}>
-      <button type="button" class="primary" disabled=${isBusy} onClick=${onApprove} aria-keyshortcuts="a">
+      <button type="button" class="primary" disabled=${isBusy} onClick=${onApprove} aria-keyshortcuts=${shortcut("a")}>
         <${Icon} name="check" />${t(`inbox.approve${kind}`)}<kbd aria-hidden="true">a</kbd></button>
-      <button type="button" disabled=${isBusy} onClick=${onEdit} aria-keyshortcuts="e">
+      <button type="button" disabled=${isBusy} onClick=${onEdit} aria-keyshortcuts=${shortcut("e")}>
         <${Icon} name="edit" />${t("inbox.edit")}<kbd aria-hidden="true">e</kbd></button>
-      <button type="button" class=${kind ? "" : "danger"} disabled=${isBusy} onClick=${onReject} aria-keyshortcuts="r">
+      <button type="button" class=${kind ? "" : "danger"} disabled=${isBusy} onClick=${onReject} aria-keyshortcuts=${shortcut("r")}>
         <${Icon} name=${kind ? "globe" : "cross"} />${t(`inbox.reject${kind}`)}<kbd aria-hidden="true">r</kbd></button>
     </div>`;
 }

@@ -34,14 +34,14 @@ export function EditForm({ approval, text, setText, isBusy, onSend, onCancel }) 
     <form class="inbox-form inbox-edit" onSubmit=${submit} aria-labelledby="inbox-edit-title">
       <h3 id="inbox-edit-title">${t("inbox.form.edit")}</h3>
       <label for="inbox-edit-text">${t("inbox.form.edit.text")}</label>
-      <textarea id="inbox-edit-text" ref=${field} rows="8" maxlength="20000" value=${text} aria-describedby="inbox-edit-hint"
+      <textarea id="inbox-edit-text" ref=${field} rows="8" lang=${approval.draft.language || null} maxlength="20000" value=${text} aria-describedby="inbox-edit-hint"
         onInput=${(event) => setText(event.target.value)} onKeyDown=${(event) => sendsForm(event) && submit(event)}></textarea>
       <p id="inbox-edit-hint" class=${isEmpty ? "inbox-wrong small" : "muted small"} aria-live="polite">
         ${t(isEmpty ? "inbox.form.edit.empty" : "inbox.form.edit.hint")}</p>
       <${Uncited} text=${drawn} hasEvidence=${approval.draft.evidence.length > 0} />
       ${drawn !== original && html`
         <h4>${t("inbox.form.edit.changes")}</h4>
-        <${Diff} before=${visible(original)} after=${visible(drawn)} />`}
+        <${Diff} language=${approval.draft.language} before=${visible(original)} after=${visible(drawn)} />`}
       <div class="row inbox-bar">
         <button type="submit" class="primary" disabled=${isBusy || isEmpty}>
           ${t(text === original ? "inbox.approve" : "inbox.form.edit.send")}</button>

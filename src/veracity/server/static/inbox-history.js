@@ -42,7 +42,7 @@ function Drafts({ drafts, approval }) {
     <ol class="inbox-drafts">${drafts.map((draft, index) => html`
       <li key=${index}>
         <${Rejection} draft=${draft} before=${drafts[index - 1]} decisions=${approval.draft.decisions} />
-        <${OneDraft} draft=${draft} number=${index + 1} before=${drafts[index - 1]}
+        <${OneDraft} draft=${draft} number=${index + 1} before=${drafts[index - 1]} language=${approval.draft.language || null}
           label=${index === meant ? labelOf(approval) : ""} />
       </li>`)}
     </ol>`;
@@ -67,7 +67,7 @@ function Rejection({ draft, before, decisions }) {
   return html`<p class="inbox-rejection">${t(rejection.reason ? "inbox.rejection.why" : "inbox.rejection", said)}</p>`;
 }
 
-function OneDraft({ draft, number, before, label }) {
+function OneDraft({ draft, number, before, language, label }) {
   const isRedraft = before && before.attempt === draft.attempt;
   const changes = t("inbox.history.changes", { before: number - 1, after: number });
   return html`
@@ -75,10 +75,10 @@ function OneDraft({ draft, number, before, label }) {
       ${before && !isRedraft && html`<span class="badge">${t("inbox.history.web")}</span>`}
       ${label && html`<span class="badge accent">${label}</span>`}</h4>
     ${isRedraft
-      ? html`<${Diff} before=${visible(before.text)} after=${visible(draft.text)} label=${changes} />
+      ? html`<${Diff} language=${language} before=${visible(before.text)} after=${visible(draft.text)} label=${changes} />
           <details class="inbox-whole"><summary class="small">${t("inbox.history.whole")}</summary>
-            <${Markdown} text=${draft.text} /></details>`
-      : html`<div class="inbox-text"><${Markdown} text=${draft.text} /></div>`}
+            <div lang=${language}><${Markdown} text=${draft.text} /></div></details>`
+      : html`<div class="inbox-text" lang=${language}><${Markdown} text=${draft.text} /></div>`}
     ${draft.review && html`<${Review} review=${draft.review} />`}`;
 }
 

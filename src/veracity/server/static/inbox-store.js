@@ -20,7 +20,7 @@ export function useApprovals(tab) {
   latest.current = known;
 
   const merge = useCallback((approvals) => {
-    setKnown((before) => new Map([...(before ?? []), ...approvals.map((one) => [one.approval_id, one])]));
+    setKnown((before) => new Map([...(before ?? []), ...approvals.filter(isNews(before)).map((one) => [one.approval_id, one])]));
   }, []);
 
   const lookUp = useCallback(async (id) => {
@@ -47,6 +47,9 @@ export function useApprovals(tab) {
   useFeed(load, lookUp, setKnown);
   return { known, problem, load, merge, lookUp };
 }
+
+/** What is decided stays decided: a list that was read before may arrive after. */
+const isNews = (known) => (one) => one.state !== "pending" || (known?.get(one.approval_id)?.state ?? "pending") === "pending";
 
 /** What was known as waiting and is not in the list of those that wait was decided while nobody listened. */
 function goneFrom(known, read) {

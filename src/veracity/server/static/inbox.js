@@ -6,7 +6,7 @@ import { Icon } from "./icons.js";
 import { go, goQuietly } from "./routes.js";
 import { visible } from "./visible.js";
 import { Approval, canDecide } from "./inbox-approval.js";
-import { KeysHelp, useKeys } from "./inbox-keys.js";
+import { KeysHelp, shortcut, useKeys, useSwitch } from "./inbox-keys.js";
 import { listed, useApprovals } from "./inbox-store.js";
 import { nameOf, scoreOf } from "./inbox-words.js";
 import { points } from "./points.js";
@@ -18,6 +18,7 @@ const pathOf = (id) => `/inbox/${encodeURIComponent(id)}`;
 export function Inbox({ me, route }) {
   const [tab, setTab] = useState("waiting");
   const [isHelpOpen, setHelpOpen] = useState(false);
+  const [areKeysOn, setKeysOn] = useSwitch();
   const list = useRef(null);
   const store = useApprovals(tab);
   const openId = route.id;
@@ -43,22 +44,23 @@ export function Inbox({ me, route }) {
   useKeys({ j: () => move(1), k: () => move(-1), "?": () => setHelpOpen(true), ...(open ? {} : { Escape: back }) });
 
   return html`
-    <div class=${`view inbox ${openId ? "inbox-opened" : ""}`}>
+    <div class=${`view inbox ${openId ? "inbox-opened" : ""} ${areKeysOn ? "" : "inbox-keyless"}`}>
       <div class="inbox-list" ref=${list}>
         <div class="view-head"><h1>${t("shell.inbox")}</h1>
-          <button type="button" class="quiet small inbox-keys-button" aria-keyshortcuts="?" onClick=${() => setHelpOpen(true)}>
+          <button type="button" class="quiet small inbox-keys-button" aria-keyshortcuts=${shortcut("?")} onClick=${() => setHelpOpen(true)}>
             ${t("inbox.keys")}<kbd aria-hidden="true">?</kbd></button></div>
         <p class="muted small">${t(introFor(me))}</p>
         <${Tabs} tab=${tab} setTab=${setTab} />
         <${List} me=${me} store=${store} rows=${rows} tab=${tab} openId=${openId} />
       </div>
       <div class="inbox-detail">
+        <h1 class="visually-hidden">${t("shell.inbox")}</h1>
         ${open ? html`<${Approval} key=${openId} me=${me} approval=${open} newer=${newerThan(open, store.known)} merge=${store.merge}
             next=${nextOf(rows, openId)} onBack=${back} />`
           : missing ? html`<${Missing} text=${missing} onBack=${back} />`
           : html`<${Choose} hasRows=${rows.length > 0} isLoading=${Boolean(openId)} />`}
       </div>
-      <${KeysHelp} open=${isHelpOpen} canDecide=${canDecide(me)} onClose=${() => setHelpOpen(false)} />
+      ${isHelpOpen && html`<${KeysHelp} canDecide=${canDecide(me)} isOn=${areKeysOn} setOn=${setKeysOn} onClose=${() => setHelpOpen(false)} />`}
     </div>`;
 }
 
@@ -143,7 +145,7 @@ function Row({ me, approval, isOpen }) {
   return html`
     <a class="inbox-row" href=${`#${pathOf(approval.approval_id)}`} data-id=${approval.approval_id} data-state=${state}
       aria-current=${isOpen ? "true" : null}>
-      <span class="inbox-row-question">${visible(approval.question) || t("inbox.removed")}</span>
+      <span class="inbox-row-question" lang=${draft.language || null}>${visible(approval.question) || t("inbox.removed")}</span>
       <span class="inbox-row-facts small muted">
         <span class="inbox-row-what"><span class=${`badge ${tone}`}>${label}</span>
         ${draft.score !== null && html`<span class="number">${t("inbox.score", { score: scoreOf(draft, me) })}</span>`}
@@ -168,7 +170,7 @@ function Choose({ hasRows, isLoading }) {
   if (isLoading) return html`<p class="empty">${t("inbox.loading")}</p>`;
   if (!hasRows) return null;
   return html`<div class="empty inbox-choose"><${Icon} name="inbox" size=${28} /><p>${t("inbox.choose")}</p>
-    <p class="small">${withKey(t("inbox.choose.keys"), "j")}</p></div>`;
+    <p class="small inbox-choose-keys">${withKey(t("inbox.choose.keys"), "j")}</p></div>`;
 }
 
 function withKey(sentence, key) {
