@@ -1,12 +1,12 @@
 """What people say of answers, and what follows from it: weak points (SPEC C3), and what is not recalled (SPEC D4)."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.ledger.material import USED, answered, begin, bytes_of, make_answer, make_evidence, ran, waits
+from tests.ledger.test_observations import records
 from veracity.errors import InputError, NotFoundError
 from veracity.ledger import Ledger, Observations
 from veracity.ledger.learning import observation
@@ -129,9 +129,9 @@ def test_what_somebody_dislikes_is_no_observation_a12(
 ) -> None:
     """Whether or not the file was brought up to date in between, it holds the record once or not at all."""
 
-    def kept() -> list[str]:
+    def kept() -> list[object]:
         ledger.deliver(observations)
-        return [json.loads(line)["output"] for line in (tmp_path / "observational_data.json").open(encoding="utf-8")]
+        return [record["output"] for record in records(tmp_path / "observational_data.json")]
 
     token = begin(ledger, "r1")
     review = Review(passed=True, outcome="passed", reviewer="local")
