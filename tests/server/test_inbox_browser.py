@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
-from tests.server.conftest import OpenPage, Serve, Watched
+from tests.server.conftest import TOKEN, OpenPage, Serve, Watched
 from veracity.engine import Veracity
 from veracity.models import Answer
 from veracity.testing import ScriptedLLM
@@ -24,6 +24,15 @@ QUESTIONS = {
 }
 LOCALES = {"en": "en-GB", "zh": "zh-CN", "ja": "ja-JP"}
 NARROW = 360
+TITLES = "[...document.querySelectorAll('h1')].filter(one => one.checkVisibility()).length"
+# Every stop of the Tab key, by its text, where something else lies above the middle of it.
+HIDDEN_STOPS = """() => [...document.querySelectorAll("main :is(a, button, summary)")].filter((stop) => {
+  if (!stop.checkVisibility()) return false;
+  stop.focus();
+  const { x, y, width, height } = stop.getBoundingClientRect();
+  const above = document.elementFromPoint(x + width / 2, y + height / 2);
+  return !stop.contains(above) && !above?.contains(stop);
+}).map((stop) => stop.textContent)"""
 
 
 def script(*scores: float, **roles: Any) -> ScriptedLLM:
@@ -212,6 +221,67 @@ def test_an_edited_draft_goes_out_as_it_was_edited_d6(
     assert answer.form == "edited" and "from the first day on" in answer.text
 
 
+def test_what_was_typed_for_a_decision_is_never_lost(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed.append("401")
+    served = serve(waiting(QUESTION, "How much may a hotel cost a night?"))
+    page = open_page(served, "#/inbox")
+    open_first(page)
+    page.keyboard.press("e")
+    field = page.get_by_label("The answer as it should go out")
+    field.fill(f"{GOOD} Mine. [1]")
+    rows(page).nth(1).click()
+    page.keyboard.press("r")
+    page.keyboard.type("Too dear.")
+    rows(page).first.click()
+    expect(field).to_have_value(f"{GOOD} Mine. [1]")
+    page.reload()
+    expect(field).to_have_value(f"{GOOD} Mine. [1]")
+
+    page.context.clear_cookies()
+    field.press("Control+Enter")
+    cover = page.locator(".shell-cover")
+    expect(cover.get_by_role("textbox")).to_be_focused()
+    for _ in range(2):
+        page.keyboard.press("Escape")  # belongs to the cover, not to the inbox beneath
+    cover.get_by_role("textbox").fill(TOKEN)
+    page.keyboard.press("Enter")
+    expect(cover).to_have_count(0)
+    expect(field).to_have_value(f"{GOOD} Mine. [1]")
+
+    decision = f"/api/approvals/{served.engine.approvals()[0].approval_id}/decision"
+    served.client(role="approver", name="anna").post(decision, json={"verdict": "approve"}).raise_for_status()
+    expect(page.locator(".inbox-decided")).to_contain_text("Approved by anna")
+    expect(page.locator(".inbox-section", has_text="What you had written")).to_contain_text("Mine. [1]")
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_label("Why?")).to_have_value("Too dear.")
+    page.get_by_role("button", name="Reject", exact=True).click()
+    expect(page.locator(".inbox-decided")).to_contain_text("Rejected by you")
+    expect(page.get_by_text("What you had written")).to_have_count(0)
+
+
+def test_a_list_that_was_read_before_a_decision_does_not_undo_it(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    served = serve(waiting(QUESTION, "How much may a hotel cost a night?"))
+    page = open_page(served, "#/inbox")
+    open_first(page)
+    late: list[tuple[Route, Any]] = []
+    page.route("**/api/approvals?*", lambda route: late.append((route, route.fetch().json())))
+    with page.expect_request("**/api/approvals?*"):
+        page.get_by_role("button", name="Decided").click()
+    page.keyboard.press("a")
+    expect(page.locator(".inbox-decided")).to_contain_text("Approved by you")
+    page.get_by_role("button", name="Waiting").click()
+    [(route, approvals), *_] = late
+    other = next(one for one in approvals if one["question"] != QUESTION)
+    route.fulfill(json=[{**one, "question": "Seen?"} if one is other else one for one in approvals])
+    expect(rows(page).filter(has_text="Seen?")).to_be_visible()
+    expect(page.locator(".inbox-decided")).to_contain_text("Approved by you")
+    expect(page.locator(".inbox-actions")).to_have_count(0)
+
+
 def test_sentences_without_a_mark_are_pointed_out_before_an_edit_is_sent(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
 ) -> None:
@@ -311,6 +381,17 @@ def test_the_keys_move_open_and_decide_and_do_nothing_while_somebody_types(
     page.keyboard.press("Escape")
     expect(page.locator(".inbox-approval")).to_have_count(0)
     assert page.evaluate("location.hash") == "#/inbox"
+    page.keyboard.press("?")
+    page.get_by_label("Use keys that are one letter or sign").uncheck()
+    page.keyboard.press("Escape")
+    page.reload()  # the choice is kept
+    rows(page).nth(1).click()
+    expect(page.get_by_role("button", name="Approve")).not_to_have_attribute("aria-keyshortcuts", "a")
+    expect(page.locator(".inbox-actions kbd").first).to_be_hidden()
+    for switched_off in ("k", "a", "?"):
+        page.keyboard.press(switched_off)
+    page.keyboard.press("Escape")  # is no letter
+    expect(page.locator(".inbox-approval")).to_have_count(0)
     assert [one.state for one in served.engine.approvals()] == ["pending", "pending"]
 
 
@@ -318,7 +399,7 @@ def test_the_keys_move_open_and_decide_and_do_nothing_while_somebody_types(
 def test_the_inbox_speaks_the_language_of_whoever_reads_it_on_a_narrow_screen_x5(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage, language: str
 ) -> None:
-    names = {"zh": ("批准", "驳回…", "由 您 批准"), "ja": ("承認", "却下…", "承認：あなた")}
+    names = {"zh": ("批准", "驳回…", "您已批准"), "ja": ("承認", "却下…", "承認：あなた")}
     approve, reject, approved = names[language]
     served = serve(waiting(QUESTIONS[language]))
     page = open_page(served, "#/inbox", locale=LOCALES[language], width=NARROW, theme="dark")
@@ -328,6 +409,20 @@ def test_the_inbox_speaks_the_language_of_whoever_reads_it_on_a_narrow_screen_x5
     expect(page.locator(".inbox-list")).to_be_hidden()
     expect(page.get_by_role("button", name=reject)).to_be_in_viewport()
     assert fits(page) and "inbox." not in page.locator("main").inner_text()
+    assert page.locator("#inbox-question, .inbox-row-question").first.get_attribute("lang") == language
+    assert page.evaluate(TITLES) == 1, "where the list is hidden, its title is not"
+    assert page.evaluate(HIDDEN_STOPS) == [], "what has the focus lies under no bar"
+    page.keyboard.press("e")
+    area, bar = page.locator("#inbox-edit-text").bounding_box(), page.locator(".inbox-edit .inbox-bar").bounding_box()
+    assert area and bar and area["y"] + area["height"] <= bar["y"], "one sees what one types"
+    page.keyboard.press("Escape")
+    page.emulate_media(media="print")
+    for unprinted in (".shell-head", ".inbox-bar"):
+        expect(page.locator(unprinted)).to_be_hidden()
+    assert page.evaluate("getComputedStyle(document.body).colorScheme") == "light", "dark on paper, in every theme"
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": 740, "height": NARROW})
+    assert page.locator(".inbox-bar").evaluate("bar => getComputedStyle(bar).position") == "static"
     page.get_by_role("button", name=approve, exact=True).click()
     expect(page.locator(".inbox-decided")).to_contain_text(approved)
     page.locator(".inbox-back").click()

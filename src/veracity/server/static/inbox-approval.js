@@ -7,27 +7,29 @@ import { Answer } from "./answer.js";
 import { citationsOf } from "./citing.js";
 import { Source } from "./source.js";
 import { Scores } from "./scores.js";
+import { Copy } from "./copying.js";
 import { Diff } from "./diff.js";
+import { useKept } from "./kept.js";
 import { visible } from "./visible.js";
 import { After } from "./inbox-after.js";
 import { Actions, RejectForm, Sending, useDeciding } from "./inbox-deciding.js";
 import { EditForm } from "./inbox-editing.js";
 import { History } from "./inbox-history.js";
 import { useKeys } from "./inbox-keys.js";
-import { isOffer, nameOf, scoreOf } from "./inbox-words.js";
+import { isOffer, scoreOf } from "./inbox-words.js";
 import { points } from "./points.js";
 
 export const canDecide = (me) => me.role !== "asker";
 
 /** `newer` is a later approval of the same run, `next` the address of the next one in the list. */
 export function Approval({ me, approval, newer, next, merge, onBack }) {
-  const [form, setForm] = useState(""); // "", "reject" or "edit"
-  const [reason, setReason] = useState("");
-  const [edit, setEdit] = useState(null); // what was typed stays when the form is closed
+  const [reason, setReason] = useKept(`inbox.${approval.approval_id}.reason`);
+  const [edit, setEdit] = useKept(`inbox.${approval.approval_id}.edit`); // null: the draft as it is
+  const mayDecide = canDecide(me) && approval.state === "pending";
+  const [form, setForm] = useState(!mayDecide ? "" : edit ? "edit" : reason ? "reject" : ""); // what was begun goes on
   const [cited, setCited] = useState(null);
   const heading = useRef(null);
   const { state, decide, isBusy } = useDeciding(approval, merge);
-  const mayDecide = canDecide(me) && approval.state === "pending";
 
   useLayoutEffect(() => { // at once: later it would take the focus from a form that was opened meanwhile
     window.scrollTo(0, 0);
@@ -39,13 +41,18 @@ export function Approval({ me, approval, newer, next, merge, onBack }) {
     if (document.activeElement === document.body) heading.current.focus({ preventScroll: true }); // its button is gone
   }, [approval.state, form]);
 
+  const send = async (decision) => {
+    if (!await decide(decision)) return;
+    setReason(null);
+    setEdit(null);
+  };
   const close = () => {
     setForm("");
     heading.current.focus({ preventScroll: true });
   };
   const when = (act) => () => (mayDecide && !isBusy && !form ? act() : false);
   useKeys({
-    a: when(() => { decide({ verdict: "approve" }); }),
+    a: when(() => { send({ verdict: "approve" }); }),
     r: when(() => setForm("reject")),
     e: when(() => setForm("edit")),
     Escape: () => (cited ? setCited(null) : form ? close() : onBack()),
@@ -57,9 +64,10 @@ export function Approval({ me, approval, newer, next, merge, onBack }) {
       <${Head} me=${me} approval=${approval} heading=${heading} onBack=${onBack} />
       <${Standing} me=${me} approval=${approval} newer=${newer} next=${next} />
       <${Sending} state=${state} />
+      ${approval.state !== "pending" && !isBusy && html`<${Unsent} approval=${approval} texts=${[edit, reason]} />`}
       ${form === "edit"
-        ? html`<${EditForm} approval=${approval} text=${edit ?? draft.text} setText=${setEdit} isBusy=${isBusy}
-            onSend=${() => decide({ verdict: "approve", edit: edit ?? draft.text })} onCancel=${close} />`
+        ? html`<${EditForm} approval=${approval} text=${edit ?? draft.text} isBusy=${isBusy}
+            setText=${(text) => setEdit(text === draft.text ? null : text)} onSend=${() => send({ verdict: "approve", edit: edit ?? draft.text })} onCancel=${close} />`
         : html`<${Section} title=${t("inbox.draft")} note=${mayDecide && goesTo(me, approval)}>
             ${draft.text ? html`<${Answer} answer=${draft} onCite=${setCited} />`
               : html`<p class="muted">${t(approval.state === "pending" ? "inbox.hidden" : "inbox.removed")}</p>`}
@@ -70,14 +78,21 @@ export function Approval({ me, approval, newer, next, merge, onBack }) {
       ${mayDecide && form !== "edit" && html`
         <div class="inbox-bar">
           ${form === "reject"
-            ? html`<${RejectForm} approval=${approval} isBusy=${isBusy} reason=${reason} setReason=${setReason}
-                onSend=${() => decide({ verdict: "reject", reason: reason.trim() })} onCancel=${close} />`
-            : html`<${Actions} approval=${approval} isBusy=${isBusy} onApprove=${() => decide({ verdict: "approve" })}
+            ? html`<${RejectForm} approval=${approval} isBusy=${isBusy} reason=${reason ?? ""} setReason=${setReason}
+                onSend=${() => send({ verdict: "reject", reason: (reason ?? "").trim() })} onCancel=${close} />`
+            : html`<${Actions} approval=${approval} isBusy=${isBusy} onApprove=${() => send({ verdict: "approve" })}
                 onReject=${() => setForm("reject")} onEdit=${() => setForm("edit")} />`}
         </div>`}
     </article>
     ${cited && html`<${Source} citation=${cited} evidence=${draft.evidence}
       citations=${citationsOf(draft)} onCite=${setCited} onClose=${() => setCited(null)} />`}`;
+}
+
+/** Another was first, or the draft is gone: what was typed for it can still be copied. */
+function Unsent({ approval: { decision }, texts }) {
+  const left = texts.filter((text) => text?.trim() && text !== decision?.edit && text.trim() !== decision?.reason);
+  return left.length > 0 && html`<${Section} title=${t("inbox.unsent")}>${left.map((text) => html`
+    <p key=${text} class="inbox-unsent" dir="auto">${visible(text)}</p><${Copy} words=${t("answer.copy")} text=${() => text} />`)}<//>`;
 }
 
 function goesTo(me, { user }) {
@@ -95,7 +110,7 @@ function Head({ me, approval, heading, onBack }) {
   return html`
     <header class="inbox-head">
       <button type="button" class="quiet small inbox-back" onClick=${onBack}><${Icon} name="left" />${t("inbox.back")}</button>
-      <h2 id="inbox-question" tabindex="-1" ref=${heading}>${visible(approval.question) || t("inbox.removed")}</h2>
+      <h2 id="inbox-question" tabindex="-1" ref=${heading} lang=${draft.language || null}>${visible(approval.question) || t("inbox.removed")}</h2>
       ${draft.standalone && draft.standalone !== approval.question && html`
         <p class="muted">${t("inbox.understood", { question: visible(draft.standalone) })}</p>`}
       <p class="row muted small">
@@ -118,7 +133,7 @@ function Standing({ me, approval, newer, next }) {
     </div>
     ${approval.decision?.edit && html`
       <${Section} title=${t("inbox.decided.edit")}>
-        <${Diff} before=${visible(approval.draft.text)} after=${visible(approval.decision.edit)} /><//>`}
+        <${Diff} language=${approval.draft.language} before=${visible(approval.draft.text)} after=${visible(approval.decision.edit)} /><//>`}
     ${approval.state === "rejected" && approval.on_reject === "search" && html`<${After} approval=${approval} newer=${newer} />`}`;
 }
 
@@ -139,10 +154,11 @@ const ICONS = { approved: "check", rejected: "cross", superseded: "warn" };
 function Verdict({ me, approval }) {
   const { state, decision } = approval;
   const how = decision?.edit ? "edited" : state;
+  const whose = decision && decision.by === me.user ? ".you" : "";
   return html`
     <div class=${`notice ${TONES[state]}`}>
       <${Icon} name=${ICONS[state]} />
-      <div><strong>${t(`inbox.decided.${how}`, { name: nameOf(me, decision?.by ?? "") })}</strong>
+      <div><strong>${t(`inbox.decided.${how}${whose}`, { name: visible(decision?.by ?? "") })}</strong>
         ${decision?.at && html` <span class="small" title=${dateTime(decision.at)}>${ago(decision.at)}</span>`}
         ${decision?.reason && html`<p>${t("inbox.decided.reason", { reason: visible(decision.reason) })}</p>`}</div>
     </div>`;
