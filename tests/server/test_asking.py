@@ -4,7 +4,8 @@ import pytest
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.server.conftest import MakeEngine, Serve
-from tests.server.events import events_of
+from tests.server.events import events_of, read_events
+from tests.server.test_live import Held
 from veracity.models import Answer
 from veracity.testing import ScriptedLLM
 
@@ -87,3 +88,28 @@ def test_a_model_that_fails_is_told_and_the_run_is_there(serve: Serve, engine_wi
     assert run["status"] == "failed"
     events = events_of(client, f"/api/runs/{run['run_id']}/events")
     assert events[-1].kind == "failed" and "refused the key" in events[-1].data["problem"]
+
+
+@pytest.mark.parametrize("stopped_by", ["ann", "bob"])
+def test_a_run_is_stopped_by_who_asked_or_by_an_approver(
+    serve: Serve, engine_with: MakeEngine, stopped_by: str
+) -> None:
+    """Whoever follows it is told at once; the model that is asked just now ends behind it."""
+    held = Held()
+    served = serve(engine_with(ScriptedLLM.by_role(writer=held, reviewer=PASS)))
+    ann, bob = served.client(role="asker", name="ann"), served.client(role="approver", name="bob")
+    accept = {"Accept": "text/event-stream"}
+    with ann.stream("POST", "/api/ask", json={"question": QUESTION}, headers=accept) as response:
+        run_id = response.headers["x-veracity-run"]
+        assert held.asked.wait(10)
+        stop = f"/api/runs/{run_id}/stop"
+        assert served.client(role="asker", name="eve").post(stop).status_code == 404
+        stopped = {"ann": ann, "bob": bob}[stopped_by].post(stop).json()
+        assert (stopped["status"], stopped["problem"]) == ("failed", f"Stopped by {stopped_by}.")
+        last = list(read_events(response))[-1]
+        assert (last.kind, last.data["problem"]) == ("failed", f"Stopped by {stopped_by}.")
+    held.goes_on.set()
+    assert ann.post("/api/ask", json={"question": QUESTION}).json()["text"] == GOOD
+    assert served.engine.receipt(run_id).run.problem == f"Stopped by {stopped_by}."
+    answered = served.engine.runs()[0]
+    assert ann.post(f"/api/runs/{answered.run_id}/stop").json()["status"] == "answered"

@@ -4,12 +4,14 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import openai
 import pytest
 
 from tests.runs.scripts import DOCUMENTS, GOOD, PASS, QUESTION, judged
 from tests.server.conftest import TOKEN, MakeEngine, Serve, Served
+from tests.server.test_live import Held
 from veracity.errors import ModelRefusedError
 from veracity.models import Document
 from veracity.testing import ScriptedLLM
@@ -24,9 +26,9 @@ def talk() -> Iterator[Talk]:
     """`talk(served, token)`: a client as a user would make it."""
     with contextlib.ExitStack() as stack:
 
-        def make(served: Served, token: str = TOKEN) -> openai.OpenAI:
+        def make(served: Served, token: str = TOKEN, **options: Any) -> openai.OpenAI:
             http = stack.enter_context(openai.DefaultHttpxClient(trust_env=False, timeout=30))
-            client = openai.OpenAI(base_url=f"{served.url}/v1", api_key=token, max_retries=0, http_client=http)
+            client = openai.OpenAI(base_url=f"{served.url}/v1", api_key=token, http_client=http, **options)
             return stack.enter_context(client)
 
         yield make
@@ -230,12 +232,33 @@ def test_what_was_never_said_here_begins_a_new_conversation(gated: MakeEngine, s
     assert [turn.question for turn in served.engine.turns(got.veracity["conversation"])] == [QUESTION]
 
 
-def test_a_conversation_can_be_named(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
-    served = serve(gated(approval={"threshold": 0.0}))
-    for _ in range(2):
-        got = ask(talk(served), user(QUESTION), metadata={"conversation": "leave 休暇"})
-        assert got.veracity["conversation"] == "leave 休暇"
-    assert len(served.engine.turns("leave 休暇")) == 2
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"metadata": {"conversation": "leave 休暇"}},
+        {"extra_headers": {"X-Veracity-Conversation": quote("leave 休暇")}},
+        {"extra_headers": {"X-OpenWebUI-Chat-Id": "5b1f7f0e"}},
+    ],
+)
+def test_a_conversation_can_be_named(
+    engine_with: MakeEngine, serve: Serve, talk: Talk, named: dict[str, dict[str, str]]
+) -> None:
+    served = serve(engine_with())
+    names = {ask(talk(served), user(QUESTION), **named).veracity["conversation"] for _ in range(2)}
+    (name,) = names
+    assert name in ("leave 休暇", "5b1f7f0e")
+    assert len(served.engine.turns(name)) == 2
+
+
+def test_an_earlier_answer_is_cited_by_its_question(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
+    client = talk(serve(engine_with()))
+    said: list[Any] = []
+    for question in (QUESTION, "What did you tell me about annual leave?"):
+        got = ask(client, *said, user(question))
+        said += [user(question), says(got.choices[0].message.content)]
+    (cited,) = got.veracity["citations"]
+    assert cited["document_id"].startswith("run:")
+    assert f"- [1] `{QUESTION}`" in got.choices[0].message.content
 
 
 def test_parts_of_text_are_one_question(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
@@ -277,6 +300,7 @@ IMAGE = [{"type": "image_url", "image_url": {"url": "https://elsewhere.example/a
         ({"messages": [{"role": "system", "content": "Hi."}]}, "no message of a user"),
         ({"messages": [user("  ")]}, "empty"),
         ({"messages": [user(IMAGE)]}, "image_url"),
+        ({"messages": [user("### Task:\nGenerate a concise, 3-5 word title.")]}, "task of a chat program"),
         ({"messages": [{"role": "wizard", "content": "Hi."}]}, "role"),
         ({"messages": "Hi."}, "messages"),
         ({"metadata": {"conversation": "two\nlines"}}, "name"),
@@ -324,7 +348,7 @@ def test_over_its_limit_a_client_is_told_when_to_come_again(
     engine_with: MakeEngine, serve: Serve, talk: Talk, stream: bool
 ) -> None:
     served = serve(engine_with(server={"asks_per_minute": 1}))
-    client = talk(served)
+    client = talk(served, max_retries=0)
     list(ask(client, user(QUESTION), stream=stream))
     with pytest.raises(openai.RateLimitError) as told:
         ask(client, user(QUESTION), stream=stream)
@@ -333,10 +357,54 @@ def test_over_its_limit_a_client_is_told_when_to_come_again(
 
 
 def test_a_run_that_fails_is_an_error_of_the_client(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
-    """Also where the stream had begun, so that its status was told already."""
-    client = talk(serve(gated(ScriptedLLM.by_role(writer=ModelRefusedError("The model declined."), reviewer=[PASS]))))
-    with pytest.raises(openai.InternalServerError, match="declined"):
-        ask(client, user(QUESTION))
-    stream = ask(client, user(QUESTION), stream=True)
+    """And the question was asked once, though these clients try again by themselves. Also where the stream had begun,
+    so that its status was told already."""
+    served = serve(gated(ScriptedLLM.by_role(writer=ModelRefusedError("The model declined."), reviewer=[PASS])))
+    with pytest.raises(openai.InternalServerError, match="declined") as told:
+        ask(talk(served), user(QUESTION))
+    (run,) = served.engine.runs()
+    body: Any = told.value.body
+    assert (told.value.response.headers["x-veracity-run"], body["run_id"]) == (run.run_id, run.run_id)
+    stream = ask(talk(served), user(QUESTION), stream=True)
     with pytest.raises(openai.APIError, match="declined"):
         list(stream)
+    assert len(served.engine.runs()) == 2
+
+
+def test_a_client_that_is_out_of_patience_asks_once(
+    gated: MakeEngine, serve: Serve, talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says that it tries again, and the run that is there is followed."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    held = Held()
+    served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=[PASS], judge=judged(90))))
+    with pytest.raises(openai.APITimeoutError):
+        ask(talk(served, timeout=0.4), user(QUESTION))
+    held.goes_on.set()
+    assert len(served.engine.runs()) == 1
+
+
+def test_who_may_not_read_any_more_is_told_so(
+    gated: MakeEngine, serve: Serve, talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("veracity.server.streaming.LOOK", 0.0)
+    held = Held()
+    served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=[PASS], judge=judged(90))))
+    stream = ask(talk(served, served.token("asker", "ann")), user(QUESTION), stream=True)
+    next(stream)
+    assert held.asked.wait(10)
+    served.engine.users.remove("ann")
+    held.goes_on.set()
+    with pytest.raises(openai.APIError, match="valid token") as told:
+        list(stream)
+    assert told.value.type == "authentication_error"
+
+
+def test_a_chat_that_once_held_an_image_can_be_asked(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
+    """All that was said comes with every question. What a stranger sends is not even read."""
+    served = serve(engine_with())
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 600_000}}
+    got = ask(talk(served), user([{"type": "text", "text": "What is this?"}, image]), says("A cat."), user(QUESTION))
+    assert got.veracity["status"] == "answered"
+    stranger = served.client(token="wrong").post("/v1/chat/completions", content=b"[" * 600_000)
+    assert stranger.status_code == 401
