@@ -79,7 +79,7 @@ def test_the_same_key_names_the_same_decision(ledger: Ledger) -> None:
     waits(ledger, "r1")
     first = ledger.decide("r1.1", "reject", by="bob", reason="no", key="k1")
     assert ledger.decide("r1.1", "reject", by="bob", reason="no", key="k1") == first
-    assert ledger.decide("r1", "reject", by="bob", key="k1") == first  # what is said to it may be worded anew
+    assert ledger.decide("r1", "reject", by="bob", reason="no", key="k1") == first
     waits(ledger, "r2")
     ledger.decide("r2.1", "approve", by="bob", key="")
     with pytest.raises(DecidedError):
@@ -91,6 +91,7 @@ OTHERS = [
     {"edit": "26 日。"},
     {"edit": None},
     {"by": "carl"},
+    {"reason": "別の理由"},
     {"key": "k2"},
     {"key": None},
 ]
