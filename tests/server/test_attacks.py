@@ -172,7 +172,7 @@ def test_who_searches_keeps_nobody_from_deciding(
     ]
     for thread in threads:
         thread.start()
-    for _ in range(8):
+    for _ in range(2):
         assert waiting.acquire(timeout=10)
     try:
         decided = served.client().post(f"/api/approvals/{answer['approval_id']}/decision", json={"verdict": "approve"})

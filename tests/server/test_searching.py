@@ -1,5 +1,6 @@
 """Searching over HTTP."""
 
+import threading
 from typing import Any
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 from tests.runs.conftest import MakeEngine
 from tests.server.conftest import Serve, Served
 from veracity.models import Evidence
+from veracity.server import computing
 from veracity.settings import Settings
 
 
@@ -75,3 +77,35 @@ def test_documents_that_were_indexed_otherwise_are_told(engine_with: MakeEngine,
 
 def test_nobody_searches_without_a_token(served: Served) -> None:
     assert served.client(token="").post("/api/search", json={"query": "leave"}).status_code == 401
+
+
+def test_who_searches_much_keeps_nobody_waiting_and_is_told_when_to_come_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, begun = threading.Event(), threading.Semaphore(0)
+    search = served.engine.search
+
+    def slow(query: str, *given: Any, **named: Any) -> list[Evidence]:
+        if query == "slow":
+            begun.release()
+            assert goes_on.wait(20)
+        return search(query, *given, **named)
+
+    monkeypatch.setattr(served.engine, "search", slow)
+    ann, ben = served.client(role="asker"), served.client(role="asker")
+    statuses: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: statuses.append(ann.post("/api/search", json={"query": "slow"}).status_code))
+        for _ in range(computing.OF_ONE_USER + computing.MOST_WAITING + 1)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        assert all(begun.acquire(timeout=10) for _ in range(computing.OF_ONE_USER))
+        assert ben.post("/api/search", json={"query": "laptop"}).status_code == 200
+        assert ben.get("/").status_code == 200
+    finally:
+        goes_on.set()
+        for thread in threads:
+            thread.join(20)
+    assert sorted(statuses) == [200] * (len(threads) - 1) + [429]

@@ -58,18 +58,34 @@ def cookie_name(request: Request) -> str:
 
 
 async def who_sends(request: Request) -> User | None:
+    return await _who_has(token_of(request), request)
+
+
+async def _who_has(token: str, request: Request) -> User | None:
     """On threads that nothing else takes, so that nobody waits for a look at the table of users."""
     access: Access = request.app.state.access
-    token = token_of(request)
     if not access.could_be(token):
         return None
-    return await run_sync(access.who, token, limiter=request.app.state.reserved)
+    return await run_sync(access.who, token, limiter=request.app.state.knowing)
+
+
+async def recognized(token: str, request: Request) -> User:
+    """Whose token it is. Those of users cannot be guessed; the one that somebody chose for the server could be."""
+    limits: Limits = request.app.state.limits
+    is_guess = bool(token) and not token.startswith(TOKEN_PREFIX)
+    address = request.client.host if request.client and is_guess else ""
+    if address:
+        limits.require_few_wrong_tokens(address)
+    user = await _who_has(token, request)
+    if user is None:
+        if address:
+            limits.note_wrong_token(address, token)
+        raise unauthorized()
+    return user
 
 
 async def _caller(request: Request) -> User:
-    user = await who_sends(request)
-    if user is None:
-        raise unauthorized()
+    user = await recognized(token_of(request), request)
     request.state.user = user  # for what is refused from here on
     limits: Limits = request.app.state.limits
     limits.require_request(user.name)
@@ -112,7 +128,7 @@ async def _live(request: Request) -> LiveRuns:
 
 
 class Apart:
-    """Does something on the threads that are reserved for knowing and deciding: who asks or searches takes none."""
+    """Does something on the threads that are reserved for deciding: who asks or searches takes none."""
 
     def __init__(self, request: Request) -> None:
         self._threads: CapacityLimiter = request.app.state.reserved

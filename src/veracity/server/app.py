@@ -29,6 +29,7 @@ from veracity.server import (
 )
 from veracity.server.access import Access
 from veracity.server.changes import Changes
+from veracity.server.computing import Computing
 from veracity.server.feed import Feed
 from veracity.server.guarding import Guard
 from veracity.server.limits import Limits
@@ -52,8 +53,9 @@ ROUTERS = (
 )
 
 
-THREADS = 8  # for what computes or reads; more of them would only wait for each other
-RESERVED = 4  # for knowing who asks, and for decisions
+THREADS = 8  # for what reads or computes a little; more of them would only wait for each other
+RESERVED = 4  # for decisions, which may have to wait for others who write
+KNOWING = 2  # for knowing who asks, which waits for nobody
 # FastAPI would send spans of its own, with the addresses: what people look for, names of conversations and documents.
 NO_SPANS: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
@@ -65,7 +67,8 @@ def make_app(engine: Veracity, own_token: str = "", host: str = "") -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.reserved = CapacityLimiter(RESERVED)
+        app.state.knowing, app.state.reserved = CapacityLimiter(KNOWING), CapacityLimiter(RESERVED)
+        app.state.searches, app.state.evaluations = Computing("searches"), Computing("evaluations")
         current_default_thread_limiter().total_tokens = THREADS
         feed = Feed(engine)
         live = LiveRuns(engine, settings, app.state.limits, feed.poke, app.state.measures.run_ended)

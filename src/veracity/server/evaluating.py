@@ -6,9 +6,6 @@ Knows nothing about how they score.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Request
@@ -17,18 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from veracity.evaluator.describing import EvaluatorDescription
 from veracity.models import EvaluationResult
 from veracity.server.access import Caller, Engine
-from veracity.server.limits import Limits, too_many
+from veracity.server.computing import Computing
+from veracity.server.limits import Limits
 from veracity.server.places import shown
 from veracity.server.problems import refusals
 
 LONGEST_TEXT = 100_000  # characters
 MOST_CONTEXT = 50
 MOST_METRICS = 100
-AT_ONCE = 4  # a judge may take minutes, and local metrics compute: other requests must not wait for that
-COME_AGAIN = 5.0  # seconds
 
 router = APIRouter(prefix="/api", tags=["evaluator"])
-places = threading.BoundedSemaphore(AT_ONCE)
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 
@@ -61,20 +56,14 @@ def describe_evaluator(caller: Caller, engine: Engine) -> GateDescription:
 
 
 @router.post("/evaluate", responses=refusals(400, 413, 500, 502))
-def evaluate(request: Request, caller: Caller, engine: Engine, given: Evaluation) -> EvaluationResult:
+async def evaluate(request: Request, caller: Caller, engine: Engine, given: Evaluation) -> EvaluationResult:
     """Counts as a question, for the limits."""
     limits: Limits = request.app.state.limits
     limits.require_ask(caller.name)
-    with _place():
+    evaluations: Computing = request.app.state.evaluations
+
+    def scored() -> EvaluationResult:
         texts = (given.question, given.answer, given.context)
         return shown(engine.evaluate(*texts, metrics=given.metrics, user=caller.name), caller)
 
-
-@contextmanager
-def _place() -> Iterator[None]:
-    if not places.acquire(blocking=False):
-        raise too_many(f"{AT_ONCE} evaluations are under way", COME_AGAIN)
-    try:
-        yield
-    finally:
-        places.release()
+    return await evaluations(caller.name, scored)

@@ -12,6 +12,7 @@ from functools import partial
 from veracity.server.problems import RefusedError
 from veracity.settings import ServerSettings
 
+WRONG_TOKENS = 30  # in a minute, from one address
 MOST_USERS = 10_000  # remembered at once; who was away for a minute starts afresh anyway
 
 
@@ -23,8 +24,8 @@ class Bucket:
         self._left: dict[str, tuple[float, float]] = {}
         self._lock = threading.Lock()
 
-    def seconds_to_wait(self, user: str) -> float:
-        """0 where one was taken."""
+    def seconds_to_wait(self, user: str, *, takes: bool = True) -> float:
+        """0 where one was taken, or could be."""
         now = time.monotonic()
         with self._lock:
             if len(self._left) > MOST_USERS:
@@ -33,7 +34,8 @@ class Bucket:
             left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
             if left < 1:
                 return (1 - left) * 60 / self._per_minute
-            self._left[user] = (left - 1, now)
+            if takes:
+                self._left[user] = (left - 1, now)
             return 0.0
 
 
@@ -42,6 +44,8 @@ class Limits:
         self._settings = settings
         self._requests = Bucket(settings.requests_per_minute)
         self._asks = Bucket(settings.asks_per_minute)
+        self._wrong_tokens = Bucket(WRONG_TOKENS)
+        self._last_wrong: dict[str, int] = {}
         self._streams: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -52,6 +56,18 @@ class Limits:
     def require_ask(self, user: str) -> None:
         if wait := self._asks.seconds_to_wait(user):
             raise too_many(f"More than {self._settings.asks_per_minute} questions in a minute", wait)
+
+    def require_few_wrong_tokens(self, address: str) -> None:
+        if wait := self._wrong_tokens.seconds_to_wait(address, takes=False):
+            raise too_many(f"More than {WRONG_TOKENS} wrong tokens in a minute", wait)
+
+    def note_wrong_token(self, address: str, token: str) -> None:
+        """The same one again is no other guess, but a page that was left open."""
+        if len(self._last_wrong) > MOST_USERS:
+            self._last_wrong.clear()
+        if self._last_wrong.get(address) != hash(token):
+            self._last_wrong[address] = hash(token)
+            self._wrong_tokens.seconds_to_wait(address)
 
     def open_stream(self, user: str) -> Callable[[], None]:
         """What is called when it is closed. One user may have a quarter of all that may be open at once."""

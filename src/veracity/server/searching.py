@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.inputs import LONGEST_QUERY, MOST_RESULTS
 from veracity.models import Evidence
 from veracity.server.access import Caller, Engine
+from veracity.server.computing import Computing
 from veracity.server.places import shown
 from veracity.server.problems import refusals
 
@@ -29,6 +30,11 @@ class Search(BaseModel):
 
 
 @router.post("/search", responses=refusals(400, 409, 413, 500, 502))
-def search(caller: Caller, engine: Engine, wanted: Search) -> list[Evidence]:
+async def search(request: Request, caller: Caller, engine: Engine, wanted: Search) -> list[Evidence]:
     """The passages that bear on the query, the best first."""
-    return shown(engine.search(wanted.query, wanted.top_k, sources=wanted.sources), caller)
+    searches: Computing = request.app.state.searches
+
+    def found() -> list[Evidence]:
+        return shown(engine.search(wanted.query, wanted.top_k, sources=wanted.sources), caller)
+
+    return await searches(caller.name, found)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from veracity.models import Role
-from veracity.server.access import Access, Caller, Engine, cookie_name, unauthorized
+from veracity.server.access import Caller, Engine, cookie_name, recognized
 from veracity.server.problems import refusals
 from veracity.version import __version__
 
@@ -40,11 +40,9 @@ class Me(BaseModel):
 
 
 @router.post("/session", status_code=204, responses=refusals(413))
-def sign_in(given: Token, request: Request) -> Response:
+async def sign_in(given: Token, request: Request) -> Response:
     """Sets a cookie that holds the token, which no script can read."""
-    access: Access = request.app.state.access
-    if access.who(given.token) is None:
-        raise unauthorized()
+    await recognized(given.token, request)
     response = Response(status_code=204)
     is_secure = request.headers.get("origin", "").startswith("https:")
     response.set_cookie(
