@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -17,10 +16,10 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+from veracity.ledger import typed
 from veracity.providers.texts import encodable
 
 CONTINUED = "\\"  # at the end of a line: the message goes on
-HISTORY_FILE = "chat_history"
 
 
 def line(question: str) -> str | None:
@@ -48,7 +47,7 @@ class Prompt:
     def __init__(self, folder: Path) -> None:
         self._leaving = False
         self._session: PromptSession[str] = PromptSession(
-            history=_history(folder / HISTORY_FILE),
+            history=_history(folder / typed.FILE),
             multiline=True,
             prompt_continuation="  ",
             key_bindings=self._keys(),
@@ -116,20 +115,3 @@ def _history(path: Path) -> History:
     except OSError:
         return InMemoryHistory()
     return _KeptHistory(str(path))
-
-
-def forget_typed(folder: Path, texts: Iterable[str]) -> None:
-    """Remove these from the history, and with them every other form in which they were typed."""
-    path, unwanted = folder / HISTORY_FILE, {text.strip() for text in texts}
-    if not path.exists():
-        return
-    typed = list(FileHistory(str(path)).load_history_strings())  # the newest first
-    kept = [text for text in reversed(typed) if text.strip() not in unwanted]
-    if len(kept) == len(typed):
-        return
-    rest = path.with_suffix(".new")
-    rest.unlink(missing_ok=True)
-    history = _history(rest)
-    for text in kept:
-        history.store_string(text)
-    rest.replace(path)

@@ -70,7 +70,8 @@ class Remembering(Assembly):
         return [turn.model_copy(update={"status": "interrupted"}) if turn.run_id in left else turn for turn in turns]
 
     def forget_conversation(self, conversation: str, *, user: str = "local") -> int:
-        """Remove its questions and answers from ledger, receipts and observations. How many turns it had."""
+        """Remove its questions and answers from ledger, receipts and observations, and what was typed in it at a terminal.
+        How many turns it had."""
         from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
 
         return self._ledger.forget_conversation(user, conversation, Observations(self._workspace.observations_file))

@@ -23,6 +23,7 @@ from veracity.ledger import (
     recalling,
     runs,
     stripping,
+    typed,
     weakpoints,
 )
 from veracity.ledger.approving import Approving
@@ -39,6 +40,7 @@ from veracity.ledger.weakpoints import WeakPoint
 from veracity.models import Answer, Evidence, RunParameters, RunStatus, RunSummary, Step, Usage
 from veracity.secrets import presentable
 
+ALL_TURNS = 1_000_000
 WeakReason = Literal["failed_review", "low_score", "rejected", "disliked"]
 
 
@@ -219,13 +221,15 @@ class Ledger(Showing, Approving, Conversing, Rating):
         """How many turns it had. Nothing of them is left in the files afterwards, but when they ran and what they used;
         who still works on one of them loses it."""
         asking, named = user_name(user), conversation_name(conversation)
-        theirs: list[str] = []
-        if self._database.is_there:
+        turns = self.turns(asking, named, ALL_TURNS)
+        if not turns:
+            raise NotFoundError(f'There is no conversation "{presentable(conversation)}".')
+        try:  # first: what is gone from the rows cannot be named again after a kill
+            typed.forget(self._folder, (turn.question for turn in turns))
+        finally:
             with self._database.writing() as connection:
                 theirs = forgetting.forget_conversation(connection, asking, named)
-        if not theirs:
-            raise NotFoundError(f'There is no conversation "{presentable(conversation)}".')
-        self._clean_up([forgetting.as_document(run_id) for run_id in theirs], observations)
+            self._clean_up([forgetting.as_document(run_id) for run_id in theirs], observations)
         return len(theirs)
 
     def scrub_progress(self) -> None:
