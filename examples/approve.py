@@ -24,8 +24,16 @@ TOKEN = os.environ.get("VERACITY_TOKEN", "")
 def call(client: httpx.Client, method: str, path: str, **options: Any) -> Any:
     response = client.request(method, path, **options)
     if response.is_error:
-        raise SystemExit(response.json()["error"]["message"])
+        raise SystemExit(problem_of(response))
     return response.json()
+
+
+def problem_of(response: httpx.Response) -> str:
+    """One sentence. What stands between here and the server may say something else."""
+    try:
+        return str(response.json()["error"]["message"])
+    except (ValueError, LookupError, TypeError):
+        return f"{response.status_code}: {response.text[:200]}"
 
 
 def show(client: httpx.Client) -> None:

@@ -4,13 +4,15 @@
     python ask.py "How many days of annual leave do full-time staff have?"
 
 A run goes on when the connection is lost. This client then takes up the events after the last one it has seen, as a
-browser does. Needs `pip install httpx`.
+browser does; if it has seen none, it sends the question again under the same key, which asks it once. So it also lives
+through a restart of the server. Needs `pip install httpx`.
 """
 
 import json
 import os
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -19,7 +21,9 @@ import httpx
 
 URL = os.environ.get("VERACITY_URL", "http://127.0.0.1:8347")
 TOKEN = os.environ.get("VERACITY_TOKEN", "")
-ATTEMPTS = 5  # to connect again, one after another
+PATIENCE = 60  # seconds in which it is tried to connect again
+PAUSE = 0.5  # seconds between two attempts, unless the server says when to come again
+AGAIN = (429, 502, 503)  # too many requests, a proxy without its server, a server that is stopping
 SILENCE = 60  # seconds; the server says something every 15
 LAST = ("answer", "failed")
 
@@ -38,31 +42,42 @@ def events_of(response: httpx.Response) -> Iterator[tuple[str, Event]]:
 
 def ask(client: httpx.Client, question: str, conversation: str = "") -> Iterator[Event]:
     """All events of the run, whatever happens to the connection."""
-    run_id, seen, attempts = "", "", 0
+    run_id, seen, key, since = "", "", str(uuid.uuid4()), time.monotonic()
     while True:
         if run_id:
             asked = client.build_request("GET", f"/api/runs/{run_id}/events", headers={"Last-Event-ID": seen})
         else:
             body = {"question": question, "conversation": conversation}
-            asked = client.build_request("POST", "/api/ask", json=body)
+            asked = client.build_request("POST", "/api/ask", json=body, headers={"Idempotency-Key": key})
         asked.headers["Accept"] = "text/event-stream"
+        wait = PAUSE
         try:
             with closing(client.send(asked, stream=True)) as response:
+                if response.is_error and not (run_id and response.status_code in AGAIN):
+                    raise SystemExit(problem_of(response))
                 if response.is_error:
-                    raise SystemExit(json.loads(response.read())["error"]["message"])
+                    wait = float(response.headers.get("Retry-After", PAUSE))
                 for event_id, event in events_of(response):
-                    run_id, seen, attempts = event["run_id"], event_id, 0
+                    run_id, seen, since = event["run_id"], event_id, time.monotonic()
                     yield event
                     if event["kind"] in LAST:
                         return
         except httpx.TransportError as problem:
-            if not run_id:  # it is not known whether the question arrived: asking again might ask it twice
+            if not run_id and isinstance(problem, httpx.ConnectError):
                 raise SystemExit(f"{URL} cannot be reached: {problem}") from None
-        attempts += 1
-        if attempts > ATTEMPTS:
+        if time.monotonic() + wait > since + PATIENCE:
             raise SystemExit(f"The connection is lost. The run goes on: {URL}/#/runs/{run_id}")
         print("… the connection was lost: taking it up again", file=sys.stderr)
-        time.sleep(0.2 * attempts)
+        time.sleep(wait)
+
+
+def problem_of(response: httpx.Response) -> str:
+    """One sentence. What stands between here and the server may say something else."""
+    response.read()
+    try:
+        return str(response.json()["error"]["message"])
+    except (ValueError, LookupError, TypeError):
+        return f"{response.status_code}: {response.text[:200]}"
 
 
 def show(answer: dict[str, Any]) -> None:

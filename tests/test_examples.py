@@ -23,6 +23,7 @@ from veracity.testing import ScriptedLLM
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FOLLOW_UP = "How many days may be carried over until March?"
 CARRIED = "Up to 5 days may be carried over until March. [1]"
+NO_SERVER = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>"
 
 
 @pytest.fixture
@@ -51,10 +52,10 @@ def run(example: str, *arguments: object, url: str, token: str = TOKEN) -> subpr
 
 
 class CutOff:
-    """Between a client and the server: every connection ends in the midst of what the server says, after so many bytes;
-    when none are left, it stays."""
+    """Between a client and the server: every connection ends in the midst of what the server says, after so many bytes,
+    or with what a proxy says; when none are left, it stays."""
 
-    def __init__(self, url: str, *after: int) -> None:
+    def __init__(self, url: str, *after: int | bytes) -> None:
         self._target = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
         self._after = list(after)
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -72,8 +73,13 @@ class CutOff:
             except OSError:
                 return
             self.connections += 1
-            server = socket.create_connection(self._target)
             most = self._after.pop(0) if self._after else 1 << 40
+            if isinstance(most, bytes):
+                with client:
+                    client.recv(65536)
+                    client.sendall(most)
+                continue
+            server = socket.create_connection(self._target)
             threading.Thread(target=_pass_on, args=(client, server, 1 << 40), daemon=True).start()
             threading.Thread(target=_pass_on, args=(server, client, most), daemon=True).start()
 
@@ -100,16 +106,17 @@ def test_ask_shows_steps_answer_and_citations(served: Served) -> None:
 
 
 def test_ask_takes_up_the_run_when_the_connection_is_cut(served: Served) -> None:
-    """Every event once, in order, and the question asked once, however often the line breaks."""
+    """Every event once, in order, and the question asked once, however often the line breaks, and even before it is
+    known whether the question arrived."""
     whole = run("ask.py", QUESTION, url=served.url).stderr
-    between = CutOff(served.url, 3000, 900, 3500)
+    between = CutOff(served.url, 20, 3000, NO_SERVER, 900, 3500)
     try:
         ran = run("ask.py", QUESTION, url=between.url)
     finally:
         between.close()
     assert ran.returncode == 0, ran.stderr
-    assert ran.stderr.count("the connection was lost") == 3
-    assert between.connections == 4
+    assert ran.stderr.count("the connection was lost") == 5
+    assert between.connections == 6
     assert [line.split()[0] for line in ran.stderr.splitlines() if line.startswith("  ")] == [
         line.split()[0] for line in whole.splitlines() if line.startswith("  ")
     ]
@@ -141,6 +148,9 @@ def test_approve_lists_and_decides(served: Served) -> None:
     assert late.returncode == 1
     assert "this decision does not count" in late.stderr
     assert run("approve.py", url=served.url).stdout == "Nothing waits for a person.\n"
+    between = CutOff(served.url, NO_SERVER)
+    assert run("approve.py", url=between.url).stderr == "502: <html>\n"
+    between.close()
 
 
 def test_an_asker_may_not_decide(served: Served) -> None:
