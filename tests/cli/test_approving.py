@@ -25,9 +25,9 @@ MENU = "[a/r/e/l]"
 ON_THE_WEB = "Full-time staff have 26 days of paid annual leave a year."
 
 
-def ask(run: Run, root: Path, question: str = QUESTION) -> str:
+def ask(run: Run, root: Path, question: str = QUESTION, *options: str) -> str:
     """The id of the approval that it comes to."""
-    answer = json.loads(run("ask", question, "-w", root, "--json").out)
+    answer = json.loads(run("ask", question, "-w", root, "--json", *options).out)
     assert answer["status"] == "awaiting_approval"
     return str(answer["approval_id"])
 
@@ -64,6 +64,20 @@ class TestListing:
         for told in (first, second, "policy", "1.00", "UTC", f"-w {careful}"):
             assert told in ran.out
         assert json.loads(run("approvals", "-w", careful, "--user", "ana", "--json").out) == []
+
+    def test_who_asked_and_how_they_stand_is_told_where_it_differs(self, run: Run, careful: Path) -> None:
+        first, second = ask(run, careful), ask(run, careful, ZH, "--user", "王芳")
+        assert "王芳" in run("approvals", "-w", careful).out and "State" not in run("approvals", "-w", careful).out
+        run("approve", first, "-w", careful, "--by", "bob")
+        alone = run("approvals", "-w", careful).out
+        assert first not in alone and "王芳" not in alone and second in alone
+        approved = run("approvals", "--state", "approved", "-w", careful).out
+        assert first in approved and second not in approved and "To decide" not in approved
+        either = run("approvals", "--state", "any", "-w", careful).out
+        assert either.index(second) < either.index(first) and "pending" in either and "To decide" in either
+        assert run("approvals", "--state", "rejected", "-w", careful).out == "There is no such approval.\n"
+        ran = run("approvals", "--state", "open", "-w", careful)
+        assert ran.code == 2 and 'not "open"' in ran.err
 
     def test_what_cannot_be_taken_up_keeps_nothing_from_being_done(
         self, run: Run, careful: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -142,6 +142,12 @@ def test_runs_lists_the_latest_first(run: Run, asked: Path) -> None:
     ran = run("runs", "-w", asked, "-n", "1")
     assert listed[0]["run_id"] in ran.out
     assert listed[1]["run_id"] not in ran.out
+    assert "The latest 1 are shown" in ran.out and "User" not in ran.out
+    with Veracity(asked) as engine:
+        engine.ask("年假有几天？", user="王芳")
+    everybody = run("runs", "-w", asked).out
+    assert "User" in everybody and "王芳" in everybody and "local" in everybody and "are shown" not in everybody
+    assert [one["user"] for one in json.loads(run("runs", "--user", "王芳", "-w", asked, "--json").out)] == ["王芳"]
 
 
 @pytest.mark.parametrize(

@@ -273,6 +273,16 @@ class TestConversations:
         assert "休假" in ran.out and ZH in ran.out
         assert json.loads(run("conversations", "-w", asked, "--json").out) == []
 
+    def test_they_are_found_by_what_was_said_and_as_many_as_one_likes(self, run: Run, asked: Path) -> None:
+        for name, question in (("休假", ZH), ("leave", QUESTION)):
+            run("ask", question, "-w", asked, "-c", name)
+        found = run("conversations", "--search", "annual LEAVE", "-w", asked)
+        assert "leave" in found.out and "休假" not in found.out
+        assert "休假" in run("conversations", "-s", ZH[:4], "-w", asked).out
+        assert "all these words" in run("conversations", "-s", "parking zebra", "-w", asked).out
+        latest = run("conversations", "-n", "1", "-w", asked).out
+        assert "leave" in latest and "休假" not in latest and "The latest 1 are shown" in latest
+
 
 class TestForgetting:
     def test_a_conversation_goes_with_what_was_typed_x3(self, run: Run, talk: Talk, asked: Path) -> None:

@@ -9,6 +9,7 @@ from tests.commands import Run
 from tests.pages.material import at, bare, full
 from tests.pages.reading import Page
 from tests.runs.scripts import QUESTION
+from veracity.cli.offering import login_name
 from veracity.engine import Veracity
 from veracity.errors import InputError
 from veracity.pages import receipt_page
@@ -22,15 +23,20 @@ def answered(asked: Path) -> Path:
 
 
 def test_an_answer_is_rated(run: Run, answered: Path) -> None:
+    """In the name of whoever is logged in, as decisions are: several people may sit at one machine."""
     down = run("rate", "last", "down", "--why", "It changed in May.", "-w", answered)
     assert down.code == 0 and "weak point" in down.out
     with Veracity(answered) as engine:
         (given,) = engine.feedback("last")
-        assert (given.by, given.thumb, given.why) == ("local", "down", "It changed in May.")
+        assert (given.by, given.thumb, given.why) == (login_name(), "down", "It changed in May.")
         assert engine.receipt("last").feedback == [given]
         assert [turn.answer != "" for turn in engine.turns("leave")] == [True], "people still see what they dislike"
     up = json.loads(run("rate", given.run_id[:-2], "up", "--json", "-w", answered).out)
     assert (up["run_id"], up["thumb"], up["why"]) == (given.run_id, "up", "")
+    run("rate", "last", "down", "--by", "佐藤", "--why", "5月に変わりました。", "-w", answered)
+    shown = run("show", "last", "-w", answered).out
+    for told in (f"Thumb up by {login_name()} at ", "Thumb down by 佐藤 at ", "5月に変わりました。"):
+        assert told in shown
 
 
 def test_the_next_time_it_is_searched_with_more_care_c3(answered: Path) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.commands import Run
+from veracity.cli.app import LOCAL as OF_OPTIONS
 from veracity.engine import Veracity
+from veracity.models import LOCAL
 
 TOKEN = re.compile(r"vt_[A-Za-z0-9_-]{43}\n")
 
@@ -49,6 +51,10 @@ def test_the_address_to_hand_over_is_told_where_the_settings_name_it(
     ran = run("users", "add", "ann", "--role", "asker", "-w", ours)
     assert TOKEN.fullmatch(ran.out) and ran.out.strip() not in ran.err
     assert re.findall(r"http\S+", ran.err) == ([f"{address}/#token=TOKEN"] if address else [])
+
+
+def test_whoever_is_at_the_command_line_has_one_name() -> None:
+    assert OF_OPTIONS == LOCAL
 
 
 def test_users_are_listed(run: Run, ours: Path) -> None:

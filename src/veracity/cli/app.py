@@ -19,6 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+LOCAL = "local"  # that of models.people, which would make every --help wait for pydantic
 users = typer.Typer(rich_markup_mode=None)
 app.add_typer(users, name="users")
 
@@ -35,12 +36,16 @@ WorkspaceOption = Annotated[
     typer.Option("--workspace", "-w", metavar="DIR", help="The workspace. Default: this directory, if it is one."),
 ]
 UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Who asks.", callback=_named)]
+OfUserOption = Annotated[
+    str | None, typer.Option("--user", metavar="NAME", help="Only what this user asked.", callback=_named)
+]
 ByOption = Annotated[
     str | None,
     typer.Option(
-        "--by", metavar="NAME", help="Who decides. Default: the login name.", show_default=False, callback=_named
+        "--by", metavar="NAME", help="Who says so. Default: the login name.", show_default=False, callback=_named
     ),
 ]
+LimitOption = Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, help="How many.")]
 ApprovalArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The approval's id, its beginning, its run's id, or: last.")
 ]
@@ -107,7 +112,7 @@ def ask(
     conversation: Annotated[
         str | None, typer.Option("--conversation", "-c", metavar="NAME", help="What it follows on.", callback=_named)
     ] = None,
-    user: UserOption = "local",
+    user: UserOption = LOCAL,
     max_rewrites: Annotated[
         int | None, typer.Option("--max-rewrites", metavar="N", min=0, max=20, help="0: the query stays as it is.")
     ] = None,
@@ -135,7 +140,7 @@ def chat(
         typer.Option("--conversation", "-c", metavar="NAME", help="Go on with this one, or begin it.", callback=_named),
     ] = None,
     go_on: Annotated[bool, typer.Option("--continue", help="Go on with the latest.")] = False,
-    user: UserOption = "local",
+    user: UserOption = LOCAL,
     show_steps: StepsOption = False,
 ) -> None:
     """Ask one question after another, each following on those before.
@@ -147,9 +152,17 @@ def chat(
 
 
 @app.command()
-def conversations(user: UserOption = "local", workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+def conversations(
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose.", callback=_named)] = LOCAL,
+    words: Annotated[
+        str, typer.Option("--search", "-s", metavar="WORDS", help="Only where all these were said.", show_default=False)
+    ] = "",
+    limit: LimitOption = 20,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """List the conversations of a user, the latest first."""
-    _run("conversing", user, workspace, as_json)
+    _run("conversing", user, words, limit, workspace, as_json)
 
 
 @app.command()
@@ -163,14 +176,15 @@ def recover(workspace: WorkspaceOption = None) -> None:
 
 @app.command()
 def approvals(
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="NAME", help="Only what this user asked.", callback=_named)
-    ] = None,
+    user: OfUserOption = None,
+    state: Annotated[
+        str, typer.Option("--state", metavar="STATE", help="pending, approved, rejected, superseded or any.")
+    ] = "pending",
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the answers that wait for a person, the longest waiting first."""
-    _run("approving", user, workspace, as_json)
+    """List the answers that wait for a person, the longest waiting first; those of another state the newest first."""
+    _run("approving", user, state, workspace, as_json)
 
 
 @app.command()
@@ -232,6 +246,7 @@ def rate(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, or: last.")],
     thumb: Annotated[str, typer.Argument(metavar="up|down", help="Whether the answer is good.")],
     why: Annotated[str, typer.Option("--why", metavar="TEXT", help="A word of why.", show_default=False)] = "",
+    by: ByOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -240,17 +255,18 @@ def rate(
     The question of an answer that is not is a weak point from then on: it is searched with more care when it comes
     again, and the answer is not used again. A later thumb up takes that back.
     """
-    _run("rating", run, thumb, why, workspace, as_json)
+    _run("rating", run, thumb, why, by, workspace, as_json)
 
 
 @app.command()
 def runs(
-    limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, help="How many.")] = 20,
+    limit: LimitOption = 20,
+    user: OfUserOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List what was asked, the latest first."""
-    _run("receipts", limit, workspace, as_json, what="list_runs")
+    _run("receipts", limit, user, workspace, as_json, what="list_runs")
 
 
 @app.command()
@@ -286,12 +302,12 @@ def forget(
         str | None,
         typer.Option("--conversation", "-c", metavar="NAME", help="A conversation instead.", callback=_named),
     ] = None,
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose conversation.", callback=_named)] = "local",
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose conversation.", callback=_named)] = LOCAL,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Remove a document from the workspace, or a conversation with its questions and answers.
 
-    What was quoted of it goes from receipts and observations too. The file of a document stays.
+    What was quoted of it goes from receipts and observations too. The file of a document stays, unless it was uploaded.
     """
     _run("conversing", name, conversation, user, workspace, what="forget")
 

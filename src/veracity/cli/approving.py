@@ -19,7 +19,7 @@ from veracity.errors import InputError
 from veracity.models import Answer, Approval, Verdict
 from veracity.secrets import presentable
 
-LAST = "last"
+LAST, PENDING = "last", "pending"
 MOST_WAITING = 100_000
 SHORTEST_HASH = 8  # characters that tell a draft from another
 
@@ -31,25 +31,31 @@ def recover(workspace: Path | None) -> None:
         take_up(engine)
 
 
-def run(user: str | None, workspace: Path | None, as_json: bool) -> None:
+def run(user: str | None, state: str, workspace: Path | None, as_json: bool) -> None:
     with Veracity(existing(workspace)) as engine:
         tell_interrupted(engine)
-        waiting = engine.approvals(user=user)
+        found = engine.approvals(user=user, state=state)
     if as_json:
-        print(json.dumps([one.model_dump(mode="json") for one in waiting], ensure_ascii=False, indent=2))
+        print(json.dumps([one.model_dump(mode="json") for one in found], ensure_ascii=False, indent=2))
         return
-    if not waiting:
-        console.print(plain("Nothing waits for a person."))
+    if not found:
+        console.print(plain("Nothing waits for a person." if state == PENDING else "There is no such approval."))
         return
-    show_waiting(waiting)
-    console.print(plain(f"\n{how_to_decide('ID', workspace)}", "dim"), soft_wrap=True)
+    show_approvals(found)
+    if any(one.state == PENDING for one in found):
+        console.print(plain(f"\n{how_to_decide('ID', workspace)}", "dim"), soft_wrap=True)
 
 
-def show_waiting(waiting: list[Approval]) -> None:
-    rows = table("Approval", "Waits since (UTC)", "Why", "Score", "Question", right=("Score",), whole=("Approval",))
-    for one in waiting:
-        cells = (plain(one.approval_id), f"{one.created:%Y-%m-%d %H:%M}", plain(one.why.replace("_", " ")))
-        rows.add_row(*cells, _score(one.draft.score), plain(" ".join(one.question.split())))
+def show_approvals(found: list[Approval]) -> None:
+    """Who asked is told where it was more than one person, how they stand where not all wait."""
+    people = ["User"] if len({one.user for one in found}) > 1 else []
+    states = [] if all(one.state == PENDING for one in found) else ["State"]
+    columns = ("Approval", *states, "Since (UTC)", "Why", "Score", *people, "Question")
+    rows = table(*columns, right=("Score",), whole=("Approval",))
+    for one in found:
+        state, who = [plain(one.state)] if states else [], [plain(one.user)] if people else []
+        cells = (f"{one.created:%Y-%m-%d %H:%M}", plain(one.why.replace("_", " ")), _score(one.draft.score))
+        rows.add_row(plain(one.approval_id), *state, *cells, *who, plain(" ".join(one.question.split())))
     console.print(rows)
 
 

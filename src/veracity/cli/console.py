@@ -26,6 +26,11 @@ def table(*columns: str, right: tuple[str, ...] = (), whole: tuple[str, ...] = (
     return made
 
 
+def tell_limit(shown: int, limit: int) -> None:
+    if shown == limit:
+        console.print(plain(f"\nThe latest {limit:,} are shown: -n N shows more.", "dim"))
+
+
 def score_style(score: float) -> str:
     return "green" if score >= 75 else "yellow" if score >= 50 else "red"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from veracity.cli.console import console, plain
 from veracity.cli.ingesting import existing
+from veracity.cli.offering import login_name
 from veracity.engine import Veracity
 from veracity.models import Thumb
 
@@ -15,9 +16,9 @@ FOLLOWS = {
 }
 
 
-def run(name: str, thumb: Thumb, why: str, workspace: Path | None, as_json: bool) -> None:
+def run(name: str, thumb: Thumb, why: str, by: str | None, workspace: Path | None, as_json: bool) -> None:
     with Veracity(existing(workspace)) as engine:
-        given = engine.rate(name, thumb, why)
+        given = engine.rate(name, thumb, why, by or login_name())
     if as_json:
         print(given.model_dump_json(indent=2))
         return

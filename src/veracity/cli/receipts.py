@@ -9,13 +9,13 @@ from rich.console import Console
 
 from veracity.cli import answers
 from veracity.cli.answers import reviewed
-from veracity.cli.console import console, plain, score_text, table
+from veracity.cli.console import console, plain, score_text, table, tell_limit
 from veracity.cli.evaluating import spent
 from veracity.cli.ingesting import chosen
 from veracity.cli.steps import told
 from veracity.engine import Veracity
-from veracity.errors import InputError
-from veracity.models import Approval, Draft, Evidence, Receipt, Round, Scoring, WebLookup
+from veracity.errors import InputError, reason_of
+from veracity.models import Approval, Draft, Evidence, Feedback, Receipt, Round, Scoring, WebLookup
 from veracity.pages import receipt_page
 
 SHOWN = 5  # passages of each round
@@ -58,8 +58,7 @@ def _write(page: str, path: Path) -> None:
     try:
         path.write_bytes(page.encode())
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or type(problem).__name__
-        raise InputError(f"The page cannot be written to {path}: {reason}.") from None
+        raise InputError(f"The page cannot be written to {path}: {reason_of(problem)}.") from None
 
 
 def tell(receipt: Receipt) -> None:
@@ -74,6 +73,8 @@ def tell(receipt: Receipt) -> None:
         _scoring(scoring)
     for approval in receipt.approvals:
         _approval(approval)
+    for given in receipt.feedback:
+        _feedback(given)
     console.print(plain("\nSteps", "bold"))
     for step in receipt.steps:
         console.print(told(step))
@@ -82,20 +83,23 @@ def tell(receipt: Receipt) -> None:
         answers.show(receipt.answer)
 
 
-def list_runs(limit: int, workspace: Path | None, as_json: bool) -> None:
+def list_runs(limit: int, user: str | None, workspace: Path | None, as_json: bool) -> None:
     with Veracity(chosen(workspace)) as engine:
-        runs = engine.runs(limit)
+        runs = engine.runs(limit, user=user)
     if as_json:
         print(json.dumps([run.model_dump(mode="json") for run in runs], ensure_ascii=False, indent=2))
         return
     if not runs:
         console.print(plain("Nothing was asked yet: veracity ask QUESTION."))
         return
-    rows = table("Run", "Status", "Seconds", "Question", right=("Seconds",), whole=("Run", "Status"))
+    people = ["User"] if len({run.user for run in runs}) > 1 else []
+    rows = table("Run", "Status", "Seconds", *people, "Question", right=("Seconds",), whole=("Run", "Status"))
     for run in runs:
         seconds = "" if run.seconds is None else f"{run.seconds:.1f}"
-        rows.add_row(plain(run.run_id), plain(run.status), seconds, plain(" ".join(run.question.split())))
+        who = [plain(run.user)] if people else []
+        rows.add_row(plain(run.run_id), plain(run.status), seconds, *who, plain(" ".join(run.question.split())))
     console.print(rows)
+    tell_limit(len(runs), limit)
 
 
 def _head(receipt: Receipt) -> None:
@@ -175,6 +179,12 @@ def _approval(approval: Approval) -> None:
     console.print(plain(f"  {verdict} by {decision.by} at {decision.at:%Y-%m-%d %H:%M:%S} UTC{reason}"))
     if decision.edit is not None:
         console.print(plain(f"  edited to: {decision.edit}"))
+
+
+def _feedback(given: Feedback) -> None:
+    console.print(plain(f"\nThumb {given.thumb} by {given.by} at {given.at:%Y-%m-%d %H:%M:%S} UTC", "bold"))
+    if given.why:
+        console.print(plain(f"  {given.why}"))
 
 
 def _of(attempt: int) -> str:

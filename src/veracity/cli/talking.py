@@ -12,7 +12,7 @@ from pathlib import Path
 
 from veracity.cli import receipts, turns
 from veracity.cli.answers import WAITING, show_sources
-from veracity.cli.approving import show_waiting, waiting_of
+from veracity.cli.approving import show_approvals, waiting_of
 from veracity.cli.console import console, plain, table
 from veracity.cli.offering import how_to_decide, present, to_type
 from veracity.cli.watching import complain, errors, is_interactive, watched
@@ -130,7 +130,7 @@ class Chat:
     def _approvals(self, _: str) -> None:
         waiting = self._engine.approvals(user=self._user)
         if waiting:
-            show_waiting(waiting)
+            show_approvals(waiting)
         else:
             console.print(plain("Nothing waits for a person."))
 
