@@ -29,7 +29,7 @@ def titles(page: Page) -> Locator:
     return page.get_by_role("list", name=re.compile("Your conversations|您的对话|あなたの会話")).locator("a")
 
 
-def test_conversations_are_listed_the_latest_first_and_single_questions_apart(
+def test_conversations_are_listed_the_latest_first_and_found_by_what_was_asked(
     served: Served, open_page: OpenPage
 ) -> None:
     page = open_page(served, "#/conversations")
@@ -41,16 +41,7 @@ def test_conversations_are_listed_the_latest_first_and_single_questions_apart(
     expect(single).to_contain_text(HOTEL)
     run_id = next(run.run_id for run in served.engine.runs() if run.question == HOTEL)
     assert single.get_attribute("href") == f"#/runs/{run_id}"
-    titles(page).nth(1).click()
-    assert page.evaluate("decodeURIComponent(location.hash)") == "#/c/年假 1"
-    expect(page.get_by_text(LEAVE_ZH).first).to_be_visible()
 
-
-def test_a_search_finds_what_was_asked_and_waits_for_the_end_of_a_composition(
-    served: Served, open_page: OpenPage
-) -> None:
-    page = open_page(served, "#/conversations")
-    expect(titles(page)).to_have_count(2)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "query=" in request.url else None)
     field = page.get_by_label("Search your conversations")
@@ -70,6 +61,9 @@ def test_a_search_finds_what_was_asked_and_waits_for_the_end_of_a_composition(
     field.press("Escape")
     expect(titles(page)).to_have_count(2)
     expect(field).to_be_focused()
+    titles(page).nth(1).click()
+    assert page.evaluate("decodeURIComponent(location.hash)") == "#/c/年假 1"
+    expect(page.get_by_text(LEAVE_ZH).first).to_be_visible()
 
 
 def test_deleting_says_what_goes_and_takes_that_away_x3(served: Served, open_page: OpenPage, watched: Watched) -> None:

@@ -195,7 +195,7 @@ def test_a_draft_whose_document_is_removed_can_no_longer_be_decided_on(
     expect(page.locator(".inbox-actions")).to_have_count(0)
 
 
-def test_an_edited_draft_goes_out_as_it_was_edited_d6(
+def test_an_edited_draft_goes_out_as_it_was_edited_after_what_cites_nothing_was_pointed_out_d6(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
 ) -> None:
     served = serve(waiting(QUESTION))
@@ -204,10 +204,16 @@ def test_an_edited_draft_goes_out_as_it_was_edited_d6(
     page.keyboard.press("e")
     field = page.get_by_label("The answer as it should go out")
     expect(field).to_have_value(GOOD)
+    expect(page.locator(".inbox-uncited")).to_have_count(0)
     field.fill(" ")
     expect(page.get_by_text("The answer is empty")).to_be_visible()
     expect(page.locator(".inbox-edit button[type=submit]")).to_be_disabled()
+    listed = ["- Lunch is free.", "- 每年有十五天。[1]午餐免费。", "- 年に二十日[1]。"]
+    field.fill("\n".join([f"{GOOD} They get a car. [1]", "", "Besides:", "", *listed]))
+    expect(page.locator(".inbox-uncited li")).to_have_text(["Lunch is free.", "午餐免费。"])
+    expect(page.locator(".inbox-uncited")).to_contain_text("2 sentences without a citation")
     field.fill(GOOD.replace("a year", "a year, from the first day on"))
+    expect(page.locator(".inbox-uncited")).to_have_count(0)
     expect(page.locator(".inbox-edit .diff ins")).to_contain_text("from the first day on")
     page.keyboard.press("Escape")
     page.keyboard.press("e")
@@ -280,22 +286,6 @@ def test_a_list_that_was_read_before_a_decision_does_not_undo_it(
     expect(rows(page).filter(has_text="Seen?")).to_be_visible()
     expect(page.locator(".inbox-decided")).to_contain_text("Approved by you")
     expect(page.locator(".inbox-actions")).to_have_count(0)
-
-
-def test_sentences_without_a_mark_are_pointed_out_before_an_edit_is_sent(
-    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
-) -> None:
-    page = open_page(serve(waiting(QUESTION)), "#/inbox")
-    open_first(page)
-    page.keyboard.press("e")
-    expect(page.locator(".inbox-uncited")).to_have_count(0)
-    field = page.get_by_label("The answer as it should go out")
-    listed = ["- Lunch is free.", "- 每年有十五天。[1]午餐免费。", "- 年に二十日[1]。"]
-    field.fill("\n".join([f"{GOOD} They get a car. [1]", "", "Besides:", "", *listed]))
-    expect(page.locator(".inbox-uncited li")).to_have_text(["Lunch is free.", "午餐免费。"])
-    expect(page.locator(".inbox-uncited")).to_contain_text("2 sentences without a citation")
-    field.fill(GOOD)
-    expect(page.locator(".inbox-uncited")).to_have_count(0)
 
 
 def test_where_every_answer_is_approved_the_inbox_says_so_and_keeps_the_time_beside_the_rest(
