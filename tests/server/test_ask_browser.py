@@ -69,12 +69,20 @@ def test_a_draft_is_seen_while_it_is_examined_and_marked_as_one(
     expect(page.locator(".ask-draft")).to_contain_text("25 days")
     expect(page.locator(".ask-draft-mark")).to_contain_text("Draft, being examined")
     expect(stage(page, "Review")).to_have_attribute("data-state", "now")
-    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_disabled()
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_have_count(0)
     page.reload()  # to stop watching does not stop the run
     expect(page.locator(".ask-draft")).to_contain_text("25 days")
     examined.set()
     expect(page.locator("article.answer")).to_contain_text("25 days")
     expect(page.locator(".ask-draft")).to_have_count(0)
+    examined.clear()
+    ask(page, "How many may be carried over?")
+    expect(page.locator(".ask-draft")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".ask-failed")).to_contain_text("Stopped by local.")
+    expect(page.locator("#question")).to_be_focused()
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_disabled()
+    examined.set()
 
 
 def test_an_answer_that_waits_goes_on_by_itself_when_somebody_decides(
@@ -224,7 +232,8 @@ def test_a_conversation_that_is_not_yours_is_not_there_and_a_new_one_can_begin(
 def test_an_example_fills_the_box_and_leaves_the_sending_to_whoever_asks(
     engine_with: MakeEngine, serve: Serve, open_page: OpenPage
 ) -> None:
-    page = open_page(serve(engine_with()))
+    served = serve(engine_with())
+    page = open_page(served)
     example = page.locator(".ask-examples button").first
     assert example.locator("svg").count() == 0
     words = example.inner_text()
@@ -235,6 +244,9 @@ def test_an_example_fills_the_box_and_leaves_the_sending_to_whoever_asks(
     page.keyboard.type(" Really?")
     expect(page.locator("#question")).to_have_value(f"{words} Really?")
     expect(page.locator(".ask-turn")).to_have_count(0)
+    title = next(one for one in served.engine.documents() if one.title in words).id
+    served.client().request("DELETE", "/api/document", params={"id": title}).raise_for_status()
+    expect(page.get_by_role("button", name=words)).to_have_count(0)
 
 
 def test_a_changed_role_shows_when_one_comes_back(engine_with: MakeEngine, serve: Serve, open_page: OpenPage) -> None:
@@ -345,6 +357,9 @@ def test_enter_that_ends_a_composition_does_not_send(
     expect(page.locator(".ask-turn")).to_have_count(0)
     page.keyboard.press("Enter")
     expect(page.locator("article.answer")).to_contain_text("二十日")
+    expect(page.locator(".ask-question")).to_have_attribute("lang", "ja")
+    levels = page.locator("main").get_by_role("heading").evaluate_all("all => all.map(({ tagName }) => tagName[1])")
+    assert levels == ["1", "2", *"3" * (len(levels) - 2)]
 
 
 def test_a_session_that_ends_loses_nothing_that_was_typed(
@@ -397,7 +412,12 @@ def test_language_and_theme_are_chosen_and_remembered(
 ) -> None:
     page = open_page(serve(engine_with()))
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    bar = "[...document.querySelectorAll('meta[name=theme-color]')].find(one => matchMedia(one.media).matches).content"
+    expect(page.locator(".shell-head")).to_have_css("background-color", "rgb(255, 255, 255)")
+    assert page.evaluate(bar) == "#ffffff"
     page.get_by_label("Theme").select_option("dark")
+    expect(page.locator(".shell-head")).to_have_css("background-color", "rgb(23, 26, 31)")
+    assert page.evaluate(bar) == "#171a1f"
     page.get_by_label("Language").select_option("zh")
     expect(page.get_by_role("heading", level=1)).to_have_text("向您的文档提问")
     page.reload()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.server.conftest import MakeEngine, OpenPage, Serve, Served, Watched
 from veracity.models import Document
@@ -94,6 +94,7 @@ def test_a_citation_opens_the_document_at_its_quote(served: Served, open_page: O
     expect(page.locator(".source-quote")).to_have_text(QUOTE)
     assert is_in_the_middle(page)
     expect(page.locator(".source-head")).to_contain_text("Trees · page 3")
+    expect(page.locator(".source-head p")).to_have_count(2)
     expect(page.locator(".source-location")).to_have_text("https://evil.example/x")
     assert page.locator(".source a, .answer a").count() == 0
     page.keyboard.press("Escape")
@@ -144,6 +145,30 @@ def test_more_text_comes_without_a_jump(served: Served, open_page: OpenPage) -> 
     assert TEXT.startswith(page.inner_text(".source-text")[:2000])
 
 
+def test_text_that_comes_late_is_not_put_to_another_place_of_the_document(served: Served, open_page: OpenPage) -> None:
+    page = open_page(served)
+    far = citation(1, quote=TEXT[:40], start=0, end=40)
+    show(page, answer(sentence("There are 412. [1]", citation(1)), sentence("So. [1]", far), evidence=[evidence(1)]))
+    page.get_by_role("button", name="Source 1").first.click()
+    expect(page.locator(".source-quote")).to_have_text(QUOTE)
+    late: list[Route] = []
+
+    def hold_the_first(route: Route) -> None:
+        if late:
+            route.continue_()
+        else:
+            late.append(route)
+
+    page.route("**/api/document/text?*", hold_the_first)
+    page.get_by_role("button", name="Later text").dispatch_event("click")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".source-quote")).to_have_text(TEXT[:40])
+    with page.expect_response("**/api/document/text?*"):
+        late[0].continue_()
+    page.wait_for_timeout(100)
+    assert TEXT.startswith(page.inner_text(".source-text"))
+
+
 def test_a_source_that_is_gone_or_changed_or_of_the_web_shows_its_passage(
     served: Served, open_page: OpenPage, watched: Watched
 ) -> None:
@@ -179,7 +204,13 @@ def test_what_is_not_supported_is_marked_and_told(served: Served, open_page: Ope
         {"code": "extractive", "text": "Quoted."},
         {"code": "unsupported", "text": "One sentence is not supported."},
     ]
+    held = {"evidence": [evidence(1)], "notices": notices[:1]}
+    show(page, answer(doubtful, sentence("They are old.", supported=False), **held))
+    titles = page.locator(".answer-unsupported[title]").evaluate_all("all => all.map((one) => one.title)")
+    assert (titles[0], titles[-1]) == ("Not supported by what it cites", "Cites nothing")
+    expect(page.get_by_text("2 sentences are not supported by a source.")).to_be_visible()
     show(page, answer(sentence("There are 412. [1]", citation(1)), doubtful, evidence=[evidence(1)], notices=notices))
+    expect(page.get_by_text("supported by a source")).to_have_count(0)  # the notice tells
     marked = page.locator(".answer-text .answer-unsupported")
     told = "".join(marked.all_text_contents())
     assert told == "[Not supported by what it cites:] They are very tall. "
@@ -222,6 +253,14 @@ def test_feedback_counts_at_once_and_can_be_changed(served: Served, open_page: O
     assert [one.why for one in served.engine.feedback(run.run_id)] == [""]
     reason.press("Enter")
     expect(page.locator(".feedback-why")).to_have_text("古い情報です")
+    expect(page.locator(".feedback-why")).to_have_attribute("lang", "ja")
+    thumb = page.get_by_role("button", name="Not helpful")
+    for leave in ("Escape", "Enter"):
+        expect(thumb).to_be_focused()
+        page.get_by_role("button", name="Change").press("Enter")
+        expect(reason).to_be_focused()
+        reason.press(leave)
+    expect(thumb).to_be_focused()
     page.get_by_role("button", name="Helpful", exact=True).click()
     expect(page.get_by_role("status")).to_have_text("You found this helpful.")
     assert [(one.thumb, one.why) for one in served.engine.feedback(run.run_id)] == [("up", "古い情報です")]

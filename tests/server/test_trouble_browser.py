@@ -1,4 +1,4 @@
-"""Asking in a real browser when something goes wrong: nothing gets stuck, is asked twice, is lost, or is shown to another."""
+"""Asking in a real browser when something goes wrong: nothing gets stuck, asked twice, lost, or shown to others."""
 
 from __future__ import annotations
 
@@ -101,6 +101,7 @@ def test_what_could_not_be_loaded_says_so_and_comes_by_itself(
 def test_a_question_that_the_server_has_taken_is_followed_and_not_asked_again(
     engine_with: MakeEngine, serve: Serve, open_page: OpenPage, watched: Watched
 ) -> None:
+    watched.allowed.append(AWAY)
     served = serve(engine_with())
     page = open_page(served)
 
@@ -108,11 +109,22 @@ def test_a_question_that_the_server_has_taken_is_followed_and_not_asked_again(
         """After its headers, before the first event."""
         route.fulfill(response=route.fetch(), body="")
 
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
     page.route("**/api/ask", cut)
     ask(page, QUESTION)
     expect(page.locator("article.answer")).to_contain_text("25 days")
     assert page.url.split("/")[-1] == served.engine.runs()[0].conversation
-    assert len(served.engine.runs()) == 1
+    page.unroute("**/api/ask")
+    page.route("**/api/ask", lose)
+    ask(page, FOLLOW_UP)
+    expect(page.locator(".ask-failed")).to_be_visible()
+    page.unroute("**/api/ask")
+    page.get_by_role("button", name="Ask again").click()
+    expect(page.locator("article.answer")).to_have_count(2)
+    assert [run.question for run in served.engine.runs()] == [FOLLOW_UP, QUESTION]
     read = "async (told) => (await import('/static/requests.js')).refusal(...told).message"
     told = '{"error": {"kind": "%s", "message": "There are 7."}}'
     assert page.evaluate(read, [429, told % "TooMany", "7"]) == "There are 7."

@@ -33,10 +33,11 @@ export function follow(runId, { after = "", onEvent, onState, onError }) {
   });
 }
 
-// Asks, and follows the run that comes of it. What goes wrong before there is a run goes to onError; it may be asked again.
-export function ask(body, { onEvent, onState = () => {}, onError = () => {} }) {
+// Asks, and follows the run that comes of it. What goes wrong before there is a run goes to onError; it may be asked again,
+// under the same name (`once`) without fear that it is asked twice.
+export function ask(body, once, { onEvent, onState = () => {}, onError = () => {} }) {
   const abort = new AbortController();
-  const headers = { Accept: "text/event-stream" };
+  const headers = { Accept: "text/event-stream", "Idempotency-Key": once };
   let run = "";
   let last = "";
   let over = false;

@@ -1,7 +1,7 @@
 // Asking: a question, the questions that follow on it, and the sources beside. A question begins a conversation of its own;
 // its address (#/c/NAME) shows the same after a reload.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
-import { feed, get } from "./api.js";
+import { feed, get, post } from "./api.js";
 import { citationsOf } from "./citing.js";
 import { Composer } from "./composer.js";
 import { t } from "./i18n.js";
@@ -27,8 +27,8 @@ export function Ask({ me, route }) {
 
 function Talk({ me, conversation, address, isNew }) {
   const past = usePast(isNew ? "" : conversation);
-  const [asked, setAsked] = useState([]); // what was asked since: {key, body}
-  const [busy, setBusy] = useState(false);
+  const [asked, setAsked] = useState([]); // what was asked since: {key, once, body}
+  const [underWay, setUnderWay] = useState(null); // the last run, until it has ended
   const [cited, setCited] = useState(null);
   const [fill, setFill] = useState(null);
   const count = useRef(0);
@@ -36,14 +36,20 @@ function Talk({ me, conversation, address, isNew }) {
   const isMissing = !isNew && past.isLoaded && !past.problem && !past.turns.length && !asked.length;
 
   const send = (question, insteadOf = 0) => {
+    const refused = asked.find(({ key }) => key === insteadOf);
+    const once = refused?.once ?? freshName(); // it may have arrived all the same: then that run is followed
     count.current += 1;
-    const turn = { key: count.current, body: { question, conversation } };
+    const turn = { key: count.current, once, body: { question, conversation } };
     setAsked((asked) => [...asked.filter(({ key }) => key !== insteadOf), turn]);
-    setBusy(true);
+    setUnderWay(newRun(question));
     setCited(null);
   };
+  const stop = () => { // whatever follows the run hears of its end
+    setUnderWay(newRun());
+    post(`/api/runs/${encodeURIComponent(underWay.runId)}/stop`).catch(() => setUnderWay(underWay));
+  };
   const again = (run, key) => { // what the server did not take leaves no trace
-    if (!busy) send(run.question, run.runId ? 0 : key);
+    if (!underWay) send(run.question, run.runId ? 0 : key);
   };
   const heard = (run) => { // the address is worth keeping from the moment the server knows the run
     const { view, id } = readRoute();
@@ -56,12 +62,13 @@ function Talk({ me, conversation, address, isNew }) {
     <div class="ask-column">
       ${isEmpty ? html`<div class="ask-welcome"><h1>${t("ask.title")}</h1><p class="muted">${t("ask.lead")}</p></div>`
         : html`<h1 class="visually-hidden">${t("shell.ask")}</h1>`}
-      <${Earlier} past=${past} me=${me} onBusy=${asked.length ? null : setBusy} onCite=${cite} onAskAgain=${again} />
-      ${asked.map(({ key, body }) => html`<${Asked} key=${key} body=${body} me=${me} isLast=${key === asked.at(-1).key}
-        onHeard=${heard} onBusy=${setBusy} onCite=${cite} onAskAgain=${(run) => again(run, key)} />`)}
+      <${Earlier} past=${past} me=${me} onUnderWay=${asked.length ? null : setUnderWay} onCite=${cite} onAskAgain=${again} />
+      ${asked.map(({ key, ...turn }) => html`<${Asked} key=${key} ...${turn} me=${me} isLast=${key === asked.at(-1).key}
+        onHeard=${heard} onUnderWay=${setUnderWay} onCite=${cite} onAskAgain=${(run) => again(run, key)} />`)}
       <div class="ask-foot-bar">
         ${!isEmpty && html`<a class="button small ask-new" href="#/"><${Icon} name="plus" size=${16} /> ${t("shell.new")}</a>`}
-        <${Composer} conversation=${address} isFollowUp=${!isEmpty} isBusy=${busy} fill=${fill} onSend=${send} />
+        <${Composer} conversation=${address} isFollowUp=${!isEmpty} isBusy=${Boolean(underWay)} fill=${fill}
+          onSend=${send} onStop=${underWay?.runId && stop} />
       </div>
       ${isEmpty && html`<${Examples} me=${me} onChoose=${(text) => setFill({ text })} />`}
     </div>
@@ -89,19 +96,19 @@ function usePast(conversation) {
   return { ...past, more, look };
 }
 
-function Earlier({ past, onBusy, ...rest }) {
+function Earlier({ past, onUnderWay, ...rest }) {
   const end = useRef(null);
   useLayoutEffect(() => { end.current?.scrollIntoView({ block: "end" }); }, [past.turns.length > 0]);
   if (!past.isLoaded) return html`<p class="muted">${t("shell.loading")}</p>`;
   return html`${past.problem && html`<${Trouble} title=${t("ask.unread.conversation")} problem=${past.problem} onAgain=${past.look} />`}
     ${past.more && html`<button type="button" class="quiet" onClick=${past.more}>${t("ask.earlier")}</button>`}
     ${past.turns.map((turn, index) => html`<${Recalled} key=${turn.run_id} turn=${turn}
-      onBusy=${index === past.turns.length - 1 ? onBusy : null} ...${rest} />`)}
+      onUnderWay=${index === past.turns.length - 1 ? onUnderWay : null} ...${rest} />`)}
     ${past.turns.length > 0 && html`<span ref=${end}></span>`}`;
 }
 
 // A turn of before is loaded whole once it comes into sight: a long conversation has many.
-function Recalled({ turn, onBusy, ...rest }) {
+function Recalled({ turn, onUnderWay, ...rest }) {
   const [isSeen, setSeen] = useState(false);
   const place = useRef(null);
   useEffect(() => {
@@ -111,22 +118,22 @@ function Recalled({ turn, onBusy, ...rest }) {
     watcher.observe(place.current);
     return () => watcher.disconnect();
   }, []);
-  return html`<div ref=${place}>${isSeen ? html`<${Whole} turn=${turn} onBusy=${onBusy} ...${rest} />`
+  return html`<div ref=${place}>${isSeen ? html`<${Whole} turn=${turn} onUnderWay=${onUnderWay} ...${rest} />`
     : html`<${Turn} run=${newRun(turn.question, turn.run_id)} isFolded ...${rest} />`}</div>`;
 }
 
-function Whole({ turn, onBusy, ...rest }) {
+function Whole({ turn, onUnderWay, ...rest }) {
   const run = useRun({ runId: turn.run_id, question: turn.question });
-  useEffect(() => { onBusy?.(isUnderWay(run)); }, [run.phase]);
+  useEffect(() => { onUnderWay?.(isUnderWay(run) ? run : null); }, [run.phase]);
   return html`<${Turn} run=${run} isFolded ...${rest} />`;
 }
 
-function Asked({ body, isLast, onHeard, onBusy, ...rest }) {
-  const run = useRun({ body, question: body.question });
+function Asked({ body, once, isLast, onHeard, onUnderWay, ...rest }) {
+  const run = useRun({ body, once, question: body.question });
   const place = useRef(null);
   useEffect(() => { place.current.scrollIntoView({ block: "start", behavior: STILL.matches ? "auto" : "smooth" }); }, []);
   useEffect(() => { onHeard(run); }, [run.runId]);
-  useEffect(() => { if (isLast) onBusy(isUnderWay(run)); }, [isLast, run.phase]);
+  useEffect(() => { if (isLast) onUnderWay(isUnderWay(run) ? run : null); }, [isLast, run.phase, run.runId]);
   return html`<div class="ask-asked" data-last=${isLast} ref=${place}><${Turn} run=${run} ...${rest} /></div>`;
 }
 

@@ -18,7 +18,8 @@ export function typeForNew(text) {
 }
 
 // `conversation` is "" until there is one. `fill` is {text} to put in, a new object each time: never over what was typed.
-export function Composer({ conversation, isFollowUp, isBusy, fill, onSend }) {
+// `onStop` ends what is on its way, where that can be ended.
+export function Composer({ conversation, isFollowUp, isBusy, fill, onSend, onStop }) {
   const [text, setText] = useState(() => kept(conversation) ?? "");
   const [isNext, setNext] = useState(false);
   const box = useRef(null);
@@ -63,14 +64,23 @@ export function Composer({ conversation, isFollowUp, isBusy, fill, onSend }) {
     send();
   };
 
+  const stop = () => {
+    onStop();
+    if (HAS_KEYBOARD.matches) box.current.focus();
+  };
+  const isIdle = isNext || (isBusy && !text.trim()); // nothing to send
+
   return html`<p class="muted" role="status">${isNext && t("ask.next")}</p>
   <form class="ask-composer" onSubmit=${(event) => { event.preventDefault(); send(); }}>
     <label class="visually-hidden" for="question">${t("ask.question")}</label>
     <textarea id="question" ref=${box} rows="1" maxlength=${LONGEST} value=${text} enterkeyhint="send" autocomplete="off"
       placeholder=${t(isFollowUp ? "ask.followUp" : "ask.placeholder")} aria-describedby="question-keys"
       onInput=${onInput} onKeyDown=${onKeyDown}></textarea>
-    <button type="submit" class="primary icon" disabled=${isNext || !text.trim()} aria-label=${t("ask.send")} title=${t("ask.send")}>
-      ${isNext || (isBusy && !text.trim()) ? html`<span class="spinner"></span>` : html`<${Icon} name="send" size=${20} />`}</button>
+    ${isIdle && onStop
+      ? html`<button type="button" class="primary icon ask-stop" aria-label=${t("ask.stop")} title=${t("ask.stop")} onClick=${stop}>
+          <${Icon} name="stop" size=${20} /></button>`
+      : html`<button type="submit" class="primary icon" disabled=${isIdle || !text.trim()} aria-label=${t("ask.send")} title=${t("ask.send")}>
+          ${isIdle ? html`<span class="spinner"></span>` : html`<${Icon} name="send" size=${20} />`}</button>`}
     <p id="question-keys" class="visually-hidden">${t("ask.keys")}</p>
   </form>`;
 }

@@ -8,6 +8,7 @@ const PATHS = {
   documents: "M6 2.5h5.5L15 6v11.5H6zM11.5 2.5V6H15M8.5 10h4M8.5 13h4",
   evaluator: "M3.5 14.5a7 7 0 1 1 13 0M10 12.5l3.2-4.5M8.7 14.5h2.6",
   send: "M10 16.5v-13M4.5 9 10 3.5 15.5 9",
+  stop: "M6 6h8v8H6z",
   plus: "M10 4v12M4 10h12",
   close: "M5 5l10 10M15 5 5 15",
   check: "M4 10.5 8 14.5 16 5.5",

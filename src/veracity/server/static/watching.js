@@ -83,8 +83,9 @@ function fromReceipt(run, receipt) {
   return { ...known, phase: "done", steps, answer };
 }
 
-// Asks (`body`) or looks at a run (`runId`), and keeps watching; `look` loads it again. To stop watching does not stop the run.
-export function useRun({ runId = "", body = null, question = "" }) {
+// Asks (`body`, which is one question however often it is sent under the same `once`) or looks at a run (`runId`), and keeps watching;
+// `look` loads it again. To stop watching does not stop the run.
+export function useRun({ runId = "", body = null, once = "", question = "" }) {
   const [run, dispatch] = useReducer((run, events) => events.reduce(nextRun, run), newRun(question, runId));
   const stream = useRef(null);
   const gathered = useRef([]);
@@ -119,7 +120,7 @@ export function useRun({ runId = "", body = null, question = "" }) {
   };
 
   useEffect(() => {
-    if (body) stream.current = ask(body, watched);
+    if (body) stream.current = ask(body, once, watched);
     else look();
     return () => {
       isGone.current = true;
