@@ -1,12 +1,16 @@
 """`veracity serve` as a user starts and stops it, and as it dies."""
 
+import contextlib
 import shutil
 import signal
+import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,6 +20,9 @@ from tests.runs.scripts import GOOD, QUESTION
 from tests.server.events import Event, events_of, read_events
 from tests.server.processes import TOKEN, Process
 from veracity.engine import Veracity
+from veracity.server import serving
+from veracity.server.app import make_app
+from veracity.server.serving import Server
 from veracity.settings import Settings
 
 NO_EMBEDDER = Settings.model_validate({"models": {"embedder": "none"}})
@@ -164,3 +171,65 @@ def test_who_waits_for_an_upload_is_told_that_it_stops_and_nothing_is_lost(root:
     assert 'event: failed\ndata: {"kind": "failed", "problem": "The server is stopping' in answers["ロッカー.txt"].text
     with Process(root) as again, again.client() as client:
         _until(partial(_stands, client, under_way=True, what="upload", name="储物柜.txt"))
+
+
+ServerOf = Callable[[Veracity], tuple[Server, threading.Thread]]
+
+
+@pytest.fixture
+def server_of() -> Iterator[ServerOf]:
+    """A server as `veracity serve` runs it, for a thread of this process."""
+    with contextlib.ExitStack() as stack:
+
+        def made(engine: Veracity) -> tuple[Server, threading.Thread]:
+            listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            server = Server(make_app(engine, TOKEN), engine.settings.server, lambda: None)
+            server.config.timeout_graceful_shutdown = 0
+            thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+            return server, thread
+
+        yield made
+
+
+def test_who_is_told_to_stop_before_it_runs_stops_when_it_does(root: Path, server_of: ServerOf) -> None:
+    with Veracity(root, settings=NO_EMBEDDER) as engine:
+        server, thread = server_of(engine)
+        server.handle_exit(signal.SIGTERM, None)
+        thread.start()
+        thread.join(20)
+        assert server.started and not thread.is_alive()
+
+
+def test_a_request_that_hangs_is_told_that_it_stops_and_keeps_no_process_alive(
+    root: Path, server_of: ServerOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, goes_on, ended = threading.Event(), threading.Event(), list[int]()
+
+    def hangs(*_: Any, **__: Any) -> None:
+        asked.set()
+        assert goes_on.wait(30)
+
+    monkeypatch.setattr(serving, "LAST_STEP", 0.1)
+    monkeypatch.setattr("os._exit", ended.append)
+    with Veracity(root, settings=NO_EMBEDDER) as engine, ThreadPoolExecutor() as others:
+        monkeypatch.setattr(engine, "search", hangs)
+        server, thread = server_of(engine)
+        thread.start()
+        _until(lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        searched = others.submit(
+            httpx.post,
+            f"http://127.0.0.1:{port}/api/search",
+            json={"query": "年假"},
+            headers={"Authorization": f"Bearer {TOKEN}"},
+            trust_env=False,
+        )
+        assert asked.wait(20)
+        server.handle_exit(signal.SIGTERM, None)
+        told = searched.result(20)
+        thread.join(20)
+        serving._end_threads(server.config.app)  # type: ignore[arg-type]
+        goes_on.set()
+    assert (told.status_code, told.json()["error"]["kind"]) == (503, "Stopping")
+    assert int(told.headers["retry-after"]) > 0
+    assert ended == [0]

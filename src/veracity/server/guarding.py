@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veracity.secrets import presentable
-from veracity.server.problems import INSIDE, answer_with
+from veracity.server.problems import INSIDE, answer_with, stopping
 from veracity.settings import ServerSettings
 
 log = logging.getLogger("veracity.server")
@@ -75,6 +75,11 @@ class Guard:
 
         try:
             await self._app(scope, receive, watched)
+        except asyncio.CancelledError:  # the server ends, and has waited long enough
+            if not has_begun:
+                told = stopping("The server is stopping: ask again when it runs.")
+                response = answer_with(Request(scope), told.status, told.kind, str(told), told.headers)
+                await response(scope, receive, send)
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
             if not has_begun:

@@ -27,6 +27,7 @@ from veracity.settings import ServerSettings
 LAST_STEP = 5.0  # seconds for the steps that are under way when the time to end is up
 KEEP_ALIVE = 75
 HEADERS = 10.0  # seconds in which what is asked must be said; the rest of a request has its own limit
+REQUESTS = "AnyIO worker thread"  # as anyio names them
 SWITCH = 0.001  # seconds after which a thread that computes lets others have their turn: those who decide wait for none
 
 
@@ -82,13 +83,19 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self.started:
+        if self._is_stopping:
+            self._begin_to_stop()
+        elif self.started:
             self._when_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._is_stopping:
             os._exit(130)
         self._is_stopping = True
+        if self.started:  # else as soon as it has
+            self._begin_to_stop()
+
+    def _begin_to_stop(self) -> None:
         threading.Thread(target=self._stop, name="veracity-stop", daemon=True).start()
 
     def _stop(self) -> None:
@@ -102,11 +109,16 @@ class Server(uvicorn.Server):
 
 def _end_threads(app: FastAPI) -> None:
     """A step that hangs in a model, or a file that is still being read, is not waited for: it is taken up again by the
-    next process."""
+    next process. Nor is a request whose client was sent away: Python itself would wait for its thread."""
     end = time.monotonic() + LAST_STEP
-    while app.state.live.working and time.monotonic() < end:
+    while (app.state.live.working or _requests()) and time.monotonic() < end:
         time.sleep(0.05)
-    if app.state.live.working or app.state.changes.is_at_work:
+    if app.state.live.working or app.state.changes.is_at_work or _requests():
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
+
+
+def _requests() -> list[threading.Thread]:
+    """Those that are under way: the others have ended with the loop."""
+    return [thread for thread in threading.enumerate() if thread.name == REQUESTS]
