@@ -51,6 +51,10 @@ def asks_always(root: Path) -> None:
     (root / "veracity.toml").write_text('[models]\nembedder = "none"\n\n[approval]\npolicy = "always"\n')
 
 
+def files(root: Path) -> list[Path]:
+    return sorted(root.rglob("*"))
+
+
 def test_it_draws_the_nodes_of_the_specification() -> None:
     drawn = named().get_graph()
     assert set(drawn.nodes) >= SPEC_NODES
@@ -92,9 +96,11 @@ def test_it_runs_under_an_event_loop_as_the_tools_run_it(filled: Path) -> None:
 
 def test_a_rehearsal_leaves_nothing_in_the_ledger(filled: Path) -> None:
     asks_always(filled)
+    before = files(filled)
     waits = named().copy({"checkpointer": InMemorySaver()})
     waits.invoke({"question": QUESTION}, THREAD)
     waits.invoke(Command(resume={"verdict": "approve"}), THREAD)
+    assert files(filled) == before
     with Veracity(filled) as engine:
         assert engine.runs() == []
         assert engine.approvals() == []
@@ -151,6 +157,17 @@ def test_no_run_is_sent_to_a_tracing_service(filled: Path, monkeypatch: pytest.M
 
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     monkeypatch.setattr(studio.Rehearsed, "weak_points", looks)
-    asyncio.run(named().ainvoke({"question": QUESTION})) if is_async else named().invoke({"question": QUESTION})
+    between: list[bool] = []  # two steps, in the context of whoever asks: whose own tracing is left alone
+
+    async def asks() -> None:
+        async for _ in named().astream({"question": QUESTION}):
+            between.append(bool(tracing_is_enabled()))
+
+    if is_async:
+        asyncio.run(asks())
+    else:
+        between += [bool(tracing_is_enabled()) for _ in named().stream({"question": QUESTION})]
     assert seen
     assert not any(seen)
+    assert between
+    assert all(between)

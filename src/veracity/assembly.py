@@ -23,6 +23,7 @@ from veracity.workspace import Workspace, open_workspace
 if TYPE_CHECKING:
     from veracity.evaluator import Evaluator
     from veracity.ledger import Ledger
+    from veracity.runs.assembling import Kit
     from veracity.runs.running import Runs
 
 
@@ -46,7 +47,15 @@ class Assembly:
     def close(self) -> None:
         with self._making:
             self._is_closed = True
-            names = ("_made_runs", "_made_ledger", "_made_library", "_made_searcher", "_reranker", "_embedder")
+            names = (
+                "_made_runs",
+                "_made_kit",
+                "_made_ledger",
+                "_made_library",
+                "_made_searcher",
+                "_reranker",
+                "_embedder",
+            )
             made = [*(self.__dict__.pop(name, None) for name in names), self._llm]
         for one in made:
             if close := getattr(one, "close", None):
@@ -84,6 +93,12 @@ class Assembly:
             return self._made_runs
 
     @property
+    def _kit(self) -> Kit:
+        with self._making:
+            self._require_open()
+            return self._made_kit
+
+    @property
     def _gate(self) -> Evaluator:
         """The one that scores the answers of the runs, also for who asks it directly."""
         with self._making:
@@ -109,9 +124,15 @@ class Assembly:
     def _made_runs(self) -> Runs:
         from veracity.runs.assembling import make_runs  # noqa: PLC0415 - loads LangGraph
 
+        return make_runs(self._made_kit, self._workspace, self._settings, self._made_ledger)
+
+    @cached_property
+    def _made_kit(self) -> Kit:
+        from veracity.runs.assembling import make_kit  # noqa: PLC0415 - loads LangGraph
+
         store, searcher, gate = self._library.store, self._searcher, self._gate
         parts = (self._workspace, self._settings, self._llm, store, self._embedder, searcher, self._made_ledger, gate)
-        return make_runs(*parts)
+        return make_kit(*parts)
 
     @cached_property
     def _made_gate(self) -> Evaluator:

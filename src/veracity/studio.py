@@ -11,6 +11,7 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,11 +30,13 @@ from veracity.graph.parts import Limits, Memory, Parts, WeakPoint
 from veracity.graph.state import RunState, fresh_turn
 from veracity.inputs import checked_question
 from veracity.llm import Budget
-from veracity.models import Decision, Evidence, PastTurn, Remembered
+from veracity.models import LOCAL, Decision, Evidence, PastTurn, Remembered
 from veracity.runs.running import new_run_id
+from veracity.runs.tracing import untraced
 
 VARIABLE = "VERACITY_WORKSPACE"
 ME = "studio"
+ENDED = object()
 HOW = 'Resume with {"verdict": "approve"}, and "edit" for other words, or with {"verdict": "reject", "reason": "…"}.'
 
 
@@ -42,7 +45,7 @@ class Question(BaseModel):
 
     question: str
     conversation: str = ""
-    user: str = "local"
+    user: str = LOCAL
     max_rewrites: int | None = Field(default=None, ge=0, le=20)
 
 
@@ -55,7 +58,7 @@ class Rehearsing(Assembly):
         settings, ceiling = self._settings, self._settings.budget
         run = Deadline.within(settings.answering.run_deadline)
         limits = Limits(run, settings.quality.loop_deadline, Budget(ceiling.tokens, ceiling.cost_usd))
-        return replace(self._runs._driver._make_parts(limits), memory=Rehearsed(self._ledger))
+        return replace(self._kit.parts(limits), memory=Rehearsed(self._ledger))
 
     def start(self, asked: Any) -> Any:
         """The question as the state of a fresh turn. A state that somebody edited goes on as it is."""
@@ -117,14 +120,18 @@ class Rehearsal(CompiledStateGraph[RunState, Any, Any, Any]):
     def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:
         here = _opened()
         began, given = here.start(input), {**options, "context": here.parts()}
-        with tracing_context(enabled=False):  # questions and documents are sent nowhere, whatever the environment says
-            yield from super().stream(began, *args, **given)
+        stream = super().stream  # questions and documents are sent nowhere, whatever the environment says
+        yield from untraced(lambda: stream(began, *args, **given))
 
     async def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
         here = await asyncio.to_thread(_opened)  # opening a workspace takes time and reads files
         began, given = here.start(input), {**options, "context": await asyncio.to_thread(here.parts)}
-        with tracing_context(enabled=False):
-            async for told in super().astream(began, *args, **given):
+        async with aclosing(super().astream(began, *args, **given)) as steps:  # type: ignore[type-var]
+            while True:
+                with tracing_context(enabled=False):  # not while we have yielded: the tracing of who asks is left alone
+                    told = await anext(steps, ENDED)
+                if told is ENDED:
+                    return
                 yield told
 
     def get_input_jsonschema(self, config: Any = None) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from veracity.agents.prompts import load_prompts
 from veracity.embedding import Embedder
 from veracity.evaluator import Evaluator
@@ -24,7 +27,17 @@ from veracity.workspace import Workspace
 SEARCHES = 64  # at the same time, those that nobody waits for any longer included
 
 
-def make_runs(
+@dataclass(frozen=True)
+class Kit:
+    """What all runs work with; `parts` are those of one that has these limits. `models` tells which one does what."""
+
+    parts: Callable[[Limits], Parts]
+    embed: Callable[[str], bytes | None]
+    models: dict[str, str]
+    close: Callable[[], None]
+
+
+def make_kit(
     workspace: Workspace,
     settings: Settings,
     llm: LLM,
@@ -33,7 +46,7 @@ def make_runs(
     searcher: Searcher,
     ledger: Ledger,
     gate: Evaluator,
-) -> Runs:
+) -> Kit:
     prompts = load_prompts(workspace.prompts_folder)
     crew = make_crew(settings.models, llm, prompts, embedder, StoreVocabulary(store, embedder))
     checker, workers = QualityChecker(settings.quality), Workers(SEARCHES, "veracity-run")
@@ -65,19 +78,25 @@ def make_runs(
             workers=workers,
         )
 
-    checkpoints = open_checkpoints(workspace.ledger_folder)
-    observations = Observations(workspace.observations_file)
-
     def close() -> None:
         if web:
             web.close()
         workers.close(NATIVE_PATIENCE)
+
+    return Kit(parts, embed, crew.models, close)
+
+
+def make_runs(kit: Kit, workspace: Workspace, settings: Settings, ledger: Ledger) -> Runs:
+    checkpoints = open_checkpoints(workspace.ledger_folder)
+    observations = Observations(workspace.observations_file)
+
+    def close() -> None:
         with checkpoints.lock:  # SQLite dies, and we with it, when a connection is closed that somebody is using
             checkpoints.conn.close()
 
-    driver = Driver(checkpoints, parts, settings, ledger)
-    endings = Endings(ledger, observations, checkpoints, settings, crew.models, embed)
-    return Runs(ledger, driver, endings, settings, crew.models, close)
+    driver = Driver(checkpoints, kit.parts, settings, ledger)
+    endings = Endings(ledger, observations, checkpoints, settings, kit.models, kit.embed)
+    return Runs(ledger, driver, endings, settings, kit.models, close)
 
 
 def _web(settings: Settings, embedder: Embedder) -> Web | None:

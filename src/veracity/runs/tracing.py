@@ -17,12 +17,13 @@ from veracity import telemetry
 T = TypeVar("T")
 
 
-def untraced(begin: Callable[[], Iterator[T]], span: telemetry.Span) -> Iterator[T]:
+def untraced(begin: Callable[[], Iterator[T]], span: telemetry.Span | None = None) -> Iterator[T]:
     """What the iterator yields. It runs in a context of its own, so that the tracing of whoever asks is left alone.
-    What is traced of it, which holds no text, belongs to the span."""
+    What is traced of it, which holds no text, belongs to the span, where there is one."""
     context = contextvars.copy_context()
     context.run(tracing_context(enabled=False).__enter__)
-    context.run(telemetry.stay, span.here)
+    if span:
+        context.run(telemetry.stay, span.here)
     steps = context.run(begin)
     nothing = object()
     try:
