@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from veracity.errors import ConfigurationError
+from veracity.errors import ConfigurationError, reason_of
 from veracity.secrets import key_place, looks_like_key, presentable
 
 LONGEST = 1_000_000
@@ -66,8 +66,9 @@ def read_bytes(path: Path) -> bytes | None:
             raise ConfigurationError(f"{path} is a link to nothing: mend the link or remove it.") from None
         return None
     except OSError as problem:
-        reason = problem.strerror or type(problem).__name__
-        raise ConfigurationError(f"{path} cannot be read ({reason}): make it a readable file or remove it.") from None
+        raise ConfigurationError(
+            f"{path} cannot be read ({reason_of(problem)}): make it a readable file or remove it."
+        ) from None
     if len(content) > LONGEST:
         raise ConfigurationError(f"{path} is larger than {LONGEST:,} bytes: make it smaller.")
     return content

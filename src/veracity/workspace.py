@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from veracity.errors import ConfigurationError
+from veracity.errors import ConfigurationError, reason_of
 from veracity.tomlfile import read_bytes
 
 
@@ -52,9 +52,8 @@ class Workspace:
         except FileNotFoundError:
             return []
         except OSError as problem:
-            reason = problem.strerror or type(problem).__name__
             raise ConfigurationError(
-                f"{self.metrics_folder} cannot be read ({reason}): make it a readable folder or remove it."
+                f"{self.metrics_folder} cannot be read ({reason_of(problem)}): make it a readable folder or remove it."
             ) from None
         return [path for path in paths if path.suffix == ".py" and not path.name.startswith(("_", "."))]
 
@@ -70,7 +69,7 @@ def open_workspace(directory: Path | str) -> Workspace:
     try:
         there = root.is_dir()
     except OSError as problem:
-        raise ConfigurationError(f'The workspace "{root}" cannot be read ({problem.strerror}).') from None
+        raise ConfigurationError(f'The workspace "{root}" cannot be read ({reason_of(problem)}).') from None
     if not there and root.exists():
         raise ConfigurationError(f'The workspace "{root}" is not a directory: name the directory that holds it.')
     if not there:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from veracity.errors import ConfigurationError
+from veracity.errors import ConfigurationError, reason_of
 from veracity.secrets import looks_like_key, presentable
 from veracity.tomlfile import alternatives, read_bytes
 
@@ -29,9 +29,8 @@ def _files(folder: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as problem:
-        reason = problem.strerror or type(problem).__name__
         raise ConfigurationError(
-            f"{folder} cannot be read ({reason}): make it a readable folder or remove it."
+            f"{folder} cannot be read ({reason_of(problem)}): make it a readable folder or remove it."
         ) from None
     found = [path for path in paths if path.suffix.lower() == SUFFIX and not path.name.startswith(".")]
     for path in found:

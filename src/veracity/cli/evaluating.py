@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from veracity.cli.console import console, plain, score_text, table
-from veracity.errors import InputError
+from veracity.errors import InputError, reason_of
 from veracity.evaluator import Evaluator
 from veracity.models import EvaluationRequest, EvaluationResult, MetricScore, Usage
 from veracity.workspace import workspace_or_here
@@ -42,8 +42,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as UTF-8.") from None
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or type(problem).__name__
-        raise InputError(f"{path} cannot be read: {reason}.") from None
+        raise InputError(f"{path} cannot be read: {reason_of(problem)}.") from None
 
 
 def _read_evidence(path: Path) -> str:

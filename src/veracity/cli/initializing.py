@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from veracity.cli.console import console, plain
-from veracity.errors import InputError
+from veracity.errors import InputError, reason_of
 
 
 def run(directory: Path) -> None:
@@ -36,8 +36,7 @@ def _place(path: Path, source: Traversable) -> None:
             file.write(source.read_bytes())
     except OSError as problem:
         if not path.is_file():
-            reason = problem.strerror or type(problem).__name__
-            raise InputError(f"{path} cannot be created ({reason}): choose another place.") from None
+            raise InputError(f"{path} cannot be created ({reason_of(problem)}): choose another place.") from None
         console.print(plain(f"kept     {path}"))
     else:
         console.print(plain(f"created  {path}"))

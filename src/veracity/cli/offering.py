@@ -18,8 +18,8 @@ from veracity.cli.answers import WAITING, show
 from veracity.cli.console import console, plain, score_text, table
 from veracity.cli.watching import complain, errors, is_interactive, watched
 from veracity.engine import Veracity
-from veracity.errors import InputError
-from veracity.models import Answer, Approval, ApprovalReason, OnReject, Verdict
+from veracity.errors import InputError, reason_of
+from veracity.models import LOCAL, Answer, Approval, ApprovalReason, OnReject, Verdict
 
 CHOICES = ("approve", "reject", "edit", "later")
 WHY: dict[ApprovalReason, str] = {
@@ -102,9 +102,9 @@ def left(answer: Answer, workspace: Path | None, as_json: bool) -> int:
 
 def login_name() -> str:
     try:
-        return getpass.getuser() or "local"
+        return getpass.getuser() or LOCAL
     except (OSError, KeyError, ImportError):
-        return "local"
+        return LOCAL
 
 
 def _consequence(approval: Approval) -> str:
@@ -178,5 +178,5 @@ def _failed(problem: OSError | UnicodeDecodeError | subprocess.CalledProcessErro
     if isinstance(problem, subprocess.CalledProcessError):
         return f"it ended with the code {problem.returncode}"
     if isinstance(problem, OSError):
-        return problem.strerror or type(problem).__name__
+        return reason_of(problem)
     return "what it left is not UTF-8 text"

@@ -13,6 +13,7 @@ from veracity.inputs import (
     require_text,
 )
 from veracity.models import (
+    LOCAL,
     Answer,
     Approval,
     ApprovalStanding,
@@ -55,7 +56,7 @@ class Approving(Assembly):
         *,
         reason: str = "",
         edit: str | None = None,
-        by: str = "local",
+        by: str = LOCAL,
         draft_hash: str | None = None,
         key: str | None = None,
     ) -> Answer:
@@ -76,7 +77,7 @@ class Approving(Assembly):
         *,
         reason: str = "",
         edit: str | None = None,
-        by: str = "local",
+        by: str = LOCAL,
         draft_hash: str | None = None,
         key: str | None = None,
         drafts: bool = False,

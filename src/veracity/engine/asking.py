@@ -14,6 +14,7 @@ from veracity.inputs import (
     require_text,
 )
 from veracity.models import (
+    LOCAL,
     Answer,
     RunEvent,
     RunProgress,
@@ -32,7 +33,7 @@ class Asking(Assembly):
         question: str,
         *,
         conversation: str = "",
-        user: str = "local",
+        user: str = LOCAL,
         max_rewrites: int | None = None,
         deadline: float | None = None,
     ) -> Answer:
@@ -52,7 +53,7 @@ class Asking(Assembly):
         question: str,
         *,
         conversation: str = "",
-        user: str = "local",
+        user: str = LOCAL,
         max_rewrites: int | None = None,
         deadline: float | None = None,
         drafts: bool = False,
@@ -67,7 +68,7 @@ class Asking(Assembly):
         question: str,
         *,
         conversation: str = "",
-        user: str = "local",
+        user: str = LOCAL,
         max_rewrites: int | None = None,
         deadline: float | None = None,
         key: str = "",
@@ -78,18 +79,18 @@ class Asking(Assembly):
         require_text(key, "A key")
         return self._runs.begin(*asked, encodable(key))
 
-    def asked(self, *, user: str = "local", key: str) -> RunSummary | None:
+    def asked(self, *, user: str = LOCAL, key: str) -> RunSummary | None:
         """The run that this user began under the key, so that a question that is sent again is not asked again."""
         require_text(key, "A key")
         return self._ledger.run_under(user, encodable(key))
 
-    def runs_asking(self, question: str, *, user: str = "local", limit: int = 20) -> list[RunSummary]:
+    def runs_asking(self, question: str, *, user: str = LOCAL, limit: int = 20) -> list[RunSummary]:
         """Those of this user that ask exactly this, the latest first."""
         require_text(question, "A question")
         require_number(limit, MOST_RUNS, "runs")
         return self._ledger.runs_asking(user, encodable(question.strip()), limit)
 
-    def stop(self, run_id: str, *, by: str = "local") -> RunSummary:
+    def stop(self, run_id: str, *, by: str = LOCAL) -> RunSummary:
         """End a run that is under way: it has failed at once, and what works on it ends after the step it is at. What
         has ended, waits for a person or follows from a decision stays as it is; the status tells."""
         require_text(run_id, "A run")

@@ -14,6 +14,7 @@ from veracity.inputs import (
     require_text,
 )
 from veracity.models import (
+    LOCAL,
     ConversationSummary,
     Feedback,
     PastTurn,
@@ -51,7 +52,7 @@ class Remembering(Assembly):
         return self._ledger.statuses(run_ids)
 
     def conversations(
-        self, *, user: str = "local", limit: int = 20, query: str = "", after: str = ""
+        self, *, user: str = LOCAL, limit: int = 20, query: str = "", after: str = ""
     ) -> list[ConversationSummary]:
         """Those of this user, the latest first. With a query, those in which a turn holds all its words. `after` is the
         last one that is known: those that follow it."""
@@ -61,7 +62,7 @@ class Remembering(Assembly):
         return self._ledger.conversations(user, limit, encodable(query[:LONGEST_QUERY]), encodable(after))
 
     def turns(
-        self, conversation: str, *, user: str = "local", limit: int = 50, before: int | None = None
+        self, conversation: str, *, user: str = LOCAL, limit: int = 50, before: int | None = None
     ) -> list[PastTurn]:
         """What was asked and answered in a conversation, the latest last; with `before`, just before that turn."""
         require_number(limit, MOST_TURNS, "turns")
@@ -69,9 +70,9 @@ class Remembering(Assembly):
         left = set(self._ledger.interrupted()) if any(turn.status == "running" for turn in turns) else set()
         return [turn.model_copy(update={"status": "interrupted"}) if turn.run_id in left else turn for turn in turns]
 
-    def forget_conversation(self, conversation: str, *, user: str = "local") -> int:
-        """Remove its questions and answers from ledger, receipts and observations, and what was typed in it at a terminal.
-        How many turns it had."""
+    def forget_conversation(self, conversation: str, *, user: str = LOCAL) -> int:
+        """Remove its questions and answers from ledger, receipts and observations, and what was typed in it at a
+        terminal. How many turns it had."""
         from veracity.ledger import Observations  # noqa: PLC0415 - loads SQLAlchemy
 
         return self._ledger.forget_conversation(user, conversation, Observations(self._workspace.observations_file))
@@ -81,7 +82,7 @@ class Remembering(Assembly):
         """Who may use the workspace over the network, by which token, in which role."""
         return self._ledger.users
 
-    def rate(self, run_id: str, thumb: Thumb, why: str = "", by: str = "local") -> Feedback:
+    def rate(self, run_id: str, thumb: Thumb, why: str = "", by: str = LOCAL) -> Feedback:
         """Say that an answer is good ("up"), or not ("down"): then its question is a weak point, and the answer is not
         used again. What the same person says later takes the place of it."""
         for text, what in ((run_id, "A run"), (why, "A reason"), (by, "Whoever rates")):

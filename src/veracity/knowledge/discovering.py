@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from veracity.errors import InputError
+from veracity.errors import InputError, reason_of
 from veracity.models import Outcome
 
 EMPTY = "it is empty"
@@ -163,7 +163,7 @@ def _skipped(path: str, reason: str) -> Outcome:
 
 
 def _unreadable(path: str, problem: OSError) -> Outcome:
-    return Outcome(name=_shown(path), status="failed", reason=f"it cannot be read ({problem.strerror})")
+    return Outcome(name=_shown(path), status="failed", reason=f"it cannot be read ({reason_of(problem)})")
 
 
 def _shown(path: str) -> str:

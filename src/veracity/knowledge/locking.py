@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from veracity.errors import BusyError, KnowledgeError
+from veracity.errors import BusyError, KnowledgeError, reason_of
 
 
 @contextmanager
@@ -28,8 +28,9 @@ def writing(folder: Path) -> Iterator[None]:
             f'The documents in "{folder}" are being changed by {_holder(folder)}: try again when that has finished.'
         ) from None
     except (OSError, NotImplementedError) as problem:  # some network drives know no locks
-        reason = getattr(problem, "strerror", None) or type(problem).__name__
-        raise KnowledgeError(f'"{folder}" cannot be written ({reason}): make it a writable folder.') from None
+        raise KnowledgeError(
+            f'"{folder}" cannot be written ({reason_of(problem)}): make it a writable folder.'
+        ) from None
     try:
         with contextlib.suppress(OSError):  # it is for a message only
             (folder / ".writer.pid").write_text(str(os.getpid()), encoding="ascii")

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from veracity.errors import reason_of
 from veracity.knowledge.chunking import Chunk, chunk
 from veracity.language import Language, entities, guess_language, search_tokens, title_entity
 from veracity.reading import Reading, Unreadable, extract
@@ -73,7 +74,7 @@ def _content(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as problem:
-        raise Unreadable("failed", f"it cannot be read ({problem.strerror})") from None
+        raise Unreadable("failed", f"it cannot be read ({reason_of(problem)})") from None
 
 
 def _passages(cut: list[Chunk], title: str, around: Language) -> list[dict[str, Any]]:

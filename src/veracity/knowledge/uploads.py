@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
-from veracity.errors import BusyError, KnowledgeError
+from veracity.errors import BusyError, KnowledgeError, reason_of
 from veracity.knowledge.discovering import EMPTY
 from veracity.knowledge.filenames import kept_name
 from veracity.knowledge.ingesting import KEPT
@@ -200,9 +200,9 @@ class Uploads:
         except Timeout:
             raise
         except (OSError, NotImplementedError) as problem:  # some network drives know no locks
-            reason = getattr(problem, "strerror", None) or type(problem).__name__
             raise KnowledgeError(
-                f'"{self._folder}" cannot be written ({reason}): make it a writable folder with room for the files.'
+                f'"{self._folder}" cannot be written ({reason_of(problem)}): make it a writable folder with room for '
+                "the files."
             ) from None
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from veracity.errors import LedgerError
+from veracity.errors import LedgerError, reason_of
 
 FILE = "chat_history"
 _ENTRY = re.compile(rb"(?:^(?!\+).*\n)*(?:^\+.*\n?)+", re.M)
@@ -26,9 +26,8 @@ def forget(folder: Path, texts: Iterable[str]) -> None:
     except FileNotFoundError:
         return
     except OSError as problem:
-        reason = problem.strerror or type(problem).__name__
         raise LedgerError(
-            f'What was typed in the conversation may still be in "{path}" ({reason}): remove it.'
+            f'What was typed in the conversation may still be in "{path}" ({reason_of(problem)}): remove it.'
         ) from None
 
 

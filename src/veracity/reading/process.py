@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Literal
 
+from veracity.errors import reason_of
 from veracity.reading.frames import LONGEST, TooLong, receive, send
 from veracity.secrets import KEY_VARIABLE, presentable, without_secrets
 
@@ -73,7 +74,7 @@ class WorkerProcess:
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
         except OSError as problem:
-            raise WorkerFailure("crash", f"no process to read it in could be started ({problem.strerror})") from None
+            raise WorkerFailure("crash", f"no process to read it in could be started ({reason_of(problem)})") from None
 
     def wait_until_ready(self) -> None:
         """Raises when the task cannot even be imported."""
