@@ -75,7 +75,7 @@ function Page() {
       <${Navigation} me=${session.me} view=${route.view} pending=${pending} onSignOut=${session.leave} />
       <main id="main" class="shell-main" tabindex="-1" ref=${main}>
         <div role="status">${isLost && html`<p class="shell-lost notice warn"><${Icon} name="warn" /> ${t("shell.reconnecting")}</p>`}</div>
-        ${session.problem && html`<p class="notice bad" role="alert"><${Icon} name="warn" /> ${session.problem}</p>`}
+        ${session.problem && html`<p class="shell-lost notice bad" role="alert"><${Icon} name="warn" /> ${session.problem}</p>`}
         <${View} key=${route.view} me=${session.me} route=${route} />
       </main>
     </div>

@@ -64,7 +64,8 @@ export function Composer({ conversation, isFollowUp, isBusy, fill, onSend, onSto
     send();
   };
 
-  const stop = () => {
+  const stop = (event) => {
+    if (event.detail > 1) return; // the second click of two that were meant to send
     onStop();
     if (HAS_KEYBOARD.matches) box.current.focus();
   };

@@ -61,9 +61,9 @@ function Stages({ run, isFolded, waits }) {
 function LiveDraft({ run }) {
   const isWritten = run.now.length > 0 && !run.now.some((one) => one.name === "generate_answer");
   const mark = isWritten ? "ask.draftExamined" : run.isOld ? "ask.draftRevised" : "ask.draftMark";
-  return html`<section class="ask-draft" aria-label=${t("ask.draft")} aria-busy="true" lang=${writtenIn(run.draft)}>
+  return html`<section class="ask-draft" aria-label=${t("ask.draft")} aria-busy="true">
     <p class="ask-draft-mark"><${Icon} name="edit" size=${14} /> ${t(mark)}</p>
-    <${Markdown} text=${run.draft} />
+    <div lang=${writtenIn(run.draft)}><${Markdown} text=${run.draft} /></div>
   </section>`;
 }
 
