@@ -42,15 +42,20 @@ def processes() -> ForkServerContext:
 
 
 def kill_at_random(
-    context: ForkServerContext, what: Callable[..., None], arguments: tuple[object, ...], log: Path, rest: float
+    context: ForkServerContext,
+    what: Callable[..., None],
+    arguments: tuple[object, ...],
+    log: Path,
+    rest: float,
+    after: str = "",
 ) -> list[str]:
-    """The lines that were written until then. `rest` is the time from the first of them to the kill."""
+    """The lines that were written until then. `rest` is the time to the kill from the first of them, or from `after`."""
     log.unlink(missing_ok=True)
     process = context.Process(target=what, args=arguments, daemon=True)
     process.start()
     try:
         deadline = time.monotonic() + PATIENCE
-        while not log.exists() and time.monotonic() < deadline:
+        while not (log.exists() and after in log.read_text(encoding="utf-8")) and time.monotonic() < deadline:
             assert process.is_alive()
             time.sleep(0.005)
         time.sleep(rest)
@@ -119,9 +124,9 @@ def test_ingesting_survives_kills(processes: ForkServerContext, tmp_path: Path) 
     chance, truth, checked = random.Random(7), Truth(), 0
     for kill in range(KILLS):
         generation = max((numbers[-1] for numbers in truth.written.values()), default=0)
-        rest = chance.uniform(0.05, 0.6) if kill < KILLS // 2 else chance.uniform(0.3, 2.0)
+        rest, after = (chance.uniform(0.05, 0.6), "") if kill < KILLS // 2 else (chance.uniform(0.0, 1.7), "told")
         arguments = (knowledge, files, log, generation)
-        lines = kill_at_random(processes, killed.ingest_for_ever, arguments, log, rest)
+        lines = kill_at_random(processes, killed.ingest_for_ever, arguments, log, rest, after)
         truth.read(lines)
         truth.forget_unwritten(lines[-1], files)
         checked += truth.check(fresh_store(knowledge))
