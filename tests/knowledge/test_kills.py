@@ -49,7 +49,7 @@ def kill_at_random(
     rest: float,
     after: str = "",
 ) -> list[str]:
-    """The lines that were written until then. `rest` is the time to the kill from the first of them, or from `after`."""
+    """The lines that were written until then. `rest` is the time to the kill from the first, or from `after`."""
     log.unlink(missing_ok=True)
     process = context.Process(target=what, args=arguments, daemon=True)
     process.start()
