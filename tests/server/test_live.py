@@ -4,10 +4,12 @@ import threading
 import time
 
 import httpx
+import pytest
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, judged
 from tests.server.conftest import TOKEN, MakeEngine, Serve, Served
 from tests.server.events import Event, events_of, read_events
+from veracity.models import RunProgress
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 
@@ -62,13 +64,23 @@ def test_a_stream_that_was_cut_goes_on_where_it_was(serve: Serve, engine_with: M
     assert not {event.id for event in seen} & {event.id for event in rest}
 
 
-def test_another_process_resumes_a_stream_from_the_ledger(serve: Serve, engine_with: MakeEngine) -> None:
+def test_another_process_resumes_a_stream_from_the_ledger(
+    serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = Held()
     llm = ScriptedLLM.by_role(writer=held, reviewer=PASS)
     first, second = serve(engine_with(llm)), serve(engine_with(llm))
     run_id, seen = ask_and_leave(first, "generate_answer")
-    threading.Timer(0.8, held.goes_on.set).start()
+    looks, progress = list[str](), second.engine.progress
+
+    def looked(run_id: str) -> RunProgress:
+        looks.append(run_id)
+        return progress(run_id)
+
+    monkeypatch.setattr(second.engine, "progress", looked)
+    threading.Timer(1.2, held.goes_on.set).start()
     rest = events_of(second.client(), f"/api/runs/{run_id}/events", headers={"Last-Event-ID": seen[-1].id})
+    assert len(looks) <= 3  # where nothing happened, no steps are read
     whole = events_of(first.client(), f"/api/runs/{run_id}/events")
     assert named(seen + rest) == named(whole)
     assert rest[-1].data["answer"]["text"] == GOOD
@@ -146,10 +158,10 @@ def test_questions_that_wait_are_not_lost_either(serve: Serve, engine_with: Make
 
 def test_too_many_questions_are_refused_and_told_when_to_come(serve: Serve, engine_with: MakeEngine) -> None:
     held = Held()
-    served = serve(engine_with(ScriptedLLM.by_role(writer=held, reviewer=PASS), server={"runs": 1, "queue": 1}))
+    served = serve(engine_with(ScriptedLLM.by_role(writer=held, reviewer=PASS), server={"runs": 1, "queue": 2}))
     streams = []
     with httpx.Client(base_url=served.url, headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False) as client:
-        for _ in range(2):
+        for _ in range(3):
             request = client.build_request(
                 "POST", "/api/ask", json={"question": QUESTION}, headers={"Accept": "text/event-stream"}
             )
@@ -157,7 +169,10 @@ def test_too_many_questions_are_refused_and_told_when_to_come(serve: Serve, engi
             assert held.asked.wait(10)
         refused = client.post("/api/ask", json={"question": QUESTION})
         held.goes_on.set()
-        assert [list(read_events(one))[-1].kind for one in streams] == ["answer", "answer"]
+        told = [list(read_events(one)) for one in streams]
+    assert [events[-1].kind for events in told] == ["answer"] * 3
+    ahead = [[event.data["ahead"] for event in events if event.kind == "queued"] for events in told]
+    assert ahead == [[0], [0], [1, 0]]
     assert (refused.status_code, refused.json()["error"]["kind"]) == (429, "TooMany")
     assert int(refused.headers["retry-after"]) >= 1
 

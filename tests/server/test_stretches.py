@@ -1,11 +1,12 @@
 """Where a reader goes on who comes from an event, whatever the ledger holds by now."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from veracity.models import RunProgress, RunSummary, Step
-from veracity.server.stretches import Place, ended_at, place_of, recorded, steps_seen
+from veracity.server.stretches import Place, Stretch, ended_at, place_of, recorded, steps_seen
 
 BEGAN = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -50,3 +51,21 @@ def test_of_two_that_ended_at_once_none_is_lost_whichever_was_told_first() -> No
 def test_what_is_no_id_is_a_place_all_the_same(name: str) -> None:
     place = place_of(name)
     assert place.steps >= 0 and place.moment >= 0
+
+
+def test_a_clock_that_was_put_back_hides_nothing() -> None:
+    """Five steps were done by a clock that was half a minute ahead."""
+    done = [step(second) for second in range(5)]
+    soon = datetime.now(UTC) + timedelta(seconds=30)
+    done.append(Step(name="step", started=soon, seconds=0.5))
+
+    async def told() -> list[str]:
+        stretch = Stretch("r", asyncio.get_running_loop())
+        stretch.begin(done)
+        stretch.publish("started", name="generate_answer")
+        stretch.publish_step(Step(name="generate_answer", started=datetime.now(UTC), seconds=0.1))
+        stretch.publish("answer", answer={})
+        stretch.end()
+        return [event.data["kind"] async for event in stretch.following(Place(6, ended_at(done[-1])))]
+
+    assert asyncio.run(told()) == ["started", "finished", "answer"]

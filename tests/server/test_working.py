@@ -1,0 +1,164 @@
+"""What follows from decisions waits for nobody who asks, and what goes wrong on the way loses no run."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runs.scripts import GOOD, PASS, QUESTION, judged
+from tests.runs.websites import SearchServer
+from tests.server.conftest import MakeEngine, Serve, Served
+from tests.server.events import events_of
+from veracity.errors import MissingKeyError
+from veracity.ledger import database
+from veracity.models import RunEvent
+from veracity.server import sweeping
+from veracity.testing import ScriptedCall, ScriptedLLM
+
+
+class Gate:
+    """A writer that, once it `holds`, waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.holds = False
+        self.asked = threading.Semaphore(0)
+        self.goes_on = threading.Event()
+
+    def __call__(self, call: ScriptedCall) -> str:
+        if self.holds:
+            self.asked.release()
+            assert self.goes_on.wait(30)
+        return GOOD
+
+
+def low(writer: Any = GOOD) -> ScriptedLLM:
+    return ScriptedLLM.by_role(writer=writer, reviewer=PASS, judge=judged(40))
+
+
+def waiting(served: Served) -> dict[str, Any]:
+    """A draft that waits for a person."""
+    answer: dict[str, Any] = served.client().post("/api/ask", json={"question": QUESTION}).json()
+    assert answer["status"] == "awaiting_approval"
+    return answer
+
+
+def decide(served: Served, answer: dict[str, Any], verdict: str) -> Any:
+    return served.client().post(f"/api/approvals/{answer['approval_id']}/decision", json={"verdict": verdict})
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def status(served: Served, answer: dict[str, Any]) -> str:
+    return served.engine.standing(answer["run_id"]).status
+
+
+def test_an_approval_goes_out_whatever_is_asked_and_rejected(
+    serve: Serve, gated: MakeEngine, website: SearchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "SWEEP", 0.1)
+    website.finds("Full-time staff have 25 days of paid annual leave a year, by law.")
+    gate = Gate()
+    served = serve(gated(low(gate), web=website.settings, server={"runs": 1}))
+    first, second, here, elsewhere = (waiting(served) for _ in range(4))
+    gate.holds = True
+    with ThreadPoolExecutor() as others:
+        try:
+            decide(served, first, "reject")
+            decide(served, second, "reject")
+            others.submit(waiting, served)
+            assert all(gate.asked.acquire(timeout=20) for _ in range(3))
+            assert decide(served, here, "approve").json()["state"] == "approved"
+            died = gated(low())  # it decides, and does nothing of what follows
+            died.stream_decision(elsewhere["approval_id"], "approve")
+            for answer in (here, elsewhere):
+                events = events_of(served.client(), f"/api/runs/{answer['run_id']}/events?after=99.9")
+                assert events[-1].data["answer"]["status"] == "answered"
+        finally:
+            gate.goes_on.set()
+
+
+def test_what_cannot_be_taken_up_has_not_failed_and_is_tried_again_later(
+    serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as a run that was decided on, in a server that was started without the key."""
+    monkeypatch.setattr(sweeping, "SWEEP", 0.05)
+    served = serve(gated(low()))
+    answer, tried, resume = waiting(served), list[float](), served.engine.resume
+
+    def without_key(run_id: str, **_: Any) -> Iterator[RunEvent]:
+        tried.append(time.monotonic())
+        if len(tried) < 4:
+            raise MissingKeyError("openai", ("OPENAI_API_KEY",), "openai:gpt-5")
+        return resume(run_id, drafts=True)
+
+    monkeypatch.setattr(served.engine, "resume", without_key)
+    decide(served, answer, "approve")
+    until(lambda: status(served, answer) == "answered")
+    pauses = [later - earlier for earlier, later in pairwise(tried)]
+    assert pauses[0] >= 0.1 and pauses[1] >= 0.2 and pauses[2] >= 0.4
+    assert [record.message for record in caplog.records if "OPENAI_API_KEY" in record.message] == [
+        f'Run {answer["run_id"]} is left for a while: The model "openai:gpt-5" needs a key of the provider "openai": '
+        "set OPENAI_API_KEY in the environment."
+    ]
+    assert 'status="failed"' not in served.client().get("/metrics").text
+
+
+def test_a_run_that_failed_is_in_the_log(
+    serve: Serve, engine_with: MakeEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks(call: ScriptedCall) -> str:
+        raise ValueError("the writer broke")
+
+    served = serve(engine_with(ScriptedLLM.by_role(writer=breaks, reviewer=PASS)))
+    events = events_of(served.client(), "/api/ask", method="POST", json={"question": QUESTION})
+    assert events[-1].kind == "failed"
+    assert events[0].data["run_id"] in caplog.text
+    assert 'status="failed"} 1.0' in served.client().get("/metrics").text
+
+
+def test_a_question_that_is_taken_in_while_the_server_is_told_to_stop_is_told_so(
+    serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = serve(engine_with())
+    begin = served.engine.begin
+
+    def begun(*given: Any, **named: Any) -> str:
+        run_id = begin(*given, **named)
+        served.app.state.live.stop(grace=0)
+        return run_id
+
+    monkeypatch.setattr(served.engine, "begin", begun)
+    refused = served.client().post("/api/ask", json={"question": QUESTION})
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (503, "Stopping")
+    assert served.app.state.live.waiting == 0
+
+
+def test_who_reads_waits_for_no_decision_and_a_ledger_that_is_busy_is_told_as_that(
+    serve: Serve, gated: MakeEngine, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.5)
+    served = serve(gated(low()))
+    answer = waiting(served)
+    writer = sqlite3.connect(root / "ledger" / "ledger.sqlite", isolation_level=None, check_same_thread=False)
+    with ThreadPoolExecutor() as others:
+        writer.execute("BEGIN IMMEDIATE")
+        deciding = [others.submit(decide, served, answer, "approve") for _ in range(4)]
+        until(lambda: served.app.state.reserved.borrowed_tokens == 4)
+        assert served.client().get("/api/me").status_code == 200
+        assert served.app.state.reserved.borrowed_tokens >= 1
+        refused = deciding[0].result(20)
+        writer.execute("ROLLBACK")
+    writer.close()
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (503, "BusyLedgerError")
+    assert int(refused.headers["retry-after"]) > 0
