@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from tests.ledger.leased import start, told
 from tests.ledger.material import (
@@ -216,3 +217,13 @@ def test_a_place_for_locks_that_cannot_be_used_is_one_sentence(ledger: Ledger, f
     (folder / "owners").write_text("a file")
     with pytest.raises(LedgerError, match="make it a folder that can be read and written"):
         begin(ledger, "r1")
+
+
+def test_what_to_take_up_is_one_look_however_many_wait(ledger: Ledger) -> None:
+    for number in range(20):
+        waits(ledger, f"r{number}")
+    ledger.decide("r7.1", "approve", by="bob")
+    looks: list[str] = []
+    event.listen(ledger._database._opened(), "before_cursor_execute", lambda *told: looks.append(told[2]))
+    assert ledger.interrupted() == ["r7"]
+    assert len([one for one in looks if one.startswith("SELECT")]) == 1
