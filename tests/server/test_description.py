@@ -15,6 +15,8 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, judged
 from tests.server.conftest import TOKEN, MakeEngine, Serve
+from veracity.inputs import LONGEST_QUERY
+from veracity.server.app import make_app
 from veracity.testing import ScriptedLLM
 
 EXAMPLES = int(os.environ.get("VERACITY_SCHEMA_EXAMPLES", "8"))
@@ -59,5 +61,30 @@ def test_the_document_names_every_route_and_the_refusals(serve: Serve, engine_wi
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             assert operation["summary"], (method, path)
-            if path.startswith(("/api/", "/v1/")) and path != "/api/session":
-                assert "401" in operation["responses"], (method, path)
+            if path.startswith(("/api/", "/v1/", "/metrics")) and path != "/api/session":
+                assert {"401", "429"} <= set(operation["responses"]), (method, path)
+                assert operation["security"] == [{"token": []}], (method, path)
+                assert "default" in operation["responses"] or {"403", "408", "413", "500"} <= set(
+                    operation["responses"]
+                )
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+
+
+def test_the_document_tells_the_form_of_every_response(engine_with: MakeEngine) -> None:
+    document = make_app(engine_with()).openapi()
+    expected = {
+        "/api/events": {"text/event-stream"},
+        "/api/runs/{run_id}/events": {"text/event-stream"},
+        "/api/runs/{run_id}/page": {"text/html"},
+        "/metrics": {"text/plain"},
+        "/api/ask": {"application/json", "text/event-stream"},
+        "/v1/chat/completions": {"application/json", "text/event-stream"},
+    }
+    for path, forms in expected.items():
+        for operation in document["paths"][path].values():
+            assert set(operation["responses"]["200"]["content"]) == forms, path
+    for path in ("/api/ask", "/v1/chat/completions"):
+        assert "X-Veracity-Run" in document["paths"][path]["post"]["responses"]["200"]["headers"]
+    assert "Retry-After" in document["paths"]["/api/ask"]["post"]["responses"]["429"]["headers"]
+    longest = document["components"]["schemas"]["Asked"]["properties"]["question"]["maxLength"]
+    assert longest == LONGEST_QUERY

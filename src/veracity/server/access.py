@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
 
 from veracity.engine import Veracity
 from veracity.ledger.users import TOKEN_PREFIX
@@ -22,6 +23,7 @@ from veracity.server.standing import reaches
 
 T = TypeVar("T")
 
+BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="Of `veracity users add`, or VERACITY_TOKEN.")
 COOKIE = "veracity_session"
 
 
@@ -84,7 +86,7 @@ async def recognized(token: str, request: Request) -> User:
     return user
 
 
-async def _caller(request: Request) -> User:
+async def _caller(request: Request, _described: Annotated[object, Depends(BEARER)]) -> User:
     user = await recognized(token_of(request), request)
     request.state.user = user  # for what is refused from here on
     limits: Limits = request.app.state.limits

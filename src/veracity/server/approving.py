@@ -35,7 +35,7 @@ class Decided(BaseModel):
     draft_hash: Annotated[str, Field(max_length=200)] | None = None
 
 
-@router.get("", responses=refusals(400))
+@router.get("", responses=refusals())
 def approvals(
     caller: Caller,
     engine: Engine,
@@ -62,7 +62,7 @@ def history(approval_id: str, caller: Caller, engine: Engine) -> list[Draft]:
     return shown((receipt if is_whole else receipt_without_drafts(receipt)).drafts, caller)
 
 
-@router.post("/{approval_id}/decision", responses=refusals(400, 403, 404, 409, 413, 503))
+@router.post("/{approval_id}/decision", responses=refusals(400, 404, 409))
 async def decide(
     approval_id: str,
     decided: Decided,

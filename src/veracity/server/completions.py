@@ -32,7 +32,7 @@ from veracity.server.problems import RUN_HEADER, TELLS
 from veracity.server.recognizing import conversation_of
 from veracity.server.repeating import begun_once, tried_before
 from veracity.server.replies import Chunks, Completion, completion_of
-from veracity.server.streaming import Event, is_welcome, run_response
+from veracity.server.streaming import RUN_TOLD, Event, is_welcome, run_response
 
 
 class OpenAIError(BaseModel):
@@ -69,7 +69,8 @@ def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 STREAMED = {
     "description": "The answer; with `stream`, chunks of it as server-sent events.",
-    "content": {"text/event-stream": {}},
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    "headers": RUN_TOLD,
 }
 
 

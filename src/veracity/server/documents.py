@@ -39,7 +39,7 @@ class DocumentText(BaseModel):
     page_starts: list[int] = []
 
 
-@router.get("/documents", responses=refusals(500))
+@router.get("/documents", responses=refusals())
 def list_documents(
     caller: Caller,
     engine: Engine,
@@ -52,12 +52,12 @@ def list_documents(
     return shown(known[first:][:limit], caller)
 
 
-@router.get("/document", responses=refusals(404, 500))
+@router.get("/document", responses=refusals(404))
 def read_document(caller: Caller, engine: Engine, document_id: DocumentId) -> KnownDocument:
     return shown(engine.document(document_id), caller)
 
 
-@router.get("/document/text", responses=refusals(400, 404, 500))
+@router.get("/document/text", responses=refusals(400, 404))
 def read_text(
     caller: Caller, engine: Engine, document_id: DocumentId, start: Place = 0, end: Place | None = None
 ) -> DocumentText:
@@ -78,7 +78,7 @@ def read_text(
     )
 
 
-@router.delete("/document", responses=refusals(403, 404, 409, 500, 503))
+@router.delete("/document", responses=refusals(404, 409))
 async def remove_document(
     request: Request, caller: AdminCaller, engine: Engine, live: Live, document_id: DocumentId
 ) -> list[KnownDocument]:

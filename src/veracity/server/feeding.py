@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 
 from veracity.server.access import Caller
 from veracity.server.problems import refusals
-from veracity.server.streaming import EVENTS, follow_response
+from veracity.server.streaming import EventStream, follow_response
 
 router = APIRouter(prefix="/api", tags=["feed"])
 
 
-@router.get("/events", responses={**refusals(), 200: EVENTS})
-async def events(caller: Caller, request: Request) -> Any:
+TOLD = (
+    "Server-sent events: `hello` (how many drafts are `pending`), `approval` (how one stands that begins to wait, or "
+    "was decided), `documents` (they changed)."
+)
+
+
+@router.get(
+    "/events", status_code=200, response_class=EventStream, response_description=TOLD, responses=refusals(of_text=True)
+)
+async def events(caller: Caller, request: Request) -> EventStream:
     """Drafts that begin to wait, decisions whoever made them, changes of the documents."""
     return follow_response(request, caller, lambda: request.app.state.feed.listen(caller))

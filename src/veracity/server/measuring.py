@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import BaseModel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -78,12 +79,12 @@ async def healthz() -> Health:
     return Health(status="ok")
 
 
-@router.get("/metrics", response_model=None, responses={**refusals(), 200: {"content": {"text/plain": {}}}})
-async def metrics(caller: Caller, request: Request) -> Response:
+@router.get("/metrics", response_class=PlainTextResponse, responses=refusals(of_text=True))
+async def metrics(caller: Caller, request: Request) -> PlainTextResponse:
     """In the text format of Prometheus."""
     measures: Measures = request.app.state.measures
     live: LiveRuns = request.app.state.live
     measures.working.set(live.working)
     measures.waiting.set(live.waiting)
     measures.streams.set(request.app.state.limits.streams)
-    return Response(generate_latest(measures.registry), media_type=CONTENT_TYPE_LATEST)
+    return PlainTextResponse(generate_latest(measures.registry), media_type=CONTENT_TYPE_LATEST)

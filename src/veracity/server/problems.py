@@ -20,8 +20,9 @@ from veracity.server.places import shown_sentence
 log = logging.getLogger("veracity.server")
 
 RUN_HEADER = "X-Veracity-Run"
+LONGEST_SAID = 200  # characters of what the framework says of a request
 SOON = "5"  # seconds after which whoever met another writer may try again
-FROM_INSIDE = (409, 500, 502)  # what these tell may name files of this machine
+FROM_INSIDE = (409, 500, 502, 503)  # what these tell may name files of this machine
 INSIDE = "Something went wrong inside Veracity; the log of the server tells what."
 
 # The first that fits: what is more special stands above what is more general.
@@ -41,7 +42,9 @@ TELLS: dict[int, str] = {
     401: "There is no token, or it is not valid.",
     403: "The role of this user does not allow it, or the request comes from elsewhere.",
     404: "There is no such thing, or it is somebody else's.",
-    409: "Somebody was faster, or the draft is not the one that waits.",
+    408: "The rest of the request did not come.",
+    409: "It does not fit what is there. `kind` says why: somebody decided faster, the draft is not the one that "
+    "waits, documents are being changed (Retry-After says when to come again), or they have to be indexed anew.",
     413: "The request is too large.",
     422: "The request does not have the form that is described here.",
     429: "Too many requests: Retry-After says when to come again.",
@@ -49,6 +52,11 @@ TELLS: dict[int, str] = {
     502: "A model or a metric failed.",
     503: "The server is stopping, or its ledger is busy: Retry-After says when to come again.",
 }
+
+
+ANYWHERE = (401, 403, 408, 413, 422, 429, 500, 503)  # statuses that any route may answer with
+IN_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+COME_AGAIN = {"Retry-After": {"description": "After how many seconds to come again.", "schema": {"type": "integer"}}}
 
 
 class Told(BaseModel):
@@ -86,9 +94,15 @@ def of_run(problem: errors.VeracityError, run_id: str) -> RefusedError:
     return RefusedError(status_of(problem), kind_of(problem), str(problem), headers)
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """For the description of a route: what else it may answer with."""
-    return {status: {"model": Problem, "description": TELLS[status]} for status in sorted({*statuses, 401, 422, 429})}
+def refusals(*statuses: int, of_text: bool = False) -> dict[int | str, dict[str, Any]]:
+    """For the description of a route: what else it may answer with. `of_text`: what it gives is no JSON, and FastAPI
+    would say the same of what it refuses."""
+    form = {"content": IN_JSON} if of_text else {"model": Problem}
+    return {
+        status: {"description": tell, **form, "headers": COME_AGAIN if "Retry-After" in tell else {}}
+        for status, tell in TELLS.items()
+        if status in (*statuses, *ANYWHERE)
+    }
 
 
 def status_of(problem: errors.VeracityError) -> int:
@@ -114,7 +128,7 @@ def answer_with(
 ) -> JSONResponse:
     """The form is that of the tree which was asked."""
     told: dict[str, Any] = {"kind": kind, "message": message}
-    if request.url.path.startswith("/v1/"):
+    if _is_openai(request):
         told = {"message": message, "type": OPENAI_TYPES.get(status, "api_error"), "param": param, "code": kind}
     if RUN_HEADER in headers:
         told["run_id"] = headers[RUN_HEADER]
@@ -131,6 +145,10 @@ OPENAI_TYPES = {
     422: "invalid_request_error",
     429: "rate_limit_error",
 }
+
+
+def _is_openai(request: Request) -> bool:
+    return request.url.path.startswith("/v1/")
 
 
 def install(app: FastAPI) -> None:
@@ -152,11 +170,18 @@ def _ours(request: Request, problem: Exception) -> JSONResponse:
 
 def _malformed(request: Request, problem: Exception) -> JSONResponse:
     assert isinstance(problem, RequestValidationError)
-    first = problem.errors()[0]
-    place = ".".join(str(one) for one in first["loc"] if one != "body") or "the body"
-    told = f"The request cannot be read: {presentable(place)}: {presentable(str(first['msg']))}."
-    is_openai = request.url.path.startswith("/v1/")  # whose clients know no 422
-    return answer_with(request, 400 if is_openai else 422, "InputError", told, {})
+    told = _unreadable(problem.errors()[0], request.headers.get("content-type", ""))
+    return answer_with(request, 400 if _is_openai(request) else 422, "InputError", told, {})  # its clients know no 422
+
+
+def _unreadable(first: Mapping[str, Any], content_type: str) -> str:
+    place = [str(one) for one in first["loc"] if one != "body"]
+    if first["type"] == "json_invalid":
+        return f"The body is no JSON: see character {place[0]}."
+    if not place and "json" not in content_type.lower():
+        return "Send the body as JSON, with the header Content-Type: application/json."
+    said = presentable(str(first["msg"]), LONGEST_SAID)
+    return f"The request cannot be read: {presentable('.'.join(place) or 'the body')}: {said}."
 
 
 def _by_status(request: Request, problem: Exception) -> JSONResponse:
@@ -164,8 +189,9 @@ def _by_status(request: Request, problem: Exception) -> JSONResponse:
     assert isinstance(problem, HTTPException)
     status = problem.status_code
     name = HTTPStatus(status).phrase
+    elsewhere = ": ask at /v1/chat/completions" if _is_openai(request) else ""
     told = {
-        404: f'There is nothing at "{presentable(request.url.path)}".',
+        404: f'There is nothing at "{presentable(request.url.path)}"{elsewhere}.',
         405: f'"{presentable(request.url.path)}" does not take {request.method}.',
     }.get(status, f"{name}: {presentable(str(problem.detail))}")
     kind = {404: "NotFoundError", 413: "TooLarge", 400: "InputError"}.get(status, name.replace(" ", ""))

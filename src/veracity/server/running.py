@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import HTMLResponse
@@ -14,12 +14,19 @@ from veracity.server.access import Caller, Engine, Live, require_role
 from veracity.server.places import shown
 from veracity.server.problems import refusals
 from veracity.server.standing import receipt_without_drafts, require_sight, sees_drafts, whole
-from veracity.server.streaming import EVENTS, follow_response
+from veracity.server.streaming import EventStream, follow_response
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
 RECEIPT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+TOLD = (
+    "Server-sent events, each with its `kind` and `run_id`: `queued` (so many are `ahead`), `started` (`name` of a "
+    "step), `draft` (`text`; `begins`: what came before is left), `finished` (`name`, `step`), and as the last one "
+    "`answer` (the `answer`) or `failed` (the `problem`)."
 )
 
 
@@ -30,7 +37,7 @@ class Opinion(BaseModel):
     why: Annotated[str, Field(max_length=2000)] = ""
 
 
-@router.get("", responses=refusals(403))
+@router.get("", responses=refusals())
 def runs(
     caller: Caller,
     engine: Engine,
@@ -50,14 +57,20 @@ def receipt(run_id: str, caller: Caller, engine: Engine) -> Receipt:
     return _receipt(run_id, caller, engine)
 
 
-@router.get("/{run_id}/page", response_model=None, responses={**refusals(404), 200: {"content": {"text/html": {}}}})
+@router.get("/{run_id}/page", response_class=HTMLResponse, responses=refusals(404, of_text=True))
 def page(run_id: str, caller: Caller, engine: Engine) -> HTMLResponse:
     """The same as one page that asks for nothing else."""
     made = receipt_page(_receipt(run_id, caller, engine))
     return HTMLResponse(made, headers={"Content-Security-Policy": RECEIPT_POLICY, "Cache-Control": "no-store"})
 
 
-@router.get("/{run_id}/events", responses={**refusals(404, 503), 200: EVENTS})
+@router.get(
+    "/{run_id}/events",
+    status_code=200,
+    response_class=EventStream,
+    response_description=TOLD,
+    responses=refusals(404, of_text=True),
+)
 async def events(
     run_id: str,
     caller: Caller,
@@ -65,13 +78,13 @@ async def events(
     request: Request,
     last_event_id: Annotated[str, Header(max_length=100)] = "",
     after: Annotated[str, Query(max_length=100)] = "",
-) -> Any:
+) -> EventStream:
     """What happened since the event that is named, and what happens until the run ends or waits for a person."""
     await live.require_sight(whole(run_id, "run"), caller)
     return follow_response(request, caller, lambda: live.follow(run_id, caller, last_event_id or after))
 
 
-@router.post("/{run_id}/feedback", responses=refusals(400, 404, 413))
+@router.post("/{run_id}/feedback", responses=refusals(400, 404))
 def feedback(run_id: str, opinion: Opinion, caller: Caller, engine: Engine) -> Feedback:
     """A thumb, and a word of why. Down makes the question one that is searched for harder next time."""
     run = _receipt(run_id, caller, engine).run

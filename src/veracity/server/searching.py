@@ -29,7 +29,7 @@ class Search(BaseModel):
     sources: Annotated[list[str], Field(min_length=1, max_length=MOST_SOURCES)] | None = None
 
 
-@router.post("/search", responses=refusals(400, 409, 413, 500, 502))
+@router.post("/search", responses=refusals(400, 409, 502))
 async def search(request: Request, caller: Caller, engine: Engine, wanted: Search) -> list[Evidence]:
     """The passages that bear on the query, the best first."""
     searches: Computing = request.app.state.searches

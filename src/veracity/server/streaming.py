@@ -19,9 +19,11 @@ from veracity.server.access import who_sends
 from veracity.server.limits import Limits
 from veracity.server.problems import RUN_HEADER
 
+RUN_TOLD = {RUN_HEADER: {"description": "The run that was begun.", "schema": {"type": "string"}}}
 EVENTS: dict[str, Any] = {
-    "description": "The answer; or, where it is asked for, server-sent events.",
-    "content": {"text/event-stream": {}},
+    "description": "The answer; or, where it is asked for, events as those of `/api/runs/{run_id}/events`.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    "headers": RUN_TOLD,
 }
 EVENT_STREAM, JSON = "text/event-stream", "application/json"
 QUIET = 10.0  # seconds after which a comment shows that the line is open
