@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from veracity.inputs import LONGEST_QUERY
 from veracity.models import Answer, RunSummary
 from veracity.server.access import Caller, Engine, Live
+from veracity.server.places import shown
 from veracity.server.problems import RUN_HEADER, refusals
 from veracity.server.repeating import begun_once
 from veracity.server.standing import whole
@@ -62,4 +63,4 @@ async def stop(run_id: str, caller: Caller, live: Live) -> RunSummary:
     """A run that is under way has failed then; what a model is asked just now may end behind it. What has ended, waits
     for a person or follows from a decision stays as it is: the status tells. For whoever asked, and for approvers."""
     named = await live.require_sight(whole(run_id, "run"), caller)
-    return await run_sync(live.stop_run, caller, named)
+    return shown(await run_sync(live.stop_run, caller, named), caller)
