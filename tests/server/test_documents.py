@@ -19,7 +19,7 @@ from veracity.errors import KnowledgeError
 from veracity.knowledge import uploads
 from veracity.knowledge.locking import writing
 from veracity.models import Document, IngestReport
-from veracity.server import changes, documents, uploading
+from veracity.server import changes, documents, streaming, uploading
 from veracity.server.app import make_app
 from veracity.settings import Settings
 
@@ -107,16 +107,37 @@ def test_a_file_of_the_same_name_is_an_update(client: httpx.Client) -> None:
     assert len(client.get("/api/documents").json()) == 1
 
 
+def sent_raw(client: httpx.Client, body: str | bytes, kind: str = "multipart/form-data; boundary=b") -> httpx.Response:
+    content = body.encode() if isinstance(body, str) else body
+    return client.post("/api/documents", content=content, headers={"Content-Type": kind})
+
+
+def part(disposition: str) -> str:
+    return f'--b\r\nContent-Disposition: form-data; name="files"; {disposition}\r\n\r\n{CHINESE}\r\n'
+
+
+def test_files_of_one_name_in_one_upload_do_not_take_each_others_place(client: httpx.Client) -> None:
+    body = "".join(part(f'filename="{name}"') for name in ("a/規程.md", "b/規程.md", "規程.md", "規程.md"))
+    told = sent_raw(client, body + "--b--\r\n").json()["outcomes"]
+    assert [(one["name"], one["status"]) for one in told] == [
+        ("a - 規程.md", "added"),
+        ("b - 規程.md", "added"),
+        ("規程.md", "added"),
+        ("規程.md", "failed"),
+    ]
+    assert "same name" in told[3]["reason"]
+    assert len(client.get("/api/documents").json()) == 3
+
+
+def test_names_as_dotnet_sends_them(client: httpx.Client) -> None:
+    name = "filename=\"=?utf-8?B?5bm0LnR4dA==?=\"; filename*=utf-8''%E5%B9%B4%20%E5%81%87.txt"
+    assert sent_raw(client, part(name) + "--b--\r\n").json()["outcomes"][0]["name"] == "年 假.txt"
+
+
 @pytest.mark.parametrize("name", ["../../veracity.toml", "..\\..\\configs\\evaluator.toml", "", ".hidden", "x" * 300])
 def test_hostile_names_stay_in_the_folder_of_uploads(client: httpx.Client, workspace: Path, name: str) -> None:
     before = {path for path in workspace.rglob("*") if "uploads" not in path.parts}
-    body = (
-        f'--b\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'
-        "The office opens at nine.\r\n--b--\r\n"
-    )
-    sent = client.post(
-        "/api/documents", content=body.encode(), headers={"Content-Type": "multipart/form-data; boundary=b"}
-    )
+    sent = sent_raw(client, part(f'filename="{name}"') + "--b--\r\n")
     assert sent.json()["outcomes"][0]["status"] == "added"
     new = {path for path in workspace.rglob("*") if "uploads" not in path.parts} - before
     assert {path.relative_to(workspace).parts[0] for path in new} <= {"knowledge", "ledger"}
@@ -147,13 +168,15 @@ def test_a_file_that_is_too_large_is_told_and_a_request_refused(client: httpx.Cl
             b'--b\r\nContent-Disposition: form-data; name="x"; filename="y"\r\n\r\nz\r\n--b--\r\n',
             "multipart/form-data; boundary=b",
         ),
+        (part('filename="a.txt"') + part('filename="b.txt"'), "multipart/form-data; boundary=b"),  # it broke off
+        (part('filename="年.txt"') + "--b--\r\n", "multipart/form-data; boundary=b; charset=undefined"),
         (b"files=a", "application/x-www-form-urlencoded"),
         (b'{"files": []}', "application/json"),
     ],
 )
-def test_what_is_no_upload_is_refused(client: httpx.Client, body: bytes, kind: str) -> None:
-    response = client.post("/api/documents", content=body, headers={"Content-Type": kind})
-    assert kind_of(response) == (400, "InputError")
+def test_what_is_no_upload_is_refused(client: httpx.Client, body: str | bytes, kind: str) -> None:
+    assert kind_of(sent_raw(client, body, kind)) == (400, "InputError")
+    assert client.get("/api/documents").json() == []
 
 
 def test_uploads_wait_for_each_other(client: httpx.Client) -> None:
@@ -245,9 +268,13 @@ def test_who_goes_away_while_a_removal_waits_has_removed_nothing(client: httpx.C
     assert known["id"] in {one["id"] for one in client.get("/api/documents").json()}
 
 
-def test_an_upload_that_waits_says_so_and_then_that_it_is_its_turn(client: httpx.Client, engine: Veracity) -> None:
+def test_an_upload_that_waits_says_so_and_then_that_it_is_its_turn(
+    client: httpx.Client, engine: Veracity, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parts = [("files", (name, JAPANESE.encode())) for name in ("一.txt", "二.txt")]
     kinds: list[tuple[str, int]] = []
+    pauses = 0
+    monkeypatch.setattr(streaming.while_welcome, "__defaults__", (0.05,))
     with (
         slow_upload(client, engine) as slow,
         client.stream("POST", "/api/documents", files=parts, headers={"Accept": EVENTS}) as response,
@@ -256,13 +283,15 @@ def test_an_upload_that_waits_says_so_and_then_that_it_is_its_turn(client: httpx
             if line.startswith("data: "):
                 data = json.loads(line.removeprefix("data: "))
                 kinds.append((data["kind"], data.get("ahead", 0)))
+            pauses += line == ": "
+            if kinds and pauses > 2:  # the line is kept open while nothing happens
                 slow.go_on.set()
     assert kinds == [("waiting", 1), ("waiting", 0), ("outcome", 0), ("outcome", 0), ("report", 0)]
 
 
 def test_everybody_sees_what_is_under_way(client: httpx.Client, served: Served, engine: Veracity) -> None:
     asker = served.client(role="asker")
-    nothing = {"under_way": False, "what": "", "name": "", "waiting": 0}
+    nothing = {"under_way": False, "number": 0, "what": "", "name": "", "waiting": 0, "cancelled_by": ""}
     assert asker.get("/api/documents/changes").json() == nothing
     with slow_upload(client, engine, "有給休暇.txt"):
         later = threading.Thread(target=upload, args=(client, ("b.txt", CHINESE)))
@@ -270,7 +299,8 @@ def test_everybody_sees_what_is_under_way(client: httpx.Client, served: Served, 
         end = time.monotonic() + 10
         while (seen := asker.get("/api/documents/changes").json())["waiting"] == 0 and time.monotonic() < end:
             time.sleep(0.05)
-        assert seen == {"under_way": True, "what": "upload", "name": "有給休暇.txt", "waiting": 1}
+        told = {"under_way": True, "what": "upload", "name": "有給休暇.txt", "waiting": 1}
+        assert seen == {**nothing, **told, "number": 1}
     later.join(20)
     assert asker.get("/api/documents/changes").json() == nothing
 
@@ -477,13 +507,14 @@ def test_an_asker_reads_and_does_not_change(client: httpx.Client, served: Served
         assert other.get("/api/document/text", params={"id": known["id"]}).status_code == 200
         assert kind_of(upload(other, ("b.txt", CHINESE))) == (403, "Forbidden")
         assert kind_of(other.post("/api/documents/reindex")) == (403, "Forbidden")
+        assert kind_of(other.delete("/api/documents/changes")) == (403, "Forbidden")
         assert kind_of(other.delete("/api/document", params={"id": known["id"]})) == (403, "Forbidden")
     assert len(client.get("/api/documents").json()) == 1
 
 
 def test_nobody_gets_in_without_a_token_and_no_upload_is_read(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[object] = []
-    monkeypatch.setattr("starlette.requests.Request.form", read.append)
+    monkeypatch.setattr("starlette.requests.Request.stream", read.append)
     stranger = served.client(token="")
     assert kind_of(upload(stranger, ("a.txt", CHINESE))) == (401, "Unauthorized")
     for path in ("/api/documents", "/api/document?id=a", "/api/document/text?id=a"):
@@ -497,6 +528,7 @@ def test_every_status_is_described(engine: Veracity) -> None:
         ("/api/documents", "get"): {"200", "401", "429"},
         ("/api/documents", "post"): {"200", "400", "401", "403", "409", "413", "429", "503"},
         ("/api/documents/changes", "get"): {"200", "401", "429"},
+        ("/api/documents/changes", "delete"): {"200", "401", "403", "404", "429"},
         ("/api/documents/reindex", "post"): {"200", "401", "403", "409", "429", "503"},
         ("/api/document", "get"): {"200", "401", "404", "422", "429"},
         ("/api/document", "delete"): {"200", "401", "403", "404", "409", "422", "429", "503"},

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, Field
 
-from veracity.errors import BusyError
+from veracity.errors import BusyError, NotFoundError
 from veracity.secrets import presentable
 from veracity.server.limits import too_many
 from veracity.server.problems import RefusedError, stopping
@@ -42,9 +42,11 @@ class Standing(BaseModel):
     """What is being done to the documents at this moment."""
 
     under_way: bool
+    number: int = Field(description="of the change; 0 where there is none")
     what: What
     name: str = Field(description="of the file that is being read")
     waiting: int = Field(description="changes that wait for their turn")
+    cancelled_by: str = Field(description="who ended the change, or the last one, before all of it was done")
 
 
 @dataclass(eq=False)
@@ -52,8 +54,15 @@ class Place:
     """That of one change, which may need many turns."""
 
     what: What
+    number: int = 0
     name: str = ""
     has_begun: bool = False
+    cancelled_by: str = ""
+
+    def require_wanted(self) -> None:
+        """From any thread."""
+        if self.cancelled_by:
+            raise RefusedError(409, "Cancelled", f"Cancelled by {self.cancelled_by}.")
 
 
 @dataclass(eq=False)
@@ -75,16 +84,34 @@ class Changes:
         self._stopped: asyncio.Future[None] = self._loop.create_future()
         self._is_at_work = False
         self._tell, self._told = tell, 0.0
+        self._last = Place("")  # that has begun
+        self._count = 0
 
     @property
     def is_at_work(self) -> bool:
         return self._is_at_work
 
     def standing(self) -> Standing:
-        between_turns = (place for place in self._places if place.has_begun)
-        now = self._queue[0].place if self._queue else next(between_turns, Place(""))
-        waiting = max(0, len(self._queue) - 1)
-        return Standing(under_way=bool(now.what), what=now.what, name=now.name, waiting=waiting)
+        now = self._now()
+        return Standing(
+            under_way=bool(now.what),
+            number=now.number,
+            what=now.what,
+            name=now.name,
+            waiting=max(0, len(self._queue) - 1),
+            cancelled_by=(now if now.what else self._last).cancelled_by,
+        )
+
+    def cancel(self, by: str, number: int | None = None) -> Standing:
+        """The change under way, or the one with this number, ends as soon as it can do so with nothing left half."""
+        meant = self._now().number if number is None else number
+        begun = [place for place in self._places if place.has_begun and place.what in ("upload", "reindex")]
+        wanted = [place for place in begun if place.number == meant]
+        if not wanted:
+            raise NotFoundError("There is nothing to cancel: no such change of the documents is under way.")
+        wanted[0].cancelled_by = wanted[0].cancelled_by or by
+        self._tell()
+        return self.standing()
 
     @contextmanager
     def place(self, what: What) -> Iterator[Place]:
@@ -92,7 +119,8 @@ class Changes:
         self._require_open()
         if len(self._places) >= MOST:
             raise too_many(f"{MOST} changes of the documents wait already", COME_AGAIN)
-        place = Place(what)
+        self._count += 1
+        place = Place(what, self._count)
         self._places.append(place)
         try:
             yield place
@@ -173,6 +201,7 @@ class Changes:
     def _began(self, turn: _Turn) -> None:
         is_new, turn.place.has_begun = not turn.place.has_begun, True
         turn.place.name = turn.name
+        self._last = turn.place if turn.place.what else self._last
         if turn.place.what and (is_new or time.monotonic() > self._told + TELL_AGAIN):
             self._told = time.monotonic()
             self._tell()
@@ -186,6 +215,10 @@ class Changes:
             other.waiting(ahead)
             if not ahead:
                 self._began(other)
+
+    def _now(self) -> Place:
+        between_turns = (place for place in self._places if place.has_begun)
+        return self._queue[0].place if self._queue else next(between_turns, Place(""))
 
     def _sentence(self) -> str:
         now = self._queue[0].place

@@ -34,6 +34,9 @@ class Telling:
         self._done += 1
         self._tell({"kind": "outcome", **outcome.model_dump(mode="json"), "done": self._done, "to_come": to_come})
 
+    def cancelled(self, by: str) -> None:
+        self._tell({"kind": "cancelled", "by": by})
+
     def report(self, report: IngestReport) -> None:
         self._tell({"kind": "report", **report.model_dump(mode="json")})
         self._tell(None)

@@ -8,30 +8,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.datastructures import UploadFile
-from starlette.requests import ClientDisconnect
 
 from veracity.engine import Veracity
-from veracity.errors import InputError, VeracityError
+from veracity.errors import VeracityError
 from veracity.models import IngestReport, Outcome, User
 from veracity.server.access import AdminCaller, Caller, Engine
 from veracity.server.changes import PATIENCE, Changes, Place, Standing, changes_of, is_stopping
-from veracity.server.limits import Limits
+from veracity.server.forms import files_of, name_of
 from veracity.server.problems import refusals
-from veracity.server.streaming import EventStream, lines_of, wants_events
+from veracity.server.streaming import follow_response, wants_events
+from veracity.server.stretches import LiveEvent
 from veracity.server.telling import Change, Telling, begin
 from veracity.visible import visible
 
 log = logging.getLogger("veracity.server")
 
-MOST_FILES = 1000  # in one upload
+SAME_NAME = "another file of this upload has the same name: rename one of them"
 
 router = APIRouter()
 
@@ -48,8 +49,9 @@ FORM: dict[str, Any] = {
 WATCHED: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "What became of each document. With `Accept: text/event-stream` as it happens: events `waiting` "
-        "(changes that come before are `ahead`; 0: it is its turn), `outcome` (with `done` and `to_come`), and as the "
-        "last one `report`, or `failed` with the `problem`.",
+        "(changes that come before are `ahead`; 0: it is its turn), `outcome` (with `done` and `to_come`), `cancelled` "
+        "(`by` whom; what follows are the files that were not read), and as the last one `report`, or `failed` with "
+        "the `problem`.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }
 }
@@ -62,11 +64,11 @@ WATCHED: dict[int | str, dict[str, Any]] = {
     openapi_extra=FORM,
 )
 async def upload_documents(request: Request, caller: AdminCaller, engine: Engine) -> Response:
-    """A file with the name of one that was uploaded before takes its place."""
+    """A file with the name of one that was uploaded before takes its place. A relative path is a name, too."""
     changes = changes_of(request)
     with ExitStack() as held:
         place = held.enter_context(changes.place("upload"))  # first: what is refused is not read
-        files = await changes.unless_stopping(_files_of(request))
+        files = await changes.unless_stopping(files_of(request))
         held.callback(_close, files)
         return await _answered(request, caller, partial(_bring_in, engine, files, changes, place), held)
 
@@ -77,13 +79,26 @@ async def read_changes(request: Request, caller: Caller) -> Standing:
     return changes_of(request).standing()
 
 
+@router.delete("/documents/changes", responses=refusals(403, 404))
+async def cancel_change(
+    request: Request, caller: AdminCaller, number: Annotated[int | None, Query(description="of the change")] = None
+) -> Standing:
+    """The upload or reindexing that is under way, or the one with this `number`, ends after the document it is at. What
+    was brought in until then stays; an index that is being made anew stays as it was."""
+    return changes_of(request).cancel(caller.name, number)
+
+
 @router.post("/documents/reindex", response_model=IngestReport, responses={**refusals(403, 409, 500, 503), **WATCHED})
 async def reindex_documents(request: Request, caller: AdminCaller, engine: Engine) -> Response:
     """Cut and embed all documents anew, as the settings are now. Until all is done the old index stays in use."""
     changes = changes_of(request)
 
     async def reindex(telling: Telling) -> IngestReport:
-        work = partial(engine.reindex, progress=telling.outcome)
+        def progress(outcome: Outcome, to_come: int | None) -> None:
+            place.require_wanted()
+            telling.outcome(outcome, to_come)
+
+        work = partial(engine.reindex, progress=progress)
         return await changes.turn(work, place, waiting=telling.waiting, patience=PATIENCE)
 
     with ExitStack() as held:
@@ -98,6 +113,7 @@ async def finish_uploads(engine: Veracity, changes: Changes) -> None:
         if names:
             with changes.place("upload") as place:
                 for name in names:
+                    place.require_wanted()
                     outcome = await changes.turn(partial(engine.finish_upload, name), place, name)
                     log.info("An upload that was interrupted: %s", outcome)
     except VeracityError as problem:
@@ -109,29 +125,15 @@ async def finish_uploads(engine: Veracity, changes: Changes) -> None:
 
 async def _answered(request: Request, caller: User, change: Change, held: ExitStack) -> Response:
     """What is `held` goes over to the change, which may outlast the request."""
-    limits: Limits = request.app.state.limits
     if not wants_events(request.headers.get("accept", "")):
         _, task = begin(change, held.pop_all())
         report = await asyncio.shield(task)
         return JSONResponse(report.model_dump(mode="json"))
-    closed = limits.open_stream(caller.name)
-    telling, _ = begin(change, held.pop_all())
-    return EventStream(lines_of(telling.events()), closed)
 
+    def begun() -> AsyncIterator[LiveEvent]:
+        return begin(change, held.pop_all())[0].events()
 
-async def _files_of(request: Request) -> list[UploadFile]:
-    """Read here and not by the framework, which would take in a whole upload before it asks whose it is."""
-    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise InputError('Files are uploaded as multipart/form-data, in the field "files".')
-    try:
-        form = await request.form(max_files=MOST_FILES, max_fields=MOST_FILES)
-    except ClientDisconnect:
-        raise InputError("The upload broke off.") from None
-    files = [value for name, value in form.multi_items() if isinstance(value, UploadFile) and name == "files"]
-    if not files:
-        await form.close()
-        raise InputError('The upload holds no file: send at least one in the field "files".')
-    return files
+    return follow_response(request, caller, begun)
 
 
 async def _bring_in(
@@ -141,15 +143,27 @@ async def _bring_in(
     is refused as a whole."""
     started = time.monotonic()
     outcomes: list[Outcome] = []
+    names: set[str] = set()
     problem: VeracityError | None = None
     for file in files:
-        name = file.filename or ""
+        name = name_of(file)
         try:
-            outcome = _refused(name, problem) if problem else await _uploaded(engine, file, changes, place, telling)
+            if name in names:
+                outcome = _failed(name, SAME_NAME)
+            elif problem:
+                outcome = _failed(name, str(problem))
+            else:
+                place.require_wanted()
+                work = partial(engine.upload, name, file.file)
+                report = await changes.turn(work, place, _shown(name), waiting=telling.waiting)
+                [outcome] = report.outcomes
         except VeracityError as met:
             if not outcomes or is_stopping(met):
                 raise
-            problem, outcome = met, _refused(name, met)
+            problem, outcome = met, _failed(name, str(met))
+            if place.cancelled_by:
+                telling.cancelled(place.cancelled_by)
+        names.add(name)
         outcomes.append(outcome)
         telling.outcome(outcome, len(files) - len(outcomes))
     return IngestReport(outcomes=outcomes, seconds=time.monotonic() - started)
@@ -160,15 +174,8 @@ def _close(files: list[UploadFile]) -> None:
         file.file.close()
 
 
-async def _uploaded(engine: Veracity, file: UploadFile, changes: Changes, place: Place, telling: Telling) -> Outcome:
-    name = file.filename or ""
-    work = partial(engine.upload, name, file.file)
-    report = await changes.turn(work, place, _shown(name), waiting=telling.waiting)
-    return report.outcomes[0]
-
-
-def _refused(name: str, problem: VeracityError) -> Outcome:
-    return Outcome(name=_shown(name), status="failed", reason=str(problem))
+def _failed(name: str, reason: str) -> Outcome:
+    return Outcome(name=_shown(name), status="failed", reason=reason)
 
 
 def _shown(name: str) -> str:

@@ -1,10 +1,10 @@
 // What is being done to the documents, by whomever and in whichever tab. Knows nothing about what this tab does itself.
-import { html, useEffect, useState } from "./vendor/preact.js";
-import { feed, get } from "./api.js";
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+import { del, feed, get } from "./api.js";
 import { number, t } from "./i18n.js";
 import { visible } from "./visible.js";
 
-const NOTHING = { under_way: false, what: "", name: "", waiting: 0 };
+const NOTHING = { under_way: false, number: 0, what: "", name: "", waiting: 0, cancelled_by: "" };
 const CALM = 100; // milliseconds: the end of one change and the beginning of the next are one event
 const LASTING = 600; // what is over sooner is not worth a word
 
@@ -37,12 +37,33 @@ export function reasonOf(change) {
   return t(`documents.change_${change.what || "upload"}`, { name: visible(change.name) });
 }
 
-export function UnderWay({ change, isOwn }) {
-  const isShown = useLasting(change.under_way && !isOwn);
-  const waiting = { n: change.waiting, count: number(change.waiting) };
-  return html`<div role="status">${isShown && html`<p class="notice documents-under-way">
-    <span class="spinner" aria-hidden="true"></span><span><bdi>${reasonOf(change)}</bdi>
-    ${change.waiting > 0 && html`<span class="muted"> · ${t("documents.change_waiting", waiting)}</span>`}</span></p>`}</div>`;
+export function UnderWay({ change, isAdmin }) {
+  const isShown = useLasting(change.under_way);
+  const [problem, setProblem] = useState("");
+  const wasSeen = useRef(false); // whoever comes later need not know who cancelled what
+  wasSeen.current ||= change.under_way;
+  const by = { name: visible(change.cancelled_by) };
+  const isOver = !change.under_way && wasSeen.current && change.cancelled_by;
+  const mayCancel = isShown && isAdmin && change.what !== "remove" && !change.cancelled_by;
+  const cancel = () => del(`/api/documents/changes?number=${change.number}`).then(
+    () => setProblem(""),
+    (met) => setProblem(met.status === 404 ? "" : met.message), // 404: it has ended
+  );
+  return html`<div class=${isShown ? "notice documents-under-way" : ""}>
+    ${isShown && html`<span class="spinner" aria-hidden="true"></span>`}
+    <div role="status">
+      ${isShown && html`<bdi>${reasonOf(change)}</bdi>
+        ${change.cancelled_by && html` · <bdi>${t("documents.change_ending", by)}</bdi>`}
+        ${change.waiting > 0 && html`<span class="muted"> · ${waiting(change)}</span>`}`}
+      ${isOver && html`<p class="notice">${t("documents.change_cancelled", by)}</p>`}
+      ${problem && html`<p>${problem}</p>`}
+    </div>
+    ${mayCancel && html`<button class="small" onClick=${cancel}>${t("documents.cancel")}</button>`}
+  </div>`;
+}
+
+function waiting({ waiting: count }) {
+  return t("documents.change_waiting", { n: count, count: number(count) });
 }
 
 function useLasting(isTrue) {

@@ -71,7 +71,7 @@ export function useReindexing() {
   }
 
   const busy = Boolean(standing && "done" in standing);
-  return { start, busy, works: busy && !standing.isHeld, shown: standing && Reindexing(standing) };
+  return { start, busy, shown: standing && Reindexing(standing) };
 }
 
 function Reindexing({ done, count, isHeld, report, problem }) {

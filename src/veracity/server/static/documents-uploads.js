@@ -38,7 +38,6 @@ export function useUploads() {
   return shown;
 }
 
-export const isBeingRead = (row) => row.status === "reading" && !row.isHeld;
 export const isOver = (row) => OVER.has(row.status);
 
 export function addFiles(files, limit) {
@@ -108,6 +107,7 @@ async function sendBatch(batch, mayWait) {
       onProgress: (share) => showSent(batch, share),
       onEvent: (kind, data) => {
         if (kind === "waiting") changeRows(keys, () => ({ isHeld: data.ahead > 0 }));
+        if (kind === "cancelled") cancelled(keys);
         if (kind === "outcome") settle(keys, data);
         if (kind === "failed") told = data.problem;
       },
@@ -122,6 +122,12 @@ async function sendBatch(batch, mayWait) {
     if (HOPELESS.has(problem.status)) fail(state.rows.filter((row) => !isOver(row)), { reason: problem.message });
   }
   return 0;
+}
+
+// The server tells of each file that it was not read. What was not sent yet is not sent.
+function cancelled(keys) {
+  changeRows(new Set(open(keys).map((row) => row.key)), () => ({ again: true }));
+  stopSending();
 }
 
 function open(keys) {

@@ -10,7 +10,7 @@ import { DocumentList } from "./documents-list.js";
 import { DocumentReader } from "./documents-reader.js";
 import { DocumentSearch } from "./documents-search.js";
 import { Uploading } from "./documents-uploading.js";
-import { addFiles, isBeingRead, useUploads } from "./documents-uploads.js";
+import { addFiles } from "./documents-uploads.js";
 import { Source } from "./source.js";
 import { visible } from "./visible.js";
 
@@ -27,8 +27,6 @@ export function Documents({ me }) {
   const [said, setSaid] = useState("");
   const reindexing = useReindexing();
   const change = useChanges();
-  const uploads = useUploads();
-  const isOwn = reindexing.works || uploads.rows.some(isBeingRead) || Boolean(open.removing);
   const close = () => setOpen({});
   const add = (files) => {
     setSaid(files.length ? "" : t("documents.upload_empty_drop"));
@@ -47,7 +45,7 @@ export function Documents({ me }) {
       <${Head} heading=${heading} documents=${documents} limit=${limit} onFiles=${isAdmin && add} isReindexing=${reindexing.busy}
         onReindex=${isAdmin && documents?.length > 0 && (() => setOpen({ reindexing: true }))} />
       <p class="documents-said" role="status">${said}</p>
-      <${UnderWay} change=${change} isOwn=${isOwn} />
+      <${UnderWay} change=${change} isAdmin=${isAdmin} />
       <${Uploading} />
       ${reindexing.shown}
       ${problem && html`<div class="notice bad" role="alert"><span>${problem}</span>
