@@ -13,16 +13,18 @@ serve: .venv/installed
 	$(BIN)/veracity ingest src/veracity/handbook --workspace .demo > /dev/null
 	$(BIN)/veracity serve --workspace .demo
 
+# Three at a time: much of it waits for browsers and processes. tests/conftest.py says in which order.
+PYTEST = $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 test: .venv/installed-dev chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	@echo "mypy, and pytest -n 3 --dist loadfile"
-	@$(BIN)/mypy & types=$$!; $(BIN)/pytest -n 3 --dist loadfile $(TESTS); tests=$$?; wait $$types && exit $$tests
+	@echo "mypy, and $(PYTEST) $(TESTS)"
+	@$(BIN)/mypy & types=$$!; $(PYTEST) $(TESTS); tests=$$?; wait $$types && exit $$tests
 
 # The tests once more, with what they do not reach; counting lines more than doubles what they take.
 coverage: .venv/installed-dev chromium
-	$(BIN)/pytest -n 3 --dist loadfile --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 
 # A long campaign over the configuration loader: 50,000 generated files for each of its properties.
 fuzz: .venv/installed-dev

@@ -17,6 +17,13 @@ from veracity.providers.keys import PROVIDERS
 from veracity.settings import ALIASES, PREFIX
 from veracity.testing import offline
 
+SLOW = ("tests/server/", "tests/cli/", "tests/runs/", "tests/test_uploads.py", "tests/knowledge/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first, so that quick ones fill the end when several processes share them."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def no_way_out() -> Iterator[None]:
