@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from tests.runs.conftest import MakeEngine, engine_with, filled, gated, root, website
 from veracity.engine import Veracity
@@ -24,6 +24,7 @@ from veracity.server.app import make_app
 __all__ = ["MakeEngine", "engine_with", "filled", "gated", "root", "website"]
 
 TOKEN = "the-token-of-these-tests"
+PATIENCE = 15_000  # milliseconds: the first question of a process takes its time on a busy machine
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 
@@ -110,6 +111,7 @@ def chromium_path(of_playwright: str) -> str:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """For one file: while it is there, no other code of this thread can run an event loop."""
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         path = chromium_path(playwright.chromium.executable_path)
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
@@ -167,7 +169,7 @@ def open_page(chromium: Browser, watched: Watched) -> Iterator[OpenPage]:
         context = chromium.new_context(
             locale=locale, viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         watched.watch(page)

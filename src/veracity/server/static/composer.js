@@ -6,7 +6,7 @@ import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { keep, kept } from "./kept.js";
 
-const LONGEST = 20000; // as the server has it
+const LONGEST = 10000; // as the server has it
 const TALLEST = 240;
 const HAS_KEYBOARD = window.matchMedia("(hover: hover)"); // on a touch screen the keyboard would cover the page unasked
 
