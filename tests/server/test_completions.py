@@ -379,7 +379,8 @@ def test_a_client_that_is_out_of_patience_asks_once(
     held = Held()
     served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=[PASS], judge=judged(90))))
     with pytest.raises(openai.APITimeoutError):
-        ask(talk(served, timeout=0.4), user(QUESTION))
+        ask(talk(served, timeout=0.2), user(QUESTION))
+    assert held.asked.wait(10)
     held.goes_on.set()
     assert len(served.engine.runs()) == 1
 

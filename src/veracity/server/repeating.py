@@ -19,18 +19,16 @@ from veracity.server.problems import RefusedError
 
 JUST_NOW = timedelta(seconds=60)
 ALIKE = 5  # runs of the same question that are looked at
-_one_at_a_time = threading.Lock()  # else two that come at once would both find that nothing is there
+_turns = [threading.Lock() for _ in range(64)]  # by caller: two that come at once would both find nothing there
 
 
 def begun_once(
     engine: Veracity, caller: User, key: str, question: str, conversation: str, begin: Callable[[], str]
 ) -> str:
-    """The run that the caller began under the key; where there is none, or no key, what `begin` begins. An empty
-    `conversation` is any."""
-    if not key:
-        return begin()
-    with _one_at_a_time:
-        known = engine.asked(user=caller.name, key=key)
+    """The run that the caller began under the key; where there is none, or no key, what `begin` begins or finds. An
+    empty `conversation` is any."""
+    with _turns[hash(caller.name) % len(_turns)]:
+        known = engine.asked(user=caller.name, key=key) if key else None
         if known is None:
             return begin()
     is_elsewhere = bool(conversation) and known.conversation != conversation_name(conversation)
