@@ -58,7 +58,7 @@ def _weight(parameters: list[str]) -> float:
 
 def follow_response(request: Request, user: User, begin: Callable[[], AsyncIterator[Event]]) -> EventStream:
     """The events of what `begin` begins, once there is a place for the stream."""
-    with stream_place(request, user) as closed:
+    with _stream_place(request, user) as closed:
         return EventStream(lines_of(while_welcome(request, user, begin())), closed)
 
 
@@ -71,7 +71,7 @@ async def run_response(
 ) -> EventStream:
     """The events of a run. The place comes first: a question that was taken in is not refused any more. `start` gives
     the run's id, and may wait; `lines` writes the events in another way."""
-    with stream_place(request, user) as closed:
+    with _stream_place(request, user) as closed:
         run_id = await run_sync(start)
         events = while_welcome(request, user, follow(run_id))
         told = lines(events, run_id) if lines else lines_of(events)
@@ -79,7 +79,7 @@ async def run_response(
 
 
 @contextmanager
-def stream_place(request: Request, user: User) -> Iterator[Callable[[], None]]:
+def _stream_place(request: Request, user: User) -> Iterator[Callable[[], None]]:
     """One of the streams that may be open at once; given back by what this gives, or where no stream begins."""
     limits: Limits = request.app.state.limits
     closed = limits.open_stream(user.name)
