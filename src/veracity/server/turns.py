@@ -22,7 +22,11 @@ class Turns(Generic[T]):
     whenever that may have changed, and never once its turn has come."""
 
     def __init__(
-        self, threads: int, name: str, work: Callable[[T], None], moved: Callable[[T, int], None] = lambda one, at: None
+        self,
+        threads: int,
+        name: str,
+        work: Callable[[T], object],
+        moved: Callable[[T, int], None] = lambda one, at: None,
     ) -> None:
         self._work = work
         self._moved = moved
