@@ -175,9 +175,10 @@ def test_what_makes_no_sense_is_told(ledger: Ledger) -> None:
     waits(ledger, "r1")
     with pytest.raises(InputError, match='There is no approval "r2.1"'):
         ledger.decide("r2.1", "approve", by="bob")
-    for edit in ("25 days", " "):
-        with pytest.raises(InputError, match="only when approving, and it must say something"):
-            ledger.decide("r1.1", "reject" if edit.strip() else "approve", by="bob", edit=edit)
+    with pytest.raises(InputError, match="Only a draft that is approved can be edited"):
+        ledger.decide("r1.1", "reject", by="bob", edit="25 days")
+    with pytest.raises(InputError, match="The edited answer is empty"):
+        ledger.decide("r1.1", "approve", by="bob", edit=" ")
     with pytest.raises(InputError, match='"approve" or "reject"'):
         ledger.decide("r1.1", "maybe", by="bob")  # type: ignore[arg-type]
     begin(ledger, "r3")
