@@ -238,7 +238,9 @@ def test_what_was_typed_for_a_decision_is_never_lost(
     field = page.get_by_label("The answer as it should go out")
     field.fill(f"{GOOD} Mine. [1]")
     rows(page).nth(1).click()
+    expect(field).to_have_count(0)  # the other one is open now
     page.keyboard.press("r")
+    expect(page.get_by_label("Why?")).to_be_focused()
     page.keyboard.type("Too dear.")
     rows(page).first.click()
     expect(field).to_have_value(f"{GOOD} Mine. [1]")
