@@ -64,7 +64,7 @@ def answer(**other: Any) -> dict[str, Any]:
         ],
         "evidence": [evidence()],
         "quality": {"grade": "medium", "score": 0.55},
-        "notices": [{"code": "revised", "text": "The answer was revised 1 time(s)."}],
+        "notices": [{"code": "revised", "text": "The answer was revised (revisions: 1)."}],
     }
     return {**known, **other}
 

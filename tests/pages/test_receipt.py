@@ -177,8 +177,8 @@ def test_x3_what_was_forgotten_leaves_its_place() -> None:
 @pytest.mark.parametrize(
     ("language", "tag", "labels"),
     [
-        ("zh", "zh-Hans", ["回答", "证据", "草稿与审查", "评分", "时间线", "修改建议"]),
-        ("ja", "ja", ["回答", "根拠", "下書きと査読", "評点", "タイムライン", "修正の提案"]),
+        ("zh", "zh-Hans", ["回答", "证据", "草稿与复核", "评分", "时间线", "修改建议"]),
+        ("ja", "ja", ["回答", "根拠", "下書きとレビュー", "評点", "タイムライン", "修正の提案"]),
     ],
 )
 def test_x5_labels_are_in_the_language_of_the_question(language: str, tag: str, labels: list[str]) -> None:
