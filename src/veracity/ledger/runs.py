@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from veracity.errors import InputError, LedgerError, NotFoundError
+from veracity.errors import BusyLedgerError, InputError, LedgerError, NotFoundError
 from veracity.ledger.schema import runs, steps
 from veracity.models import Answer, RunParameters, RunStatus, RunSummary, Step, Usage
 from veracity.secrets import presentable
@@ -66,7 +66,8 @@ def add(
         )
     except IntegrityError:
         if key:
-            raise LedgerError("A question was taken in under the same key at this moment: send it again.") from None
+            told = "A question was taken in under the same key at this moment: send it again."
+            raise BusyLedgerError(told) from None
         raise LedgerError(f'The run "{presentable(asked.run_id)}" was begun already: begin another one.') from None
 
 
