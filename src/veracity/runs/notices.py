@@ -110,7 +110,7 @@ JAPANESE: Texts = {
     "review_failed": "回答は {times} 回修正されましたがレビューを通過しておらず、不完全な可能性があります。",
     "evidence_weak": "根拠が弱い（{score:.2f}）：{issues}。",
     "not_reviewed": "回答はレビューされていません：{problem}",
-    "doubtful_review": "レビュアーに疑問がありますが、確信はありません（{confidence:.0%}）。レビューを参照してください。",
+    "doubtful_review": "レビュアーに疑問がありますが、確信は弱いです（{confidence:.0%}）。レビューを参照してください。",
     "unsupported": "{total} 件の記述のうち {count} 件は、引用した内容に裏付けられていません。",
     "deadline": "この実行の制限時間に達したため、その時点で最良の結果です。",
     "budget": "{problem} その時点で最良の結果です。",
