@@ -7,6 +7,10 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Callable
+from functools import cache
+
+import typer
 
 from veracity.cli.app import app
 from veracity.errors import VeracityError, reason_of
@@ -18,7 +22,7 @@ OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, err
 def main() -> None:
     _print_whatever_the_encoding()
     try:
-        app(prog_name="veracity")
+        _command()(prog_name="veracity")
     except VeracityError as problem:
         _end(str(problem), problem.exit_code)
     except OSError as problem:  # what we read is checked where it is read
@@ -26,6 +30,12 @@ def main() -> None:
             _end(f"The system refused what was asked of it ({reason_of(problem)}).", 1)
         _forget_output()
         _end(f"The output cannot be written ({reason_of(problem)}).", 1)
+
+
+@cache
+def _command() -> Callable[..., object]:
+    """Put together once: programs that call `main` again and again, as tests do, need not wait for that."""
+    return typer.main.get_command(app)
 
 
 def _end(message: str, code: int) -> None:

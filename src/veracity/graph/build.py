@@ -23,7 +23,9 @@ START → process_input → summarize_if_needed → decide_route
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -96,6 +98,14 @@ NODES: tuple[Callable[[Any, Runtime[Parts]], Plain], ...] = (
 
 
 def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
+    """Compiled once for a process: only the checkpointer is another one."""
+    graph = copy.copy(_compiled())
+    graph.checkpointer = checkpointer
+    return graph
+
+
+@cache
+def _compiled() -> Graph:
     graph = StateGraph(RunState, context_schema=Parts)
     for node in NODES:
         graph.add_node(node.__name__, traced(node))
@@ -124,4 +134,4 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
     graph.add_conditional_edges("evaluate", after_evaluate, ["human_approval", END])
     graph.add_conditional_edges("human_approval", after_human_approval, ["web_search", END])
     graph.add_conditional_edges("web_search", after_web_search, ["prepare_messages", "select_sources", END])
-    return graph.compile(checkpointer=checkpointer)
+    return graph.compile()
