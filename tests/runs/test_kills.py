@@ -12,7 +12,7 @@ import pytest
 from benchmarks.campaigns import kill, races
 from benchmarks.campaigns.forking import ForkServer
 
-KILLS = int(os.environ.get("VERACITY_KILLS", "25"))
+KILLS = int(os.environ.get("VERACITY_KILLS", "20"))
 RACES = 20
 SEED = 11
 

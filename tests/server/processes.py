@@ -46,7 +46,7 @@ class Process:
 
     def client(self) -> httpx.Client:
         headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, verify=False)
 
     def tell(self, what: signal.Signals) -> None:
         self._popen.send_signal(what)

@@ -27,7 +27,7 @@ def talk() -> Iterator[Talk]:
     with contextlib.ExitStack() as stack:
 
         def make(served: Served, token: str = TOKEN, **options: Any) -> openai.OpenAI:
-            http = stack.enter_context(openai.DefaultHttpxClient(trust_env=False, timeout=30))
+            http = stack.enter_context(openai.DefaultHttpxClient(trust_env=False, timeout=30, verify=False))
             client = openai.OpenAI(base_url=f"{served.url}/v1", api_key=token, http_client=http, **options)
             return stack.enter_context(client)
 
