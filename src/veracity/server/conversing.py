@@ -31,7 +31,7 @@ def conversations(
     return engine.conversations(user=caller.name, limit=limit, query=query, after=after)
 
 
-@router.get("/{name:path}/turns", responses=refusals(400))
+@router.get("/{name:path}/turns", responses=refusals(400, 404))
 def turns(
     name: str,
     caller: Caller,
