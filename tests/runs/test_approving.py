@@ -371,11 +371,21 @@ class TestWhatGoesOut:
         answer = engine.decide(waiting.approval_id, "approve", edit="The company pays nothing for it.")
         assert (answer.status, answer.form, answer.missing) == ("answered", "edited", [])
 
-    def test_an_edit_is_not_told_as_reviewed_a12(self, gated: MakeEngine, root: Path) -> None:
+    def test_an_edit_is_not_told_as_reviewed_or_scored_a12(self, gated: MakeEngine, root: Path) -> None:
+        """Neither where the run goes on nor where its progress is lost; what was said of the draft stays with that."""
         engine = gated(script(30))
-        engine.decide(engine.ask(QUESTION).approval_id, "approve", edit="Staff may fly to the moon.")
-        (record,) = observations(root)
-        assert (record["output"], record["review"], record["scores"]) == ("Staff may fly to the moon.", None, None)
+        waiting = [engine.ask(QUESTION).approval_id for _ in range(2)]
+        answers = [engine.decide(waiting[0], "approve", edit="Staff may fly to the moon. [1]")]
+        (root / "ledger" / "checkpoints.sqlite").unlink()
+        engine.close()
+        engine = gated(script(30))
+        answers.append(engine.decide(waiting[1], "approve", edit="Staff may fly to the moon. [1]"))
+        for answer in answers:
+            assert (answer.review, answer.evaluation, answer.score) == (None, None, None)
+            assert [one.code for one in answer.notices if one.code in ("unsupported", "edited")]
+            draft = engine.receipt(answer.run_id).approvals[0].draft
+            assert draft.review and draft.score == pytest.approx(0.3)
+        assert observations(root) == []
 
 
 def _broken(*_: Any) -> None:

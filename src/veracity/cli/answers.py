@@ -105,14 +105,14 @@ def _source(number: int, evidence: Evidence) -> Text:
 
 
 def _verdicts(answer: Answer) -> Text:
-    """Empty where nothing was examined: a courtesy."""
+    """Empty where nothing was examined: a courtesy. What a person wrote in place of a draft was neither reviewed nor
+    scored."""
     told: list[Text] = []
-    draft = " of the draft" if answer.form == "edited" else ""  # what a person made of it was not examined again
     if answer.quality:
         graded = f"{answer.quality.grade} ({answer.quality.score:.2f})"
         told.append(plain("Evidence: ").append_text(plain(graded, score_style(100 * answer.quality.score))))
     if answer.review:
-        told.append(plain(f"Review{draft}: {reviewed(answer.review)}"))
+        told.append(plain(f"Review: {reviewed(answer.review)}"))
     if answer.score is not None:
-        told.append(plain(f"Score{draft}: ").append_text(plain(f"{answer.score:.2f}", score_style(100 * answer.score))))
+        told.append(plain("Score: ").append_text(plain(f"{answer.score:.2f}", score_style(100 * answer.score))))
     return plain("   ").join(told)

@@ -9,9 +9,8 @@ from veracity.models import Answer
 
 
 def observation(answer: Answer, models: dict[str, str]) -> dict[str, Any] | None:
-    """Only of an answer whose review passed and that nobody rejected (SPEC A12). What a person wrote in its place was
-    neither reviewed nor scored, and is told as that."""
-    is_edited = answer.form == "edited"
+    """Only of an answer whose review passed and that nobody rejected (SPEC A12): what a person wrote in its place was
+    never reviewed."""
     if answer.status != "answered" or answer.review is None or answer.review.outcome != "passed":
         return None
     return {
@@ -32,8 +31,8 @@ def observation(answer: Answer, models: dict[str, str]) -> dict[str, Any] | None
         "time": datetime.now(UTC).isoformat(),
         "form": answer.form,
         "models": models,
-        "review": None if is_edited else answer.review.model_dump(mode="json"),
-        "scores": None if is_edited else _scores(answer),
+        "review": answer.review.model_dump(mode="json"),
+        "scores": _scores(answer),
     }
 
 

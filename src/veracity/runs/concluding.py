@@ -21,13 +21,26 @@ from veracity.models import (
 )
 from veracity.runs.notices import abstention, notice, shortfalls, waiting
 
+# Codes of notices that are not true any more of what a person wrote in its place.
+OF_A_DRAFT = (
+    "extractive",
+    "recalled",
+    "unsupported",
+    "revised",
+    "review_failed",
+    "not_reviewed",
+    "doubtful_review",
+    "not_scored",
+)
+
 
 def conclude(state: RunState, usage: Usage, seconds: float, threshold: float) -> Answer:
     """As it would go out now. Where a person is still to be asked, that is the draft."""
     evidence = [Evidence.model_validate(one) for one in state["retrieved_nodes_score"]]
     graded = state["best_round"].get("quality")
     quality = Quality.model_validate(graded) if graded else None
-    review = Review.model_validate(state["final_review"]) if state["final_review"] else None
+    is_edited = state["form"] == "edited"
+    review = Review.model_validate(state["final_review"]) if state["final_review"] and not is_edited else None
     sentences = [] if state["form"] == "direct" else read_answer_sentences(state["final_answer"], evidence)
     decisions = [Decision.model_validate(one) for one in state["decisions"]]
     answer = Answer.model_validate(
@@ -47,8 +60,8 @@ def conclude(state: RunState, usage: Usage, seconds: float, threshold: float) ->
             "missing": state["missing"],
             "review": review,
             "quality": quality,
-            "evaluation": state["evaluation"],
-            "score": state["score"],
+            "evaluation": None if is_edited else state["evaluation"],
+            "score": None if is_edited else state["score"],
             "notices": list(_notices(state, quality, review, sentences)),
             "usage": usage,
             "seconds": seconds,
@@ -78,11 +91,14 @@ def decided_answer(approval: Approval, decision: Decision) -> Answer:
 
 
 def _edited(draft: Answer, text: str) -> Answer:
-    """What was said of the draft's own words is not true of these."""
+    """What was said of the draft's own words is not true of these. It stays with the draft, in the approval."""
     sentences = read_answer_sentences(text, draft.evidence)
-    kept = [one for one in draft.notices if one.code not in ("extractive", "recalled", "unsupported")]
+    kept = [one for one in draft.notices if one.code not in OF_A_DRAFT]
     changed = {"text": text, "form": "edited", "status": "answered", "sentences": sentences, "missing": []}
-    return draft.model_copy(update={**changed, "notices": [*kept, *_unsupported(draft.language, sentences)]})
+    unexamined = {"review": None, "evaluation": None, "score": None}
+    return draft.model_copy(
+        update={**changed, **unexamined, "notices": [*kept, *_unsupported(draft.language, sentences)]}
+    )
 
 
 def weak_point(answer: Answer, threshold: float) -> Literal["failed_review", "low_score", "rejected"] | None:
@@ -145,7 +161,8 @@ def _notices(
         issues = shortfalls(language, [issue.code for issue in quality.issues])
         yield notice(language, "evidence_weak", score=quality.score, issues=issues)
     for told in state["notices"]:
-        yield notice(language, **told)
+        if state["form"] != "edited" or told["code"] not in OF_A_DRAFT:
+            yield notice(language, **told)
     if review and review.outcome == "not_reviewed":
         yield notice(language, "not_reviewed", problem=review.problem)
     if review and review.outcome == "doubtful":
