@@ -10,19 +10,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from veracity.embedding import Embedder, make_embedder
 from veracity.errors import ConfigurationError
-from veracity.knowledge.library import Library
 from veracity.llm import LLM
-from veracity.reranking import Reranker, make_reranker
-from veracity.retrieval import Searcher, make_searcher
 from veracity.settings import Settings, load_settings
 from veracity.tomlfile import read_bytes
 from veracity.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
+    from veracity.embedding import Embedder
     from veracity.evaluator import Evaluator
+    from veracity.knowledge.library import Library
     from veracity.ledger import Ledger
+    from veracity.reranking import Reranker
+    from veracity.retrieval import Searcher
     from veracity.runs.assembling import Kit
     from veracity.runs.running import Runs
 
@@ -148,10 +148,14 @@ class Assembly:
 
     @cached_property
     def _embedder(self) -> Embedder:
+        from veracity.embedding import make_embedder  # noqa: PLC0415 - loads NumPy, which the ledger does not need
+
         return make_embedder(self._settings.models.embedder, self._settings.llm)
 
     @cached_property
     def _made_library(self) -> Library:
+        from veracity.knowledge.library import Library  # noqa: PLC0415 - loads LanceDB
+
         settings, own = self._settings, self._workspace
         folders = (own.ledger_folder, own.metrics_folder, own.prompts_folder)
         leave_out = (*folders, own.settings_file, own.evaluator_file, own.observations_file)
@@ -161,10 +165,14 @@ class Assembly:
 
     @cached_property
     def _made_searcher(self) -> Searcher:
+        from veracity.retrieval import make_searcher  # noqa: PLC0415 - loads NumPy
+
         return make_searcher(self._library.store, self._embedder, self._settings.retrieval, self._reranker)
 
     @cached_property
     def _reranker(self) -> Reranker | None:
+        from veracity.reranking import make_reranker  # noqa: PLC0415 - loads NumPy
+
         return make_reranker(self._settings.retrieval.reranker, self._settings.llm)
 
 

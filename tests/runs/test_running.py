@@ -320,3 +320,12 @@ def test_an_observation_that_a_kill_kept_back_is_delivered_by_recover(engine_wit
     again = engine_with()
     again.recover()
     assert observations(again) == [record]
+
+
+def test_what_asking_needs_can_be_loaded_before_without_a_call(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS)
+    engine = engine_with(llm)
+    engine.prepare()
+    made = engine._made_runs
+    assert llm.calls == [] and engine.ask(QUESTION).text == GOOD
+    assert engine._made_runs is made

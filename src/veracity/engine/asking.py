@@ -102,6 +102,10 @@ class Asking(Assembly):
         require_text(run_id, "A run")
         return self._runs.resume(self._ledger.find(encodable(run_id)), drafts)
 
+    def prepare(self) -> None:
+        """Load what asking needs, so that the first question does not wait for it. Calls no provider."""
+        _ = self._runs
+
     def standing(self, run_id: str) -> RunStanding:
         """How the run with this id stands, for who looks often: `progress` tells more."""
         require_text(run_id, "A run")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from io import TextIOBase
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from veracity.assembly import Assembly
 from veracity.errors import InputError, NotFoundError
@@ -16,9 +16,6 @@ from veracity.inputs import (
     listed,
     require_text,
 )
-from veracity.knowledge.library import Progress, forget
-from veracity.knowledge.store import Store
-from veracity.knowledge.uploads import Uploads
 from veracity.models import (
     Document,
     Evidence,
@@ -28,6 +25,11 @@ from veracity.models import (
 )
 from veracity.providers.texts import encodable
 from veracity.secrets import presentable
+
+if TYPE_CHECKING:
+    from veracity.knowledge.library import Progress
+    from veracity.knowledge.store import Store
+    from veracity.knowledge.uploads import Uploads
 
 AT_ONCE = 5.0  # seconds that a removal waits for others who bring documents in
 
@@ -114,6 +116,8 @@ class Documents(Assembly):
     def forget(self, name: str) -> list[KnownDocument]:
         """Remove the document with this id or from this path, and its text from receipts and observations. A file that
         was uploaded goes too."""
+        from veracity.knowledge.library import forget  # noqa: PLC0415 - loads LanceDB
+
         require_text(name, "A document")
         records, uploads = self._records(), self._uploads
 
@@ -131,6 +135,8 @@ class Documents(Assembly):
 
     @property
     def _uploads(self) -> Uploads:
+        from veracity.knowledge.uploads import Uploads  # noqa: PLC0415 - the ledger does not need it
+
         return Uploads(self._workspace.uploads_folder, self._settings.reading.max_megabytes)
 
     def _ingest_one(self, path: Path) -> Outcome:
@@ -144,6 +150,8 @@ class Documents(Assembly):
 
     def _records(self) -> Store:
         """The documents for who neither embeds nor searches: no model is needed for that, and no key."""
+        from veracity.knowledge.store import Store  # noqa: PLC0415 - loads LanceDB, which the ledger does not need
+
         self._require_workspace()
         self._require_open()
         return Store(self._workspace.knowledge_folder, 1, {})

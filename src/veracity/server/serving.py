@@ -13,20 +13,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from veracity.engine import Veracity
+from veracity.errors import VeracityError
 from veracity.server.app import make_app
+from veracity.server.connections import AT_ONCE, KEEP_ALIVE, Connection, Quiet, most_connections
 from veracity.server.opening import Door
 from veracity.settings import ServerSettings
 
 LAST_STEP = 5.0  # seconds for the steps that are under way when the time to end is up
-KEEP_ALIVE = 75
-HEADERS = 10.0  # seconds in which what is asked must be said; the rest of a request has its own limit
 REQUESTS = "AnyIO worker thread"  # as anyio names them
 SWITCH = 0.001  # seconds after which a thread that computes lets others have their turn: those who decide wait for none
 
@@ -34,29 +34,17 @@ SWITCH = 0.001  # seconds after which a thread that computes lets others have th
 def serve(engine: Veracity, door: Door, announce: Callable[[Door], None]) -> None:
     """Until it is told to stop. `announce` is called when it answers."""
     sys.setswitchinterval(SWITCH)
+    Connection.most = most_connections(engine.settings.server.streams)
     app = make_app(engine, door.token, door.host)
     server = Server(app, engine.settings.server, lambda: announce(door))
+    threading.Thread(target=_prepare, args=(engine,), name="veracity-prepare", daemon=True).start()
     server.run(sockets=[door.listening])
     _end_threads(app)
 
 
-class Connection(H11Protocol):
-    """Closed when no request comes, or one whose headers come too slowly: many such would take up all there are."""
-
-    _closing: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._closing = self.loop.call_later(HEADERS, transport.close)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        is_asked = self.cycle is not None and not self.cycle.response_complete
-        if self._closing and is_asked:
-            self._closing.cancel()
-            self._closing = None
-        elif not (self._closing or is_asked):
-            self._closing = self.loop.call_later(HEADERS, self.transport.close)
+def _prepare(engine: Veracity) -> None:
+    with suppress(VeracityError):  # who asks is told
+        engine.prepare()
 
 
 class Server(uvicorn.Server):
@@ -67,6 +55,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=Connection,
+                backlog=AT_ONCE,
                 log_level="warning",
                 access_log=False,
                 server_header=False,
@@ -82,6 +71,7 @@ class Server(uvicorn.Server):
         self._is_stopping = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(Quiet())
         await super().startup(sockets)
         if self._is_stopping:
             self._begin_to_stop()
