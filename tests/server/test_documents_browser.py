@@ -173,7 +173,7 @@ def test_what_was_stopped_is_not_sent_with_what_is_added_then(
     expect(_row(page, "two.bin")).to_contain_text("not sent: stopped")
     page.evaluate(DROP, ["notes.txt", "The gate opens at seven."])
     held[0].continue_()
-    expect(page.get_by_text("Done: 1 added, 1 skipped, 1 failed")).to_be_visible()
+    expect(page.get_by_text("Done: 1 added, 1 skipped, 1 cancelled")).to_be_visible()
     expect(_row(page, "two.bin")).to_contain_text("not sent: stopped")
 
 
@@ -268,16 +268,18 @@ def test_what_is_being_read_is_cancelled_and_the_rest_can_be_sent_again(
     cancel = page.get_by_role("button", name="Cancel")
     with _held_at(served, "年假.txt") as (_, go_on):
         _choose(page, _written(tmp_path / "files", {"年假.txt": CHINESE, "parking.md": ENGLISH}))
+        expect(_row(page, "年假.txt")).to_contain_text("being read")
+        expect(_row(page, "parking.md")).to_contain_text("waiting")
         cancel.click()
-        expect(page.get_by_text("local cancelled it: it ends after this document")).to_be_visible()
+        expect(page.get_by_text("You cancelled it: it ends after this document")).to_be_visible()
         expect(cancel).to_have_count(0)
         go_on.set()
-        expect(page.get_by_text("Done: 1 added, 1 failed")).to_be_visible()
-    expect(_row(page, "parking.md")).to_contain_text("Cancelled by local.")
-    expect(page.get_by_text("local cancelled the last change of the documents.")).to_be_visible()
+        expect(page.get_by_text("Done: 1 added, 1 cancelled")).to_be_visible()
+    expect(_row(page, "parking.md")).to_have_attribute("data-status", "cancelled")
+    expect(page.get_by_text("You cancelled the last change of the documents.")).to_be_visible()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_text("Done: 2 added")).to_be_visible()
-    expect(page.get_by_text("local cancelled")).to_have_count(0)
+    expect(page.get_by_text("You cancelled")).to_have_count(0)
 
 
 def test_a_removal_that_waits_tells_why_and_can_be_left(

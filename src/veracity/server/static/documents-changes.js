@@ -37,14 +37,16 @@ export function reasonOf(change) {
   return t(`documents.change_${change.what || "upload"}`, { name: visible(change.name) });
 }
 
-export function UnderWay({ change, isAdmin }) {
+export function UnderWay({ change, me }) {
   const isShown = useLasting(change.under_way);
   const [problem, setProblem] = useState("");
   const wasSeen = useRef(false); // whoever comes later need not know who cancelled what
   wasSeen.current ||= change.under_way;
-  const by = { name: visible(change.cancelled_by) };
+  const cancelled = (key) => change.cancelled_by === me.user
+    ? t(`documents.${key}_you`)
+    : t(`documents.${key}`, { name: visible(change.cancelled_by) });
   const isOver = !change.under_way && wasSeen.current && change.cancelled_by;
-  const mayCancel = isShown && isAdmin && change.what !== "remove" && !change.cancelled_by;
+  const mayCancel = isShown && me.role === "admin" && change.what !== "remove" && !change.cancelled_by;
   const cancel = () => del(`/api/documents/changes?number=${change.number}`).then(
     () => setProblem(""),
     (met) => setProblem(met.status === 404 ? "" : met.message), // 404: it has ended
@@ -53,9 +55,9 @@ export function UnderWay({ change, isAdmin }) {
     ${isShown && html`<span class="spinner" aria-hidden="true"></span>`}
     <div role="status">
       ${isShown && html`<bdi>${reasonOf(change)}</bdi>
-        ${change.cancelled_by && html` · <bdi>${t("documents.change_ending", by)}</bdi>`}
+        ${change.cancelled_by && html` · <bdi>${cancelled("change_ending")}</bdi>`}
         ${change.waiting > 0 && html`<span class="muted"> · ${waiting(change)}</span>`}`}
-      ${isOver && html`<p class="notice">${t("documents.change_cancelled", by)}</p>`}
+      ${isOver && html`<p class="notice">${cancelled("change_cancelled")}</p>`}
       ${problem && html`<p>${problem}</p>`}
     </div>
     ${mayCancel && html`<button class="small" onClick=${cancel}>${t("documents.cancel")}</button>`}

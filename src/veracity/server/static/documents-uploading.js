@@ -6,21 +6,22 @@ import { dismiss, isOver, sendAgain, stopSending, useUploads } from "./documents
 import { visible } from "./visible.js";
 
 const MOST_ROWS = 60;
-const STATUSES = ["added", "updated", "unchanged", "removed", "skipped", "failed"];
-const PLACES = { failed: 0, skipped: 1, sending: 2, reading: 2, waiting: 3 }; // others come last
+const STATUSES = ["added", "updated", "unchanged", "removed", "skipped", "cancelled", "failed"];
+const PLACES = { failed: 0, skipped: 1, cancelled: 1, sending: 2, reading: 2, waiting: 3 }; // others come last
 const TONES = { added: "good", updated: "good", skipped: "warn", failed: "bad" };
 
 export function Uploading() {
   const { rows, busy } = useUploads();
   if (!rows.length) return null;
   const shown = ordered(rows).slice(0, MOST_ROWS);
+  const atWork = rows.find((row) => row.status === "reading"); // the server reads one after another
   return html`<section class="card documents-uploading" aria-label=${t("documents.upload_title")}>
     <div class="documents-uploading-head">
       <h2 aria-live="polite">${busy ? progress(rows) : t("documents.upload_done", { summary: summary(rows) })}</h2>
       <${Controls} rows=${rows} busy=${busy} />
     </div>
     ${busy && html`<progress max="1" value=${share(rows)} aria-label=${t("documents.upload_title")}></progress>`}
-    <ul class="documents-files">${shown.map((row) => html`<${FileRow} key=${row.key} row=${row} />`)}</ul>
+    <ul class="documents-files">${shown.map((row) => html`<${FileRow} key=${row.key} row=${row} isAtWork=${row === atWork} />`)}</ul>
     ${rows.length > shown.length && html`<p class="muted small">
       ${t("documents.upload_more", { n: rows.length - shown.length, count: number(rows.length - shown.length) })}</p>`}
   </section>`;
@@ -38,11 +39,11 @@ function Controls({ rows, busy }) {
   </div>`;
 }
 
-function FileRow({ row }) {
+function FileRow({ row, isAtWork }) {
   const reason = why(row);
   return html`<li class="documents-file" data-status=${row.status}>
     <bdi class="documents-file-name clip" title=${visible(row.name)}>${visible(row.name)}</bdi>
-    <span class="badge ${TONES[row.status] || ""}">${standing(row)}</span>
+    <span class="badge ${TONES[row.status] || ""}">${standing(row, isAtWork)}</span>
     ${reason && html`<p class="documents-file-reason small"><bdi>${visible(reason)}</bdi></p>`}
   </li>`;
 }
@@ -54,11 +55,9 @@ function why(row) {
   return row.reason;
 }
 
-function standing(row) {
-  if (row.status === "waiting") return t("documents.upload_waiting");
-  if (row.status === "reading" || (row.status === "sending" && row.share === 1)) {
-    return t(row.isHeld ? "documents.upload_held" : "documents.upload_reading");
-  }
+function standing(row, isAtWork) {
+  if (isAtWork) return t(row.isHeld ? "documents.upload_held" : "documents.upload_reading");
+  if (row.status === "waiting" || row.status === "reading") return t("documents.upload_waiting");
   if (row.status === "sending") return t("documents.upload_sending", { percent: percent(row.share) });
   return t(`documents.status_${row.status}`);
 }

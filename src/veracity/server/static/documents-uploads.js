@@ -7,7 +7,7 @@ const BATCH_FILES = 40; // so that the first outcomes come early, and a lost con
 const BATCH_SHARE = 0.5; // of what a request may hold: the server counts the parts between the files too
 const MEGABYTE = 1024 * 1024;
 const ENVELOPE = 2048; // bytes around a file in a request, its name included
-const OVER = new Set(["added", "updated", "unchanged", "skipped", "failed", "removed"]);
+const OVER = new Set(["added", "updated", "unchanged", "skipped", "failed", "cancelled", "removed"]);
 const HOPELESS = new Set([0, 401, 403]); // what follows would be refused like this one
 const MOST_WAITS = 3; // for a server that asks to come again later
 
@@ -53,7 +53,7 @@ function asRow(file) {
 }
 
 export function stopSending() {
-  fail(state.rows.filter((row) => row.status === "waiting"), { stopped: true });
+  end(state.rows.filter((row) => row.status === "waiting"), { status: "cancelled", stopped: true });
   goOn();
 }
 
@@ -124,9 +124,9 @@ async function sendBatch(batch, mayWait) {
   return 0;
 }
 
-// The server tells of each file that it was not read. What was not sent yet is not sent.
+// What the server has not read by now it does not read. What was not sent yet is not sent.
 function cancelled(keys) {
-  changeRows(new Set(open(keys).map((row) => row.key)), () => ({ again: true }));
+  end(open(keys), { status: "cancelled" });
   stopSending();
 }
 
@@ -135,7 +135,11 @@ function open(keys) {
 }
 
 function fail(rows, why) {
-  changeRows(new Set(rows.map((row) => row.key)), () => ({ status: "failed", again: true, ...why }));
+  end(rows, { status: "failed", ...why });
+}
+
+function end(rows, how) {
+  changeRows(new Set(rows.map((row) => row.key)), () => ({ again: true, ...how }));
 }
 
 // The files of a request go one after another: how much of each has gone follows from how much of the whole has.

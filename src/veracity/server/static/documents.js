@@ -45,7 +45,7 @@ export function Documents({ me }) {
       <${Head} heading=${heading} documents=${documents} limit=${limit} onFiles=${isAdmin && add} isReindexing=${reindexing.busy}
         onReindex=${isAdmin && documents?.length > 0 && (() => setOpen({ reindexing: true }))} />
       <p class="documents-said" role="status">${said}</p>
-      <${UnderWay} change=${change} isAdmin=${isAdmin} />
+      <${UnderWay} change=${change} me=${me} />
       <${Uploading} />
       ${reindexing.shown}
       ${problem && html`<div class="notice bad" role="alert"><span>${problem}</span>
