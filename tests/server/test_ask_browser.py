@@ -118,6 +118,10 @@ REJECTED = {
 }
 
 
+IN_SIGHT = """selector => { const one = document.querySelector(selector), box = one.getBoundingClientRect();
+    return one.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)); }"""
+
+
 def test_who_asked_is_told_once_who_rejected_the_answer_and_why_d7(
     gated: MakeEngine, serve: Serve, open_page: OpenPage
 ) -> None:
@@ -159,6 +163,12 @@ def test_a_second_answer_tells_why_the_first_was_rejected_d7(
     expect(page.locator(".ask-decisions")).to_have_text("bob rejected the first answer. 太旧了。")
     expect(page.locator(".timeline-attempt").last).to_have_text("Attempt 2")
     expect(page.locator(".feedback")).to_be_visible()
+    page.set_viewport_size({"width": 380, "height": 760})
+    page.evaluate("""() => scrollBy(0, document.querySelector(".feedback").getBoundingClientRect().bottom
+        - document.querySelector(".ask-foot-bar").getBoundingClientRect().top)""")
+    page.get_by_role("button", name="Not helpful").click()
+    page.get_by_role("button", name="Save").wait_for()
+    assert page.evaluate(IN_SIGHT, ".feedback-form button")
 
 
 def test_a_search_of_the_web_that_failed_is_told_from_one_that_found_nothing_d8(

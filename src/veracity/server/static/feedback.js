@@ -74,7 +74,11 @@ function Thumb({ thumb, isChosen, isBusy, onChoose }) {
 function Why({ why, setWhy, isBusy, onSave, onClose }) {
   const id = useId();
   const field = useRef(null);
-  useEffect(() => { if (document.activeElement === document.body) field.current.focus(); }, []); // the button that opened it is gone
+  const form = useRef(null);
+  useEffect(() => {
+    form.current.scrollIntoView({ block: "nearest" }); // from under the bar at the foot
+    if (document.activeElement === document.body) field.current.focus(); // the button that opened it is gone
+  }, []);
   const onKeyDown = (event) => {
     if (event.isComposing || event.keyCode === 229) return;
     if (event.key === "Enter") onSave();
@@ -83,7 +87,7 @@ function Why({ why, setWhy, isBusy, onSave, onClose }) {
     event.preventDefault();
     event.stopPropagation();
   };
-  return html`<div class="feedback-form">
+  return html`<div class="feedback-form" ref=${form}>
     <label class="small" for=${id}>${t("answer.feedback.why")}</label>
     <div class="row">
       <input id=${id} ref=${field} type="text" maxlength=${LONGEST} value=${why} autocomplete="off"
