@@ -15,6 +15,7 @@ from tests.cli.terminals import PATIENCE, Talk, Terminal
 from tests.commands import Run
 from tests.runs.scripts import QUESTION
 from tests.runs.websites import SearchServer
+from veracity.cli.console import console
 from veracity.engine import Veracity
 from veracity.errors import LedgerError
 from veracity.ledger import Ledger
@@ -65,7 +66,9 @@ class TestListing:
             assert told in ran.out
         assert json.loads(run("approvals", "-w", careful, "--user", "ana", "--json").out) == []
 
-    def test_who_asked_and_how_they_stand_is_told_where_it_differs(self, run: Run, careful: Path) -> None:
+    def test_who_asked_and_how_they_stand_is_told_where_it_differs(
+        self, run: Run, careful: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         first, second = ask(run, careful), ask(run, careful, ZH, "--user", "王芳")
         assert "王芳" in run("approvals", "-w", careful).out and "State" not in run("approvals", "-w", careful).out
         run("approve", first, "-w", careful, "--by", "bob")
@@ -78,6 +81,9 @@ class TestListing:
         assert run("approvals", "--state", "rejected", "-w", careful).out == "There is no such approval.\n"
         ran = run("approvals", "--state", "open", "-w", careful)
         assert ran.code == 2 and 'not "open"' in ran.err
+        monkeypatch.setattr(console, "width", 80)
+        narrow = run("approvals", "--state", "any", "-w", careful).out
+        assert f"{first} │ approved │ policy │" in narrow and "Since" not in narrow  # the name tells since when
 
     def test_what_cannot_be_taken_up_keeps_nothing_from_being_done(
         self, run: Run, careful: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import Ran, Run
+from veracity.cli.console import UNBROKEN, console, made_console
 from veracity.knowledge.locking import writing
 
 TEXTS = {
@@ -139,12 +140,22 @@ class TestSearch:
 
 
 class TestDocuments:
-    def test_lists_and_forgets(self, run: Run, folder: Path, filled: Path) -> None:
+    def test_lines_are_broken_for_a_terminal_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("COLUMNS")
+        assert made_console().width == UNBROKEN
+        monkeypatch.setenv("COLUMNS", "90")
+        assert made_console().width == 90
+
+    def test_lists_and_forgets(self, run: Run, folder: Path, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         known = json.loads(run("documents", "-w", filled, "--json").out)
         assert {Path(one["location"]).name: one["language"] for one in known} == {
             "pump.md": "en", "假期.txt": "zh", "休暇.txt": "ja",
         }  # fmt: skip
         assert "3 documents, 3 passages" in run("documents", "-w", filled).out
+        monkeypatch.setattr(console, "width", 80)
+        rows = run("documents", "-w", filled).out.splitlines()
+        assert len(rows) == len(["heads", "a line", *known, "", "a sum"])  # none is broken
+        assert all("…" in row and Path(one["location"]).name in row for row, one in zip(rows[2:], known, strict=False))
         by_id = next(one["id"] for one in known if one["language"] == "zh")
         assert "forgot" in run("forget", by_id, "-w", filled).out
         assert "forgot" in run("forget", folder / "pump.md", "-w", filled).out

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from veracity.cli.answers import show
-from veracity.cli.console import console, plain, score_style, table
+from veracity.cli.console import console, is_narrow, plain, score_style, table
 from veracity.cli.evaluating import read_text
 from veracity.cli.ingesting import chosen, existing
 from veracity.cli.offering import how_to_decide, left, login_name, show_draft
@@ -47,15 +47,18 @@ def run(user: str | None, state: str, workspace: Path | None, as_json: bool) -> 
 
 
 def show_approvals(found: list[Approval]) -> None:
-    """Who asked is told where it was more than one person, how they stand where not all wait."""
+    """Who asked is told where it was more than one person, how they stand where not all wait, since when where there is
+    room: an approval is named after that time."""
     people = ["User"] if len({one.user for one in found}) > 1 else []
     states = [] if all(one.state == PENDING for one in found) else ["State"]
-    columns = ("Approval", *states, "Since (UTC)", "Why", "Score", *people, "Question")
-    rows = table(*columns, right=("Score",), whole=("Approval",))
+    since = [] if is_narrow() else ["Since (UTC)"]
+    columns = ("Approval", *states, *since, "Why", "Score", *people, "Question")
+    rows = table(*columns, right=("Score",), whole=("Approval", *states, *since))
     for one in found:
         state, who = [plain(one.state)] if states else [], [plain(one.user)] if people else []
-        cells = (f"{one.created:%Y-%m-%d %H:%M}", plain(one.why.replace("_", " ")), _score(one.draft.score))
-        rows.add_row(plain(one.approval_id), *state, *cells, *who, plain(" ".join(one.question.split())))
+        when = [plain(f"{one.created:%Y-%m-%d %H:%M}")] if since else []
+        cells = (plain(one.why.replace("_", " ")), _score(one.draft.score))
+        rows.add_row(plain(one.approval_id), *state, *when, *cells, *who, plain(" ".join(one.question.split())))
     console.print(rows)
 
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from typing import Literal
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from veracity.visible import visible
 
-console = Console(highlight=False, soft_wrap=False)
+UNBROKEN = 10_000  # columns of what no terminal shows: what reads it looks for whole lines
+NARROW = 100  # columns: tables leave out what can be done without
+
+
+def made_console() -> Console:
+    made = Console(highlight=False, soft_wrap=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = UNBROKEN
+    return made
+
+
+console = made_console()
 
 
 def plain(text: object, style: str = "") -> Text:
@@ -24,6 +37,19 @@ def table(*columns: str, right: tuple[str, ...] = (), whole: tuple[str, ...] = (
         side: Literal["left", "right"] = "right" if column in right else "left"
         made.add_column(column, justify=side, overflow="fold", vertical="top", no_wrap=column in whole)
     return made
+
+
+def is_narrow() -> bool:
+    return console.width < NARROW
+
+
+def ending(text: str, most: int) -> str:
+    """The end of it, on at most so many columns: of a path that is what tells files apart."""
+    if cell_len(text) <= most:
+        return text
+    while cell_len(text) >= most:
+        text = text[1:]
+    return f"…{text}"
 
 
 def tell_limit(shown: int, limit: int) -> None:

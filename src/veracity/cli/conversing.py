@@ -26,7 +26,9 @@ def run(user: str, words: str, limit: int, workspace: Path | None, as_json: bool
         )
         console.print(plain(none))
         return
-    rows = table("Conversation", "Turns", "Last (UTC)", "Began with", right=("Turns",), whole=("Conversation",))
+    rows = table(
+        "Conversation", "Turns", "Last (UTC)", "Began with", right=("Turns",), whole=("Conversation", "Last (UTC)")
+    )
     for one in known:
         cells = (f"{one.last:%Y-%m-%d %H:%M}", " ".join(one.title.split()))
         rows.add_row(plain(one.conversation), f"{one.turns:,}", *map(plain, cells))

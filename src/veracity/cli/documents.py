@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from veracity.cli.console import console, plain, table
+from veracity.cli.console import console, ending, is_narrow, plain, table
 from veracity.cli.ingesting import chosen, counted, shown_path
 from veracity.engine import Veracity
+from veracity.visible import visible
 
 
 def run(workspace: Path | None, as_json: bool) -> None:
@@ -16,10 +17,13 @@ def run(workspace: Path | None, as_json: bool) -> None:
     if as_json:
         print(json.dumps([document.model_dump(mode="json") for document in known], ensure_ascii=False, indent=2))
         return
-    rows = table("Id", "Title", "From", "Format", "Language", "Passages", right=("Passages",), whole=("Id", "From"))
+    more = () if is_narrow() else ("Format", "Language")
+    columns = ("Id", "Title", "From", *more, "Passages")
+    rows = table(*columns, right=("Passages",), whole=("Id", "From", *more, "Passages"))
     for document in known:
-        cells = (document.id, document.title, shown_path(document.location), document.format, document.language)
-        rows.add_row(*map(plain, cells), f"{document.passages:,}")
+        told = (document.format, document.language) if more else ()
+        place = ending(visible(shown_path(document.location)), console.width // 4)
+        rows.add_row(*map(plain, (document.id, document.title, place, *told)), f"{document.passages:,}")
     console.print(rows)
     passages = sum(document.passages for document in known)
     console.print(plain(f"\n{counted(len(known), 'document')}, {counted(passages, 'passage')}"))

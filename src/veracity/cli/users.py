@@ -29,7 +29,7 @@ def run(workspace: Path | None, as_json: bool) -> None:
     if not known:
         console.print(plain("There are no users yet: veracity users add NAME --role asker."))
         return
-    rows = table("User", "Role", "Since (UTC)", "Last seen (UTC)", whole=("User",))
+    rows = table("User", "Role", "Since (UTC)", "Last seen (UTC)", whole=("User", "Since (UTC)", "Last seen (UTC)"))
     for one in known:
         seen = f"{one.last_seen:%Y-%m-%d %H:%M}" if one.last_seen else "never"
         rows.add_row(plain(one.name), one.role, f"{one.created:%Y-%m-%d %H:%M}", seen)
