@@ -89,7 +89,8 @@ def show(answer: dict[str, Any]) -> None:
         page = f", page {source['page']}" if source["page"] else ""
         print(f"[{number}] {source['title']}{page}: “{citation['quote']}”")
     for notice in answer["notices"]:
-        print(f"Note: {notice['text']}")
+        if notice["text"] != answer["text"]:  # what waits for a person has no other text than that it does
+            print(f"Note: {notice['text']}")
     score = "not scored" if answer["score"] is None else f"score {100 * answer['score']:.0f} of 100"
     print(f"{answer['status']}, {score}, run {answer['run_id']}")
 

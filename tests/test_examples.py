@@ -134,8 +134,8 @@ def test_a_wrong_token_is_told_in_a_sentence(served: Served, example: str) -> No
 
 
 def test_approve_lists_and_decides(served: Served) -> None:
-    for question in (QUESTION, FOLLOW_UP):
-        run("ask.py", question, url=served.url)
+    asked = [run("ask.py", question, url=served.url) for question in (QUESTION, FOLLOW_UP)]
+    assert asked[1].stdout.count("waits for a person") == 1
     (waiting,) = served.engine.approvals()
     listed = run("approve.py", url=served.url)
     assert waiting.approval_id in listed.stdout

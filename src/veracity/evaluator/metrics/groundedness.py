@@ -41,7 +41,7 @@ WORDS = {
         "nothing": "The submission states nothing that could be held against the evidence.",
         "count": "{supported} of {total} statements are supported by the evidence.",
         "faults": " Not supported: {faults}.",
-        "contradicted": " (the evidence says otherwise: {parts})",
+        "contradicted": " (contradicted by the evidence: {parts})",
         "missing": " (not found: {parts})",
         "and": ", ",
     },
