@@ -129,6 +129,19 @@ def test_files_of_one_name_in_one_upload_do_not_take_each_others_place(client: h
     assert len(client.get("/api/documents").json()) == 3
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("a/b.md", "a - b.md"), ("caf\u00e9.md", "cafe\u0301.md"), ("./q.md", "q.md"), ("/x/規程.md", "/y/規程.md")],
+)
+def test_files_that_are_kept_under_one_name_do_not_either(
+    client: httpx.Client, workspace: Path, first: str, second: str
+) -> None:
+    added, failed = upload(client, (first, JAPANESE), (second, CHINESE)).json()["outcomes"]
+    assert (added["status"], failed["status"], failed["name"]) == ("added", "failed", second)
+    assert "same name" in failed["reason"]
+    assert (workspace / "uploads" / added["name"]).read_text() == JAPANESE
+
+
 def test_names_as_dotnet_sends_them(client: httpx.Client) -> None:
     name = "filename=\"=?utf-8?B?5bm0LnR4dA==?=\"; filename*=utf-8''%E5%B9%B4%20%E5%81%87.txt"
     assert sent_raw(client, part(name) + "--b--\r\n").json()["outcomes"][0]["name"] == "年 假.txt"

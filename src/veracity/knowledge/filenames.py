@@ -21,8 +21,8 @@ UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 def kept_name(name: str) -> str:
     """Of a path that leads down from where one is, all parts, so that files of two folders stay apart; of any other the
-    last part. In one spelling (NFC). What had to be changed beyond that gets a mark made of the whole name, so that two
-    names never become one."""
+    last part. In one spelling (NFC). What had to be changed beyond that gets a mark made of what it was, so that it
+    takes no other's place. Names that differ in nothing else become one: "a/b.md" is "a - b.md"."""
     given = unicodedata.normalize("NFC", _without_halves(name)).removeprefix("./")
     parts = re.split(r"[/\\]", given)
     plain = BETWEEN.join(parts) if _leads_down(given, parts) else parts[-1]

@@ -20,6 +20,7 @@ from starlette.datastructures import UploadFile
 
 from veracity.engine import Veracity
 from veracity.errors import VeracityError
+from veracity.knowledge.filenames import kept_name
 from veracity.models import IngestReport, Outcome, User
 from veracity.server.access import AdminCaller, Caller, Engine
 from veracity.server.changes import PATIENCE, Changes, Place, Standing, changes_of, is_stopping
@@ -32,7 +33,7 @@ from veracity.visible import visible
 
 log = logging.getLogger("veracity.server")
 
-SAME_NAME = "another file of this upload has the same name: rename one of them"
+SAME_NAME = "another file of this upload is kept under the same name: rename one of them"
 
 router = APIRouter()
 
@@ -143,12 +144,12 @@ async def _bring_in(
     is refused as a whole."""
     started = time.monotonic()
     outcomes: list[Outcome] = []
-    names: set[str] = set()
+    kept: set[str] = set()
     problem: VeracityError | None = None
     for file in files:
         name = name_of(file)
         try:
-            if name in names:
+            if kept_name(name) in kept:
                 outcome = _failed(name, SAME_NAME)
             elif problem:
                 outcome = _failed(name, str(problem))
@@ -163,7 +164,7 @@ async def _bring_in(
             problem, outcome = met, _failed(name, str(met))
             if place.cancelled_by:
                 telling.cancelled(place.cancelled_by)
-        names.add(name)
+        kept.add(kept_name(name))
         outcomes.append(outcome)
         telling.outcome(outcome, len(files) - len(outcomes))
     return IngestReport(outcomes=outcomes, seconds=time.monotonic() - started)
