@@ -18,8 +18,12 @@ T = TypeVar("T")
 PLACES = ("location", "origin")  # fields that hold a path, or an address
 SENTENCES = ("problem", "failed", "outcome", "warnings", "notices")  # fields whose words may name one
 ABSOLUTE = re.compile(r"(?i)[/\\]|[a-z]:[/\\]|file:")
-# In a sentence: up to what cannot belong to it. Neither "and/or" nor an address on the web is one.
-NAMED = re.compile(r"(?<![\w.…/\\])(?:[A-Za-z]:)?(?:/|\\\\?)(?=[^\s/\\])[^\"'“”「」\n,;:()，；：。（）]*", re.ASCII)
+# In a sentence: up to what may end it. Neither "and/or" nor an address on the web is one.
+BEGINS = r"(?<![\w.…/\\])(?:[A-Za-z]:)?(?:/|\\\\?)(?=[^\s/\\])"
+ON = r"[^\"'“”「」\n,;:()，；：。（）]*"
+# A folder may hold what may end a path: it goes on where the next slash begins no other path.
+HELD = r"(?:[,;:()，；：（）]|(?<=\w)'(?=\w))[^\"“”「」\n。/\\]*(?<=[^\s,;:(，；：（])(?=[/\\][^\s/\\])"
+NAMED = re.compile(f"{BEGINS}{ON}(?:{HELD}{ON})*", re.ASCII)
 
 
 def shown(value: T, user: User) -> T:
