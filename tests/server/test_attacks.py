@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -97,6 +98,27 @@ def test_the_stream_of_a_user_ends_with_the_user(
 def test_an_origin_that_is_none_is_foreign(serve: Serve, engine_with: MakeEngine) -> None:
     response = serve(engine_with()).client().post("/api/ask", json=ASKED, headers={"Origin": "http://["})
     assert (response.status_code, response.json()["error"]["kind"]) == (403, "Forbidden")
+
+
+def test_a_request_that_comes_a_letter_at_a_time_is_not_waited_for(
+    serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("veracity.server.guarding.WHOLE", 0.2)
+    client, goes_on = serve(engine_with()).client(), threading.Event()
+
+    def slowly() -> Iterator[bytes]:
+        yield b'{"token": "'
+        while not goes_on.wait(0.05):
+            yield b"x"
+
+    timer = threading.Timer(5, goes_on.set)
+    timer.start()
+    try:
+        with contextlib.suppress(httpx.TransportError):
+            assert client.post("/api/session", content=slowly()).status_code == 408
+        assert not goes_on.is_set()
+    finally:
+        timer.cancel()
 
 
 def test_a_slash_too_many_leads_nowhere_else(serve: Serve, engine_with: MakeEngine) -> None:

@@ -409,3 +409,19 @@ def test_a_chat_that_once_held_an_image_can_be_asked(engine_with: MakeEngine, se
     assert got.veracity["status"] == "answered"
     stranger = served.client(token="wrong").post("/v1/chat/completions", content=b"[" * 600_000)
     assert stranger.status_code == 401
+
+
+def test_more_parts_than_anybody_writes_are_refused(engine_with: MakeEngine, serve: Serve) -> None:
+    client = serve(engine_with()).client()
+    many = [{"type": "text"}] * 6_000
+    for messages in ([user(many * 2)], [user(many), user(many)]):
+        refused = client.post("/v1/chat/completions", json={"model": "veracity", "messages": messages})
+        assert refused.status_code == 400 and "more than 10,000 parts" in refused.json()["error"]["message"]
+    wrong = client.post("/v1/chat/completions", json={"model": "veracity", "messages": "parts"})
+    assert wrong.status_code == 400
+
+
+def test_what_is_over_the_limit_is_not_read_and_counts_once(engine_with: MakeEngine, serve: Serve) -> None:
+    client = serve(engine_with(server={"requests_per_minute": 2})).client()
+    sent = [client.post("/v1/chat/completions", content=b"no JSON").status_code for _ in range(3)]
+    assert sent == [400, 400, 429]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from veracity.server import serving
-from veracity.server.serving import Connection
+from veracity.server import connections
+from veracity.server.connections import NO_FILES, Connection, Quiet, most_connections
 
 SHORT = 0.5  # seconds in which what is asked must be said
 WHOLE = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
@@ -33,7 +33,7 @@ def port() -> Iterator[int]:
     server = uvicorn.Server(uvicorn.Config(_app, port=0, http=Connection, lifespan="off", log_level="error"))
     thread = threading.Thread(target=server.run)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving, "HEADERS", SHORT)
+        patch.setattr(connections, "HEADERS", SHORT)
         thread.start()
         while not server.started:
             time.sleep(0.005)
@@ -63,3 +63,18 @@ def test_who_does_not_say_what_he_wants_is_sent_away(port: int, asks_first: bool
                 time.sleep(SHORT / 5)
             assert connection.recv(1000) == b""
         assert time.monotonic() - begun < 5  # what is kept alive has 75 seconds
+
+
+def test_half_of_the_files_are_left_for_all_else() -> None:
+    assert most_connections(500) <= 1000
+    assert most_connections(1) <= 501
+
+
+def test_that_files_are_short_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    loop, quiet = asyncio.new_event_loop(), Quiet()
+    for _ in range(100):
+        quiet(loop, {"message": NO_FILES, "exception": OSError(24, "Too many open files")})
+    assert len(caplog.messages) == 1 and "no more files" in caplog.text
+    quiet(loop, {"message": "another"})
+    assert caplog.messages[1:] == ["another"]
+    loop.close()

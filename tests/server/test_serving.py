@@ -22,6 +22,7 @@ from tests.server.processes import TOKEN, Process
 from veracity.engine import Veracity
 from veracity.server import serving
 from veracity.server.app import make_app
+from veracity.server.connections import Connection
 from veracity.server.serving import Server
 from veracity.settings import Settings
 
@@ -233,3 +234,42 @@ def test_a_request_that_hangs_is_told_that_it_stops_and_keeps_no_process_alive(
     assert (told.status_code, told.json()["error"]["kind"]) == (503, "Stopping")
     assert int(told.headers["retry-after"]) > 0
     assert ended == [0]
+
+
+def _left_open(port: int, said: bytes) -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", port), timeout=10)
+    made.sendall(said)
+    return made
+
+
+def test_who_has_a_token_is_answered_however_many_strangers_hold_connections(
+    root: Path, server_of: ServerOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Connection, "most", 6)
+    idle = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    slow = b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+    with Veracity(root, settings=NO_EMBEDDER) as engine, contextlib.ExitStack() as stack:
+        server, thread = server_of(engine)
+        thread.start()
+        stack.callback(thread.join, 20)
+        stack.callback(server.handle_exit, signal.SIGTERM, None)
+        _until(lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        ann, ben = (
+            stack.enter_context(
+                httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=10, trust_env=False)
+            )
+            for _ in range(2)
+        )
+        assert ann.get("/api/me").status_code == 200
+        with ann.stream("GET", "/api/events") as events:
+            heard = read_events(events)
+            assert next(heard).kind == "hello"
+            strangers = [stack.enter_context(_left_open(port, said)) for said in (b"", idle, slow, idle * 9) * 5]
+            assert ben.get("/api/me").status_code == 200
+            with contextlib.suppress(ConnectionError):  # the first had to leave, and was told nothing
+                assert strangers[0].recv(10) == b""
+            _until(lambda: len(server.server_state.connections) <= 6)
+            known = [one for one in server.server_state.connections if isinstance(one, Connection) and one.is_known]
+            assert sorted(one.is_asked for one in known) == [False, True]  # who follows is not sent away

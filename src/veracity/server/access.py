@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, cast
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
@@ -86,13 +86,20 @@ async def recognized(token: str, request: Request) -> User:
     return user
 
 
-async def _caller(request: Request, _described: Annotated[object, Depends(BEARER)]) -> User:
+async def sender(request: Request) -> User:
+    """Who asks, and the request is counted: once, however often this is called."""
+    if known := getattr(request.state, "user", None):
+        return cast(User, known)
     user = await recognized(token_of(request), request)
-    request.state.user = user  # for what is refused from here on
+    request.state.user = user  # for what is refused from here on, and for `connections`
     limits: Limits = request.app.state.limits
     limits.require_request(user.name)
     request.app.state.access.seeing.note(user)
     return user
+
+
+async def _caller(request: Request, _described: Annotated[object, Depends(BEARER)]) -> User:
+    return await sender(request)
 
 
 def unauthorized() -> RefusedError:

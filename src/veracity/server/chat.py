@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
 from veracity.errors import InputError
 from veracity.secrets import presentable
@@ -16,6 +16,7 @@ from veracity.server.problems import RefusedError
 
 MODEL = "veracity"
 MOST_MESSAGES = 10_000
+MOST_PARTS = 10_000  # of all messages together
 TASK = "### Task:"  # how Open WebUI begins what it wants of a model for itself: titles, tags, further questions
 Content = Literal["full", "answer"]
 
@@ -45,6 +46,14 @@ class ChatMessage(BaseModel):
         return self.content if isinstance(self.content, str) else "\n".join(one.text for one in parts if one.text)
 
 
+def _few_parts(messages: Any) -> Any:
+    """Counted before anything is made of them: a megabyte holds sixty thousand."""
+    contents = (one.get("content") for one in messages if isinstance(one, dict)) if isinstance(messages, list) else ()
+    if sum(len(content) for content in contents if isinstance(content, list)) > MOST_PARTS:
+        raise ValueError(f"there are more than {MOST_PARTS:,} parts in all")
+    return messages
+
+
 class StreamOptions(BaseModel):
     include_usage: bool | None = None
 
@@ -67,6 +76,7 @@ class ChatRequest(BaseModel):
         list[ChatMessage],
         FailFast(),
         Field(max_length=MOST_MESSAGES, examples=[[{"role": "user", "content": "Who may work from home?"}]]),
+        BeforeValidator(_few_parts),
     ]
     stream: bool | None = None
     stream_options: StreamOptions | None = None

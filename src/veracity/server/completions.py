@@ -6,19 +6,18 @@ What is streamed has been examined: drafts never leave here. Errors have OpenAI'
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 
+from veracity.inputs import checked_question
 from veracity.models import Answer, User
-from veracity.server.access import Caller, Engine, Live, unauthorized, who_sends
+from veracity.server.access import Caller, Engine, Live, sender, unauthorized
 from veracity.server.chat import (
     MODEL,
     ChatRequest,
@@ -28,9 +27,10 @@ from veracity.server.chat import (
     require_model,
     require_supported,
 )
+from veracity.server.computing import Computing
 from veracity.server.problems import RUN_HEADER, TELLS
 from veracity.server.recognizing import conversation_of
-from veracity.server.repeating import begun_once, tried_before
+from veracity.server.repeating import begun_once, new_conversation, tried_before
 from veracity.server.replies import Chunks, Completion, completion_of
 from veracity.server.streaming import RUN_TOLD, Event, is_welcome, run_response
 
@@ -75,14 +75,14 @@ STREAMED = {
 
 
 class KnownFirst(APIRoute):
-    """What a stranger sends is not read: all that was said before comes with a question, and may be large."""
+    """What a stranger sends, or one who has sent too much, is not read: all that was said before comes with a question,
+    and may be large."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
         async def known_first(request: Request) -> Response:
-            if await who_sends(request) is None:
-                raise unauthorized()
+            await sender(request)
             return await handle(request)
 
         return known_first
@@ -117,7 +117,7 @@ class Sent(BaseModel):
 
     @property
     def is_another_try(self) -> bool:
-        return self.x_stainless_retry_count.strip("0") != ""
+        return self.x_stainless_retry_count.isdecimal() and self.x_stainless_retry_count.strip("0") != ""
 
 
 @router.post(
@@ -136,25 +136,28 @@ async def complete(
     the system are not read. See the field `veracity` for the run, its status and the citations."""
     require_supported(asked)
     chosen = asked.metadata or Metadata()
-    start = partial(_start, asked, sent, caller, engine, live)
+    questions: Computing = request.app.state.questions
+    start = partial(questions, caller.name, partial(_start, asked, sent, caller, engine, live))
     if asked.stream:
         has_usage = bool(asked.stream_options and asked.stream_options.include_usage)
         lines = partial(_lines, request, caller, chosen, has_usage)
         return await run_response(request, caller, start, lambda run_id: live.follow(run_id, caller), lines)
-    run_id = await run_sync(start)
+    run_id = await start()
     response.headers[RUN_HEADER] = run_id
     return completion_of(await live.outcome(run_id, caller), chosen.content)
 
 
 def _start(asked: ChatRequest, sent: Sent, caller: User, engine: Engine, live: Live) -> str:
     """The run of this question: one that is there, if it is sent again."""
-    question = question_of(asked)
+    question = checked_question(question_of(asked))
     named = (asked.metadata or Metadata()).conversation or sent.conversation
 
     def begin() -> str:
+        if not sent.is_another_try:  # which asks nothing new
+            live.require_may_ask(caller)
         known = named or conversation_of(engine, caller, exchanges_before(asked.messages), question)
         tried = tried_before(engine, caller, question, known) if sent.is_another_try else ""
-        conversation = known or f"chat-{secrets.token_hex(8)}"
+        conversation = known or new_conversation()
         return tried or live.start(caller, question, conversation=conversation, key=sent.idempotency_key)
 
     return begun_once(engine, caller, sent.idempotency_key, question, named, begin)

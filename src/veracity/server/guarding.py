@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import math
+import time
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -38,6 +40,8 @@ CHATS = "/v1/chat/completions"  # where all that was said before comes with ever
 LARGER = 16  # times that a request may be there
 APIS = ("/api/", "/v1/")
 SLOWEST = 30.0  # seconds between two pieces of a request
+CLOSING = {"Connection": "close"}  # or the rest would be waited for
+WHOLE = 120.0  # seconds for all of a request that is no upload
 FROM_ELSEWHERE = ("cross-site", "same-site")
 
 
@@ -59,10 +63,11 @@ class Guard:
         refusal = self._refusal(scope["path"], headers, largest)
         if refusal:
             status, kind, message = refusal
-            response = answer_with(Request(scope), status, kind, message, {"Connection": "close"})
+            response = answer_with(Request(scope), status, kind, message, CLOSING)
             await response(scope, receive, guarded)
         else:
-            await self._passed_on(scope, _counted(receive, largest), guarded)
+            seconds = math.inf if scope["path"] == UPLOADS else WHOLE
+            await self._passed_on(scope, _counted(receive, largest, seconds), guarded)
 
     async def _passed_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """What nobody foresaw is told with the same care as all else."""
@@ -132,20 +137,21 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _counted(receive: Receive, largest: int) -> Receive:
+def _counted(receive: Receive, largest: int, seconds: float) -> Receive:
     """A request that does not say how large it is, or takes its time."""
-    received, is_complete = 0, False
+    received, is_complete, end = 0, False, time.monotonic() + seconds
 
     async def counted() -> Message:
         nonlocal received, is_complete
         try:
-            message = await asyncio.wait_for(receive(), None if is_complete else SLOWEST)
+            left = min(SLOWEST, end - time.monotonic())
+            message = await asyncio.wait_for(receive(), None if is_complete else left)
         except TimeoutError:
-            raise HTTPException(408, "the rest of the request did not come") from None
+            raise HTTPException(408, "the rest of the request did not come", CLOSING) from None
         is_complete = is_complete or not message.get("more_body", False)
         received += len(message.get("body", b""))
         if received > largest:
-            raise HTTPException(413, too_large(largest))
+            raise HTTPException(413, too_large(largest), CLOSING)
         return message
 
     return counted
