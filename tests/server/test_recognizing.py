@@ -11,6 +11,7 @@ from veracity.engine import Veracity
 from veracity.errors import ModelRefusedError, VeracityError
 from veracity.ledger.schema import runs
 from veracity.models import User
+from veracity.server import recognizing
 from veracity.server.chat import Exchange
 from veracity.server.recognizing import conversation_of
 from veracity.server.replies import content_of
@@ -100,6 +101,15 @@ def test_of_two_the_one_that_holds_nothing_else_is_taken(engine_with: MakeEngine
     assert alone.names[0] not in longer.names
     assert conversation_of(engine, ANN, alone.said, LAPTOPS) == alone.names[0]
     assert conversation_of(engine, ANN, longer.said, LAPTOPS) == longer.names[0]
+
+
+def test_the_latest_of_those_that_ask_the_same_are_compared(engine_with: MakeEngine) -> None:
+    chat = Chat(engine_with())
+    chat.ask(QUESTION)
+    for number in range(recognizing.ALIKE):
+        assert conversation_of(chat.engine, ANN, chat.said, LAPTOPS) == chat.names[0]
+        chat.engine.begin(QUESTION, conversation=f"c{number}", user="ann")
+    assert conversation_of(chat.engine, ANN, chat.said, LAPTOPS) != chat.names[0]
 
 
 def test_many_newer_conversations_do_not_hide_it_and_nobody_has_anothers(engine_with: MakeEngine) -> None:

@@ -1,20 +1,28 @@
 """A question that is sent again is asked once: by its key, and by what OpenAI's clients say of another try."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
+from anyio import CapacityLimiter
 
 from tests.runs.scripts import PASS, QUESTION
 from tests.server.conftest import MakeEngine, Serve
 from tests.server.events import events_of
 from tests.server.test_live import Held
-from veracity.server import repeating
+from tests.server.test_working import until
+from veracity.errors import InputError
+from veracity.server import completions, repeating
+from veracity.server.app import THREADS
+from veracity.server.computing import OF_ONE_USER
+from veracity.server.recognizing import conversation_of
 from veracity.testing import ScriptedLLM
 
 HOTELS = "How much may a hotel cost?"
+LAPTOPS = "When is a lost laptop reported?"
 KEY = {"Idempotency-Key": "k 1"}
 
 
@@ -95,7 +103,59 @@ def test_another_try_follows_nothing_of_another_chat_or_of_long_ago(
     assert len(served.engine.runs()) == 3
     assert run_of(completed(client, HOTELS, tries=1)) == elsewhere
     assert run_of(completed(client, HOTELS)) != elsewhere  # it is no other try
+    named = run_of(completed(client, LAPTOPS, metadata={"conversation": "payroll"}))
+    unnamed = run_of(completed(client, LAPTOPS, tries=1))
+    assert named != unnamed
+    for no_number in ("-1", "x", "00"):
+        assert run_of(completed(client, LAPTOPS, headers={"X-Stainless-Retry-Count": no_number})) != unnamed
     monkeypatch.setattr(repeating, "JUST_NOW", timedelta(0))
     before = len(served.engine.runs())
     run_of(completed(client, HOTELS, tries=1))
     assert len(served.engine.runs()) == before + 1
+
+
+def test_what_is_refused_looks_for_no_conversation(
+    serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = serve(engine_with(server={"asks_per_minute": 1}))
+    client = served.client()
+    first = completed(client, QUESTION)
+    said = (QUESTION, first.json()["choices"][0]["message"]["content"])
+    looked: list[Any] = []
+
+    def looking(*given: Any) -> str:
+        looked.append(given)
+        return conversation_of(*given)
+
+    monkeypatch.setattr(completions, "conversation_of", looking)
+    assert completed(client, *said, HOTELS).status_code == 429
+    for blank in (" ", "?!", "x" * 20_000):
+        assert completed(client, *said, blank).status_code == 400
+        assert completed(client, *said, blank, tries=1).status_code == 400
+    assert not looked
+    assert run_of(completed(client, QUESTION, tries=1)) == run_of(first)
+
+
+def test_who_asks_much_at_once_keeps_nobody_waiting(
+    serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More questions of one user are about to be queued than there are threads for all."""
+    served = serve(engine_with())
+    client, other = served.client(), served.client(role="asker")
+    own = served.app.state.questions._users.setdefault("local", CapacityLimiter(OF_ONE_USER))
+    goes_on = threading.Event()
+
+    def held(question: str, **chosen: Any) -> str:
+        assert goes_on.wait(20)
+        raise InputError("Nothing is asked here.")
+
+    monkeypatch.setattr(served.engine, "begin", held)
+    with ThreadPoolExecutor(2 * THREADS) as pool:
+        asked = [pool.submit(completed, client, HOTELS) for _ in range(THREADS)]
+        asked += [pool.submit(client.post, "/api/ask", json={"question": QUESTION}) for _ in range(THREADS)]
+        try:
+            until(lambda: own.statistics().tasks_waiting == 2 * THREADS - OF_ONE_USER)
+            assert other.get("/api/runs", timeout=5).status_code == 200
+        finally:
+            goes_on.set()
+        assert {one.result().status_code for one in asked} == {400}

@@ -56,6 +56,7 @@ ROUTERS = (
 THREADS = 8  # for what reads or computes a little; more of them would only wait for each other
 RESERVED = 4  # for decisions, which may have to wait for others who write
 KNOWING = 2  # for knowing who asks, which waits for nobody
+MOST_QUESTIONS = 100  # of one user, that are about to be queued
 # FastAPI would send spans of its own, with the addresses: what people look for, names of conversations and documents.
 NO_SPANS: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
@@ -69,6 +70,7 @@ def make_app(engine: Veracity, own_token: str = "", host: str = "") -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.knowing, app.state.reserved = CapacityLimiter(KNOWING), CapacityLimiter(RESERVED)
         app.state.searches, app.state.evaluations = Computing("searches"), Computing("evaluations")
+        app.state.questions = Computing("questions", MOST_QUESTIONS)
         current_default_thread_limiter().total_tokens = THREADS
         feed = Feed(engine)
         live = LiveRuns(engine, settings, app.state.limits, feed.poke, app.state.measures.run_ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from veracity.inputs import LONGEST_QUERY
 from veracity.models import Answer, RunSummary
 from veracity.server.access import Caller, Engine, Live
+from veracity.server.computing import Computing
 from veracity.server.places import shown
 from veracity.server.problems import RUN_HEADER, refusals
 from veracity.server.repeating import begun_once
@@ -47,13 +49,15 @@ async def ask(
     sends it again under the same `Idempotency-Key`, and gets what comes of the run that is there."""
     chosen: dict[str, Any] = asked.model_dump() | {"key": idempotency_key}
 
-    def start() -> str:
+    def begin() -> str:
         named = (idempotency_key, asked.question, asked.conversation)
         return begun_once(engine, caller, *named, lambda: live.start(caller, **chosen))
 
+    questions: Computing = request.app.state.questions
+    start = partial(questions, caller.name, begin)
     if wants_events(accept):
         return await run_response(request, caller, start, lambda run_id: live.follow(run_id, caller))
-    run_id = await run_sync(start)
+    run_id = await start()
     response.headers[RUN_HEADER] = run_id
     return await live.outcome(run_id, caller)
 

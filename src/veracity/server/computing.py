@@ -24,15 +24,16 @@ COME_AGAIN = 5.0  # seconds
 class Computing:
     """`what` is done, for whoever is told that too much of it waits. For one event loop."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, most_waiting: int = MOST_WAITING) -> None:
         self._what = what
+        self._most_waiting = most_waiting
         self._threads = CapacityLimiter(AT_ONCE)
         self._users: dict[str, CapacityLimiter] = {}
 
     async def __call__(self, user: str, work: Callable[[], T]) -> T:
         own = self._users.setdefault(user, CapacityLimiter(OF_ONE_USER))
         waiting = own.statistics().tasks_waiting
-        if waiting >= MOST_WAITING:
+        if waiting >= self._most_waiting:
             raise too_many(f"{waiting} of your {self._what} wait already", COME_AGAIN)
         async with own:
             return await run_sync(work, limiter=self._threads)

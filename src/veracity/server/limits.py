@@ -53,8 +53,8 @@ class Limits:
         if wait := self._requests.seconds_to_wait(user):
             raise too_many(f"More than {self._settings.requests_per_minute} requests in a minute", wait)
 
-    def require_ask(self, user: str) -> None:
-        if wait := self._asks.seconds_to_wait(user):
+    def require_ask(self, user: str, *, takes: bool = True) -> None:
+        if wait := self._asks.seconds_to_wait(user, takes=takes):
             raise too_many(f"More than {self._settings.asks_per_minute} questions in a minute", wait)
 
     def require_few_wrong_tokens(self, address: str) -> None:

@@ -47,6 +47,11 @@ class LiveRuns:
     def working(self) -> int:
         return self._working.working
 
+    def require_may_ask(self, caller: User) -> None:
+        """For who has something to look up before a question is asked."""
+        self._require_open()
+        self._limits.require_ask(caller.name, takes=False)
+
     def start(
         self,
         caller: User,

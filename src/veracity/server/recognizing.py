@@ -16,7 +16,7 @@ from veracity.models import PastTurn, User
 from veracity.providers.texts import encodable
 from veracity.server.chat import Exchange
 
-ALIKE = 50  # of the latest turns with the same question whose conversations are compared
+ALIKE = 10  # of the latest turns with the same question whose conversations are compared
 LONGEST = 1000  # turns that are compared
 
 

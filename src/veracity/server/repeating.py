@@ -6,6 +6,8 @@ is the run of the same question, if it is there still or has just ended. Knows n
 
 from __future__ import annotations
 
+import re
+import secrets
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -19,6 +21,7 @@ from veracity.server.problems import RefusedError
 
 JUST_NOW = timedelta(seconds=60)
 ALIKE = 5  # runs of the same question that are looked at
+UNNAMED = re.compile(r"chat-[0-9a-f]{16}")
 _turns = [threading.Lock() for _ in range(64)]  # by caller: two that come at once would both find nothing there
 
 
@@ -38,9 +41,14 @@ def begun_once(
     return known.run_id
 
 
+def new_conversation() -> str:
+    """For a client that names none."""
+    return f"chat-{secrets.token_hex(8)}"
+
+
 def tried_before(engine: Veracity, caller: User, question: str, conversation: str) -> str:
-    """The run of an attempt that the client has given up. Without a conversation, the first of a new one. Empty where
-    there is none."""
+    """The run of an attempt that the client has given up. Without a conversation, the first of one that nobody
+    named. Empty where there is none."""
     for run in engine.runs_asking(question, user=caller.name, limit=ALIKE):
         is_there = run.conversation == conversation if conversation else _is_first(engine, caller, run.conversation)
         if is_there and _is_recent(engine.progress(run.run_id)):
@@ -49,7 +57,7 @@ def tried_before(engine: Veracity, caller: User, question: str, conversation: st
 
 
 def _is_first(engine: Veracity, caller: User, conversation: str) -> bool:
-    return bool(conversation) and len(engine.turns(conversation, user=caller.name, limit=2)) == 1
+    return bool(UNNAMED.fullmatch(conversation)) and len(engine.turns(conversation, user=caller.name, limit=2)) == 1
 
 
 def _is_recent(known: RunProgress) -> bool:

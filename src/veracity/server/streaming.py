@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any, Protocol
 
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -65,14 +64,14 @@ def follow_response(request: Request, user: User, begin: Callable[[], AsyncItera
 async def run_response(
     request: Request,
     user: User,
-    start: Callable[[], str],
+    start: Callable[[], Awaitable[str]],
     follow: Callable[[str], AsyncIterator[Event]],
     lines: Callable[[AsyncIterator[Event | None], str], AsyncIterator[bytes]] | None = None,
 ) -> EventStream:
     """The events of a run. The place comes first: a question that was taken in is not refused any more. `start` gives
     the run's id, and may wait; `lines` writes the events in another way."""
     with _stream_place(request, user) as closed:
-        run_id = await run_sync(start)
+        run_id = await start()
         events = while_welcome(request, user, follow(run_id))
         told = lines(events, run_id) if lines else lines_of(events)
         return EventStream(told, closed, {RUN_HEADER: run_id})
