@@ -12,7 +12,6 @@ from tests.server.conftest import Serve, Served
 from veracity.engine import Veracity
 from veracity.evaluator import Evaluator
 from veracity.models import Document, EvaluationResult
-from veracity.server import computing
 from veracity.settings import Settings
 from veracity.testing import ScriptedLLM
 
@@ -194,8 +193,10 @@ def test_no_metric_named_is_none_chosen(client: httpx.Client) -> None:
     assert len(client.post("/api/evaluate", json=body(ENGLISH, metrics=[])).json()["metrics"]) == 3
 
 
-def test_too_many_at_once_are_told_when_to_come_again(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(computing, "MOST_WAITING", 0)
+def test_too_many_at_once_are_told_when_to_come_again(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = make()
+    client = served.client()
+    monkeypatch.setattr(served.app.state.evaluations, "_most_waiting", 0)
     refused = client.post("/api/evaluate", json=body(ENGLISH))
     assert told(refused)[:2] == (429, "TooMany")
     assert int(refused.headers["retry-after"]) > 0
