@@ -4,7 +4,6 @@ how large it is. Knows nothing about users and routes."""
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import math
 import time
@@ -18,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from veracity.secrets import presentable
 from veracity.server.problems import INSIDE, answer_with, stopping
 from veracity.settings import ServerSettings
+from veracity.settings.hosts import is_address
 
 log = logging.getLogger("veracity.server")
 
@@ -106,7 +106,7 @@ class Guard:
     def _is_ours(self, host: str) -> bool:
         """Only a name can be made to point here by somebody else: an address cannot."""
         name = _name(host)
-        return "@" not in host and (name in self._hosts or _is_address(name))
+        return "@" not in host and (name in self._hosts or is_address(name))
 
 
 def _name(host: str) -> str:
@@ -127,14 +127,6 @@ def _authority(origin: str) -> str:
 
 def too_large(largest: int) -> str:
     return f"The request is larger than the {largest // 1024:,} kB that are taken."
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _counted(receive: Receive, largest: int, seconds: float) -> Receive:

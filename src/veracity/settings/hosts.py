@@ -20,12 +20,13 @@ def host_name(given: str) -> str:
             name = idna.encode(name, uts46=True).decode()
         except idna.IDNAError:
             raise ValueError(ALONE) from None
-    if not (_NAME.fullmatch(name) or _is_address(name.strip("[]"))):
+    if not (_NAME.fullmatch(name) or is_address(name.strip("[]"))):
         raise ValueError(ALONE)
     return name
 
 
-def _is_address(name: str) -> bool:
+def is_address(name: str) -> bool:
+    """Of numbers, and no name."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
