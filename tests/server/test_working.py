@@ -88,6 +88,19 @@ def test_an_approval_goes_out_whatever_is_asked_and_rejected(
             gate.goes_on.set()
 
 
+def test_what_was_decided_elsewhere_does_not_wait_any_more_for_who_follows_it(
+    serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though this process remembers how it waited, and nobody has taken it up yet."""
+    monkeypatch.setattr(sweeping, "SWEEP", 1.0)
+    served = serve(gated(low()))
+    answer = waiting(served)
+    gated(low()).stream_decision(answer["approval_id"], "approve")
+    assert status(served, answer) == "running"
+    events = events_of(served.client(), f"/api/runs/{answer['run_id']}/events")
+    assert [event.data["answer"]["status"] for event in events if event.kind == "answer"] == ["answered"]
+
+
 def test_what_cannot_be_taken_up_has_not_failed_and_is_tried_again_later(
     serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pydantic import TypeAdapter
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, exists, func, select
 
 from veracity.ledger.schema import approval_changed, approvals, runs, steps
 from veracity.models import ApprovalStanding, RunStanding, RunStatus
@@ -16,6 +16,8 @@ from veracity.models import ApprovalStanding, RunStanding, RunStatus
 _NAMES = tuple(ApprovalStanding.model_fields)
 _STANDINGS = TypeAdapter(list[ApprovalStanding])
 _STEPS = select(func.count()).select_from(steps).where(steps.c.run_id == runs.c.run_id).scalar_subquery()
+_IS_PENDING = exists().where((approvals.c.run_id == runs.c.run_id) & (approvals.c.state == "pending"))
+_STATUS = case(((runs.c.status == "awaiting_approval") & ~_IS_PENDING, "running"), else_=runs.c.status)
 _LATEST = select(  # in the order of the names: read by name, a row takes three times as long
     approvals.c.approval_id,
     approvals.c.run_id,
@@ -33,7 +35,8 @@ def latest(connection: Connection, limit: int) -> list[ApprovalStanding]:
 
 
 def of_run(connection: Connection, run_id: str) -> RunStanding | None:
-    wanted = select(runs.c.user_name, runs.c.status, _STEPS).where(runs.c.run_id == run_id)
+    """One that was decided on runs, even if nobody has taken it up yet."""
+    wanted = select(runs.c.user_name, _STATUS, _STEPS).where(runs.c.run_id == run_id)
     row = connection.execute(wanted).one_or_none()
     return row and RunStanding(run_id=run_id, user=row[0], status=row[1], steps=row[2])
 

@@ -53,13 +53,15 @@ class Following:
 
     async def _tells_more(self, stretch: Stretch, after: Place) -> bool:
         """Than the ledger does. One in which nothing happened yet does not: another process may be at the run; nor one
-        that is over, if the run went on elsewhere."""
+        that is over, if the run was decided on or went on elsewhere."""
         if not stretch.events or not stretch.is_over:
             return bool(stretch.events)
         last = stretch.events[-1]
         if last.data["kind"] not in LAST or place_of(last.id).moment <= after.moment:
             return False
-        return (await self.standing(stretch.run_id)).steps <= place_of(last.id).steps
+        standing = await self.standing(stretch.run_id)
+        status = last.data["answer"]["status"] if last.data["kind"] == "answer" else "failed"
+        return standing.status == status and standing.steps <= place_of(last.id).steps
 
     async def _with_earlier(self, stretch: Stretch, after: Place) -> AsyncIterator[LiveEvent]:
         if stretch.base:
