@@ -119,7 +119,7 @@ def main() -> None:
         filled.close()
         settings = Settings.model_validate({"models": {"rewriter": given.model}})
         with Veracity(keep / "handbook_en", settings=settings) as engine:
-            vocabulary = StoreVocabulary(engine._library.store)
+            vocabulary = StoreVocabulary(engine._library.store).now()
             strangers = [
                 shortened.shortened(row["text"], vocabulary) or row["text"]
                 for data in others

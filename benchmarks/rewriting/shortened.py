@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.retrieval.sets import RetrievalSet, ndcg, workspace_of
 from veracity.agents.expanding import LocalRewriter
 from veracity.agents.rewriter import RewriteTask
-from veracity.knowledge.vocabulary import StoreVocabulary
+from veracity.knowledge.vocabulary import StoreVocabulary, Words
 from veracity.language import search_tokens
 from veracity.models import Evidence
 from veracity.retrieval.quality import QualityChecker
@@ -28,8 +28,8 @@ def measure(data: RetrievalSet, folder: Path) -> None:
     engine, _ = workspace_of(data, folder)
     before, after = [], []
     with engine:
-        searcher, vocabulary = engine._searcher, StoreVocabulary(engine._library.store, engine._embedder)
-        rewriter, checker = LocalRewriter(vocabulary), QualityChecker(QualitySettings())
+        searcher, vocabulary = engine._searcher, StoreVocabulary(engine._library.store, engine._embedder).now()
+        rewriter, checker = LocalRewriter(lambda: vocabulary), QualityChecker(QualitySettings())
         for row in data.queries:
             query, relevant = shortened(row["text"], vocabulary), data.relevant[row["_id"]]
             if not query:
@@ -49,7 +49,7 @@ def measure(data: RetrievalSet, folder: Path) -> None:
     )
 
 
-def shortened(question: str, vocabulary: StoreVocabulary) -> str:
+def shortened(question: str, vocabulary: Words) -> str:
     """The two words that the documents hold least often, in their order."""
     known: dict[str, str] = {}
     for word in re.findall(r"[^\W\d_]+", question):

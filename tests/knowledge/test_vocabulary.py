@@ -8,7 +8,7 @@ import pytest
 from veracity import Document
 from veracity.engine import Veracity
 from veracity.knowledge import vocabulary as module
-from veracity.knowledge.vocabulary import StoreVocabulary
+from veracity.knowledge.vocabulary import StoreVocabulary, Words
 from veracity.models import Hit
 
 DOCUMENTS = [
@@ -26,52 +26,52 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Veracity:
 
 
 @pytest.fixture
-def words(engine: Veracity) -> StoreVocabulary:
-    return StoreVocabulary(engine._library.store, engine._embedder)
+def words(engine: Veracity) -> Words:
+    return StoreVocabulary(engine._library.store, engine._embedder).now()
 
 
-def test_forms_of_a_word_are_counted_together(words: StoreVocabulary) -> None:
+def test_forms_of_a_word_are_counted_together(words: Words) -> None:
     assert words.frequency("warranti") == 2
     assert words.frequency("warrenti") == 0
     assert words.size > 10
 
 
-def test_it_knows_words_of_every_language(words: StoreVocabulary) -> None:
+def test_it_knows_words_of_every_language(words: Words) -> None:
     assert words.knows("warranti") and words.knows("年休假") and words.knows("在宅")
     assert not words.knows("vacat") and not words.knows("报销")
 
 
-def test_words_are_found_by_a_character_they_hold(words: StoreVocabulary) -> None:
+def test_words_are_found_by_a_character_they_hold(words: Words) -> None:
     assert "年休假" in words.sharing("假")
     assert "在宅" in words.sharing("宅")
     assert words.sharing("q") == ()
 
 
-def test_ordinary_words_are_told_from_slips(words: StoreVocabulary) -> None:
+def test_ordinary_words_are_told_from_slips(words: Words) -> None:
     assert words.is_ordinary("vacation") and words.is_ordinary("Poorly")
     assert not words.is_ordinary("warrenty") and not words.is_ordinary("reciept")
 
 
-def test_nearness_is_in_meaning(words: StoreVocabulary) -> None:
+def test_nearness_is_in_meaning(words: Words) -> None:
     child, invoice = words.nearness("kid", ["child", "invoice"])
     assert child > 0.6 > invoice
 
 
 def test_without_an_embedder_nothing_is_near(engine: Veracity) -> None:
-    assert StoreVocabulary(engine._library.store).nearness("kid", ["child"]) == [0.0]
+    assert StoreVocabulary(engine._library.store).now().nearness("kid", ["child"]) == [0.0]
 
 
 def test_no_documents_have_no_words(tmp_path: Path) -> None:
-    words = StoreVocabulary(Veracity(tmp_path)._library.store)
+    words = StoreVocabulary(Veracity(tmp_path)._library.store).now()
     assert words.size == 0 and not words.knows("warranti") and words.sharing("假") == ()
 
 
 def test_a_change_of_the_documents_is_seen(tmp_path: Path) -> None:
     engine = Veracity(tmp_path)
-    words = StoreVocabulary(engine._library.store)
-    assert not words.knows("hammer")
+    vocabulary = StoreVocabulary(engine._library.store)
+    assert not vocabulary.now().knows("hammer")
     engine.add(Document(id="new", text="A hammer."))
-    assert words.knows("hammer")
+    assert vocabulary.now().knows("hammer")
 
 
 class Counted:
@@ -96,17 +96,18 @@ class Counted:
 
 def test_it_is_counted_once_for_a_version() -> None:
     store = Counted(["a b", "b"])
-    words = StoreVocabulary(store)  # type: ignore[arg-type]
+    vocabulary = StoreVocabulary(store)  # type: ignore[arg-type]
+    words = vocabulary.now()
     assert [words.frequency("b"), words.frequency("a"), words.size] == [2, 1, 3]
-    assert store.reads == 1
+    assert vocabulary.now().size == 3 and store.reads == 1
     store.version = 2
-    assert words.frequency("b") == 2 and store.reads == 2
+    assert vocabulary.now().frequency("b") == 2 and store.reads == 2
 
 
 def test_of_a_large_store_a_part_is_counted_and_the_index_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "COUNTED", 5)
     store = Counted([f"all w{number}" for number in range(10)])
-    words = StoreVocabulary(store)  # type: ignore[arg-type]
+    words = StoreVocabulary(store).now()  # type: ignore[arg-type]
     assert words.frequency("all") == 5
     assert all(words.knows(f"w{number}") for number in range(10))
     assert not words.knows("w10") and "w10" in store.asked

@@ -43,6 +43,23 @@ class StoreVocabulary:
         self._counting = threading.Lock()
         self._counted: tuple[object, _Count] | None = None
 
+    def now(self) -> Words:
+        """Those of the store as it is now: to ask it for its version takes longer than to look up a word."""
+        with self._counting:
+            version = self._store.version
+            if self._counted is None or self._counted[0] != version:
+                self._counted = version, _Count(self._store.words())
+            return Words(self._store, self._embedder, self._counted[1])
+
+
+class Words:
+    """The words of one version of the store."""
+
+    def __init__(self, store: WordStore, embedder: Embedder | None, count: _Count) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._count = count
+
     def frequency(self, word: str) -> int:
         """How often it stands in the passages that were counted."""
         return self._count.of.get(word, 0)
@@ -54,8 +71,7 @@ class StoreVocabulary:
 
     def knows(self, word: str) -> bool:
         """Whether any passage holds it."""
-        count = self._count
-        return word in count.of or (not count.is_all and bool(self._store.by_words([word], 1)))
+        return word in self._count.of or (not self._count.is_all and bool(self._store.by_words([word], 1)))
 
     def is_ordinary(self, word: str) -> bool:
         """Whether it is common English, whatever the documents hold: the bundled model has a list of such words."""
@@ -71,14 +87,6 @@ class StoreVocabulary:
             return [0.0] * len(others)
         found = self._embedder.embed_passages(others) @ self._embedder.embed_query(word)
         return [float(value) for value in np.clip(np.nan_to_num(found), 0, 1)]
-
-    @property
-    def _count(self) -> _Count:
-        with self._counting:
-            version = self._store.version
-            if self._counted is None or self._counted[0] != version:
-                self._counted = version, _Count(self._store.words())
-            return self._counted[1]
 
 
 @lru_cache(maxsize=1)

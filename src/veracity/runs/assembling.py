@@ -48,7 +48,7 @@ def make_kit(
     gate: Evaluator,
 ) -> Kit:
     prompts = load_prompts(workspace.prompts_folder)
-    crew = make_crew(settings.models, llm, prompts, embedder, StoreVocabulary(store, embedder))
+    crew = make_crew(settings.models, llm, prompts, embedder, StoreVocabulary(store, embedder).now)
     checker, workers = QualityChecker(settings.quality), Workers(SEARCHES, "veracity-run")
     web = _web(settings, embedder)
 

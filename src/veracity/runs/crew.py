@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from veracity.agents.checking import LocalReviewer
@@ -56,7 +56,11 @@ class Crew:
 
 
 def make_crew(
-    models: ModelSettings, llm: LLM, prompts: Mapping[str, str], embedder: Embedder, vocabulary: Vocabulary
+    models: ModelSettings,
+    llm: LLM,
+    prompts: Mapping[str, str],
+    embedder: Embedder,
+    vocabulary: Callable[[], Vocabulary],
 ) -> Crew:
     """A model that cannot even be set up is an error now, not in the midst of a run."""
     for role in LOCAL:
