@@ -1,6 +1,7 @@
 # `make demo` runs Veracity on its shipped handbook and samples; `make test` checks everything. Both set up what they need.
 PYTHON ?= python3
 BIN := .venv/bin
+unexport PYTHONDONTWRITEBYTECODE  # where that is set, every process would compile all it loads
 
 .PHONY: demo serve test chromium coverage fuzz fuzz-api kills campaign-kill campaign-races bench-conversation-growth bench-server clean
 

@@ -71,7 +71,7 @@ def test_an_answer_with_its_run_score_and_citations(gated: MakeEngine, serve: Se
 def test_the_run_is_named_in_a_header(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
     client = talk(serve(gated(good_models())))
     raw = client.chat.completions.with_raw_response.create(model="veracity", messages=[user(QUESTION)])
-    assert raw.headers["x-veracity-run"] == raw.parse().veracity["run_id"]  # type: ignore[attr-defined]
+    assert raw.headers["x-veracity-run"] == raw.parse().veracity["run_id"]
 
 
 def test_plain_clients_see_what_the_marks_mean(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
