@@ -12,11 +12,12 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 from filelock import FileLock
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 
 from veracity.ledger.complaints import busy, explained
 from veracity.ledger.migrating import migrate
@@ -42,13 +43,8 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        with explained(self._folder):
-            if not self.is_there:
-                with _nothing() as connection:
-                    yield connection
-            else:
-                with self._opened().connect() as connection:
-                    yield connection
+        with explained(self._folder), (self._opened() if self.is_there else _nothing()).connect() as connection:
+            yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -118,16 +114,21 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
 
 
-@contextmanager
-def _nothing() -> Iterator[Connection]:
-    """The tables of a ledger in which nothing was ever written."""
+@lru_cache(maxsize=1)
+def _nothing() -> Engine:
+    """The tables of a ledger in which nothing was ever written. They are made once: it may be looked for often."""
     engine = create_engine("sqlite://")
-    try:
-        with engine.connect() as connection:
-            tables.create_all(connection)
-            yield connection
-    finally:
-        engine.dispose()
+    with engine.connect() as connection:
+        tables.create_all(connection, checkfirst=False)
+        written = cast(sqlite3.Connection, connection.connection.driver_connection).serialize()
+    engine.dispose()
+
+    def one() -> sqlite3.Connection:
+        connection = sqlite3.connect(":memory:")
+        connection.deserialize(written)
+        return connection
+
+    return create_engine("sqlite://", creator=one, poolclass=NullPool)
 
 
 def _as_json(value: Any) -> str:

@@ -50,6 +50,7 @@ ROUTERS = (
     feeding.router,
     completions.router,
     measuring.router,
+    page.router,
 )
 
 
@@ -101,8 +102,8 @@ def make_app(engine: Veracity, own_token: str = "", host: str = "") -> FastAPI:
     app.state.limits = Limits(settings)
     app.state.measures = Measures()
     problems.install(app)
-    for router in ROUTERS:
-        app.include_router(router)
+    for router in ROUTERS:  # as they are: `include_router` would make every route anew, at the first request
+        app.router.routes.extend(router.routes)
     page.install(app)
     app.add_middleware(Guard, settings=settings, host=host or settings.host)
     app.add_middleware(Measuring, measures=app.state.measures)

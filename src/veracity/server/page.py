@@ -20,5 +20,4 @@ async def index() -> FileResponse:
 
 
 def install(app: FastAPI) -> None:
-    app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC, check_dir=False), name="static")
