@@ -20,6 +20,7 @@ from tests.runs.conftest import MakeEngine, engine_with, filled, gated, root, we
 from veracity.engine import Veracity
 from veracity.models import Role
 from veracity.server.app import make_app
+from veracity.server.page import files
 
 __all__ = ["MakeEngine", "engine_with", "filled", "gated", "root", "website"]
 
@@ -142,6 +143,7 @@ class Watched:
 
 
 OpenPage = Callable[..., Page]
+MODULES = f"/static/{files().version}"  # from which the page has them: from elsewhere they would be others
 
 
 @pytest.fixture

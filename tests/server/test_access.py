@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, judged
-from tests.server.conftest import TOKEN, MakeEngine, Serve, Served
+from tests.server.conftest import MODULES, TOKEN, MakeEngine, Serve, Served
 from tests.server.events import events_of
 from veracity.testing import ScriptedLLM
 
@@ -177,7 +177,7 @@ def test_the_name_of_an_allowed_host_is_taken(serve: Serve, engine_with: MakeEng
 
 def test_every_response_carries_the_policy(served: Served) -> None:
     client = served.client()
-    for path in ("/", "/healthz", "/api/me", "/api/nothing", "/static/app.js", "/openapi.json"):
+    for path in ("/", "/healthz", "/api/me", "/api/nothing", f"{MODULES}/app.js", "/static/nothing", "/openapi.json"):
         headers = client.get(path).headers
         assert "script-src 'self';" in headers["content-security-policy"], path
         assert "unsafe" not in headers["content-security-policy"]

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
-from tests.server.conftest import TOKEN, MakeEngine, OpenPage, Serve, Watched
+from tests.server.conftest import MODULES, TOKEN, MakeEngine, OpenPage, Serve, Watched
 from veracity.testing import ScriptedLLM
 
 REFUSED = "status of 401"
@@ -463,8 +463,8 @@ def test_events_are_read_the_same_wherever_the_stream_is_cut(
 ) -> None:
     first = ': \n\nid: 1.1\r\nevent: draft\r\ndata: {"text":\r\ndata:  "二十日 🙂"}\r\n\r\n'
     stream = first + 'id: 2\ndata: {"kind":"answer"}\n\nevent: half\n'
-    read = """async (stream) => {
-        const { eventReader } = await import("/static/events.js");
+    read = """async ([stream, modules]) => {
+        const { eventReader } = await import(`${modules}/events.js`);
         const readings = new Set();
         for (let at = 0; at <= stream.length; at += 1) {
             const found = [];
@@ -475,7 +475,7 @@ def test_events_are_read_the_same_wherever_the_stream_is_cut(
         return [...readings].map((one) => JSON.parse(one));
     }"""
     page = open_page(serve(engine_with()))
-    assert page.evaluate(read, stream) == [
+    assert page.evaluate(read, [stream, MODULES]) == [
         [
             {"id": "1.1", "kind": "draft", "data": {"text": "二十日 🙂"}},
             {"id": "2", "kind": "message", "data": {"kind": "answer"}},

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
-from tests.server.conftest import TOKEN, OpenPage, Serve, Watched
+from tests.server.conftest import MODULES, TOKEN, OpenPage, Serve, Watched
 from veracity.engine import Veracity
 from veracity.models import Answer
 from veracity.testing import ScriptedLLM
@@ -311,9 +311,11 @@ def test_a_score_that_falls_short_is_never_written_as_the_threshold(
     gated: MakeEngine, serve: Serve, open_page: OpenPage
 ) -> None:
     page = open_page(serve(gated()))
-    told = "async (pairs) => { const m = await import('/static/points.js'); return pairs.map((p) => m.points(...p)); }"
+    told = (
+        "async ([pairs, at]) => { const m = await import(`${at}/points.js`); return pairs.map((p) => m.points(...p)); }"
+    )
     pairs = [[0.907], [0.746, 0.75], [0.75, 0.75], [0.744, 0.75], [0.999, 1]]
-    assert page.evaluate(told, pairs) == [91, 74, 75, 74, 99]
+    assert page.evaluate(told, [pairs, MODULES]) == [91, 74, 75, 74, 99]
 
 
 def test_the_history_of_a_draft_is_told_as_differences_a10(
@@ -479,7 +481,8 @@ def test_differences_are_words_of_english_and_characters_of_chinese_and_japanese
 
     def told(before: str, after: str) -> str:
         pieces = page.evaluate(
-            "async ([before, after]) => (await import('/static/diff.js')).differences(before, after)", [before, after]
+            "async ([modules, ...texts]) => (await import(`${modules}/diff.js`)).differences(...texts)",
+            [MODULES, before, after],
         )
         assert "".join(one["text"] for one in pieces if one["kind"] != "new") == before
         assert "".join(one["text"] for one in pieces if one["kind"] != "gone") == after

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.server.conftest import MakeEngine, OpenPage, Serve, Served, Watched
+from tests.server.conftest import MODULES, MakeEngine, OpenPage, Serve, Served, Watched
 from veracity.models import Document
 
 LINES = "\n\n".join(f"🙂 Paragraph {number} of the 𠮷 register: nothing of note happened." for number in range(120))
@@ -16,12 +16,12 @@ AT = TEXT.index(QUOTE)
 PASSAGE = TEXT[AT - 18 : AT + len(QUOTE) + 18]
 
 LENGTH = "document.querySelector('.source-text').textContent.length"
-MOUNT = """async ([answer, shown]) => {
-    const { html, render, useState } = await import("/static/vendor/preact.js");
-    const { Answer } = await import("/static/answer.js");
-    const { Source } = await import("/static/source.js");
-    const { citationsOf } = await import("/static/citing.js");
-    const { Feedback } = await import("/static/feedback.js");
+MOUNT = """async ([answer, shown, modules]) => {
+    const { html, render, useState } = await import(`${modules}/vendor/preact.js`);
+    const { Answer } = await import(`${modules}/answer.js`);
+    const { Source } = await import(`${modules}/source.js`);
+    const { citationsOf } = await import(`${modules}/citing.js`);
+    const { Feedback } = await import(`${modules}/feedback.js`);
     function Whole() {
         const [cited, setCited] = useState(null);
         return html`<div>
@@ -74,7 +74,7 @@ def served(engine_with: MakeEngine, serve: Serve) -> Served:
 
 
 def show(page: Page, value: dict[str, Any], *parts: str) -> None:
-    page.evaluate(MOUNT, [value, list(parts or ("answer",))])
+    page.evaluate(MOUNT, [value, list(parts or ("answer",)), MODULES])
 
 
 def is_in_the_middle(page: Page) -> bool:

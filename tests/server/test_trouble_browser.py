@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, judged
 from tests.runs.websites import SearchServer
-from tests.server.conftest import TOKEN, MakeEngine, OpenPage, Serve, Watched
+from tests.server.conftest import MODULES, TOKEN, MakeEngine, OpenPage, Serve, Watched
 from veracity.testing import ScriptedLLM
 
 AWAY = "ERR_FAILED"
@@ -94,7 +94,8 @@ def test_what_could_not_be_loaded_says_so_and_comes_by_itself(
     page.goto(f"{served.url}/#/c/one")
     expect(trouble).to_contain_text("This conversation could not be loaded")
     page.unroute("**/turns?*")
-    page.evaluate("import('/static/feed.js').then(({ feed }) => { feed.stop(); feed.start(); })")  # as after a break
+    again = "(at) => import(`${at}/feed.js`).then(({ feed }) => { feed.stop(); feed.start(); })"
+    page.evaluate(again, MODULES)  # as after a break
     expect(answer).to_contain_text("25 days")
 
 
@@ -125,7 +126,7 @@ def test_a_question_that_the_server_has_taken_is_followed_and_not_asked_again(
     page.get_by_role("button", name="Ask again").click()
     expect(page.locator("article.answer")).to_have_count(2)
     assert [run.question for run in served.engine.runs()] == [FOLLOW_UP, QUESTION]
-    read = "async (told) => (await import('/static/requests.js')).refusal(...told).message"
+    read = f"async (told) => (await import('{MODULES}/requests.js')).refusal(...told).message"
     told = '{"error": {"kind": "%s", "message": "There are 7."}}'
     assert page.evaluate(read, [429, told % "TooMany", "7"]) == "There are 7."
     assert page.evaluate(read, [413, "<html>", ""]) == "This is too large for the server."
@@ -189,7 +190,7 @@ def test_nobody_sees_what_another_user_asked_or_typed(
     expect(page.locator("article.answer")).to_be_visible()
     box.fill("What does the boss earn?")
     page.context.clear_cookies()
-    page.evaluate("import('/static/api.js').then(({ get }) => get('/api/me').catch(() => {}))")
+    page.evaluate("(at) => import(`${at}/api.js`).then(({ get }) => get('/api/me').catch(() => {}))", MODULES)
     sign_in(TOKEN)  # the same user goes on where the session ended
     expect(cover).to_have_count(0)
     expect(box).to_be_focused()

@@ -104,7 +104,6 @@ def make_app(engine: Veracity, own_token: str = "", host: str = "") -> FastAPI:
     problems.install(app)
     for router in ROUTERS:  # as they are: `include_router` would make every route anew, at the first request
         app.router.routes.extend(router.routes)
-    page.install(app)
     app.add_middleware(Guard, settings=settings, host=host or settings.host)
     app.add_middleware(Measuring, measures=app.state.measures)
     return app

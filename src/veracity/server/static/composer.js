@@ -27,7 +27,7 @@ export function Composer({ conversation, isFollowUp, isBusy, fill, onSend, onSto
   const filled = useRef("");
 
   useEffect(() => { if (HAS_KEYBOARD.matches) box.current.focus({ preventScroll: true }); }, []);
-  useEffect(() => {
+  useLayoutEffect(() => { // at once: a reload may follow
     if (place.current !== conversation) keep(place.current, ""); // it has begun: what is typed on belongs to it
     place.current = conversation;
     keep(conversation, text);

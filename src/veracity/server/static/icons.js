@@ -1,6 +1,8 @@
 // Line icons, drawn for 20 × 20. They repeat what words say, so they are hidden from screen readers.
 import { html } from "./vendor/preact.js";
 
+export const LOGO = new URL("./icon.svg", import.meta.url).href;
+
 const PATHS = {
   ask: "M3 5.5A2.5 2.5 0 0 1 5.5 3h9A2.5 2.5 0 0 1 17 5.5v6a2.5 2.5 0 0 1-2.5 2.5H9l-4 3.2V14A2.5 2.5 0 0 1 3 11.5z",
   inbox: "M3 11.5 5.3 4.5h9.4L17 11.5v4H3zM3 11.5h4l1 2h4l1-2h4",

@@ -1,14 +1,14 @@
 // The frame around every view: where one can go, who one is, and how the page looks and speaks.
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 import { LANGUAGES, language, setLanguage, t } from "./i18n.js";
-import { Icon } from "./icons.js";
+import { Icon, LOGO } from "./icons.js";
 
 const PLACES = [["ask", "#/"], ["inbox", "#/inbox"], ["conversations", "#/conversations"], ["documents", "#/documents"], ["evaluator", "#/evaluator"]];
 const THEMES = { auto: "screen", light: "sun", dark: "moon" };
 
 export function Navigation({ me, view, pending, onSignOut }) {
   return html`<header class="shell-head">
-    <a class="shell-brand" href="#/"><img src="static/icon.svg" alt="" width="26" height="26" /><span>${t("shell.name")}</span></a>
+    <a class="shell-brand" href="#/"><img src=${LOGO} alt="" width="26" height="26" /><span>${t("shell.name")}</span></a>
     <nav class="shell-nav" aria-label=${t("shell.navigation")}>
       <ul>${PLACES.map(([name, address]) => html`<li><${Place} name=${name} address=${address} isHere=${name === view}
         pending=${name === "inbox" ? pending : 0} /></li>`)}</ul>

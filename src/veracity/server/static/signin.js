@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 import { signIn } from "./api.js";
 import { t } from "./i18n.js";
-import { Icon } from "./icons.js";
+import { Icon, LOGO } from "./icons.js";
 import { LanguageChoice, ThemeChoice } from "./navigation.js";
 
 export function SignIn({ isAgain, problem, onSignedIn }) {
@@ -35,7 +35,7 @@ export function SignIn({ isAgain, problem, onSignedIn }) {
   return html`<div class=${isAgain ? "shell-cover" : "shell-door"} role=${isAgain ? "dialog" : null} aria-modal=${isAgain ? "true" : null}
     aria-labelledby="sign-in">
     <form class="card shell-sign-in stack" onSubmit=${submit}>
-      <div class="row"><img src="static/icon.svg" alt="" width="32" height="32" /><h1 id="sign-in">${t("shell.signIn")}</h1></div>
+      <div class="row"><img src=${LOGO} alt="" width="32" height="32" /><h1 id="sign-in">${t("shell.signIn")}</h1></div>
       <p class="muted">${t(isAgain ? "shell.signIn.again" : "shell.signIn.lead")}</p>
       <div class="stack shell-field">
         <label for="token">${t("shell.token")}</label>
