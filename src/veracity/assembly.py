@@ -92,6 +92,11 @@ class Assembly:
             self._require_open()
             return self._made_runs
 
+    def _runs_there(self) -> Runs | None:
+        """Nothing is made for it."""
+        with self._making:
+            return self.__dict__.get("_made_runs")
+
     @property
     def _kit(self) -> Kit:
         with self._making:

@@ -30,6 +30,10 @@ class Looking:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.before: Callable[[], object] = lambda: None
+        self.version = (1, 1)
+
+    def documents_version(self) -> tuple[int, int]:
+        return self.version
 
     def approval_states(self, limit: int) -> list[ApprovalStanding]:
         self.before()
@@ -131,3 +135,18 @@ def test_streams_that_ended_can_be_opened_anew(ledger: Ledger, monkeypatch: pyte
             return await heard(again)
 
     assert asyncio.run(listened())["kind"] == "approval"
+
+
+def test_documents_that_another_process_changed_are_told_once(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "LOOK", 0.05)
+    engine = Looking(ledger)
+
+    async def listened() -> list[dict[str, Any]]:
+        async with aclosing(feed_of(engine).listen(ANN)) as events:
+            told = [await heard(events)]
+            engine.version = (1, 2)
+            told.append(await heard(events))
+            waits(ledger, "r1", user="ann")
+            return [*told, await heard(events)]
+
+    assert [event["kind"] for event in asyncio.run(listened())] == ["hello", "documents", "approval"]

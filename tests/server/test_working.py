@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -18,7 +18,9 @@ from tests.server.events import events_of
 from veracity.errors import MissingKeyError
 from veracity.ledger import database
 from veracity.models import RunEvent
-from veracity.server import sweeping
+from veracity.runs.ending import Endings
+from veracity.server import following, sweeping
+from veracity.server.sweeping import Sweep
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 
@@ -99,6 +101,132 @@ def test_what_was_decided_elsewhere_does_not_wait_any_more_for_who_follows_it(
     assert status(served, answer) == "running"
     events = events_of(served.client(), f"/api/runs/{answer['run_id']}/events")
     assert [event.data["answer"]["status"] for event in events if event.kind == "answer"] == ["answered"]
+
+
+def test_it_is_so_also_while_the_process_that_wrote_the_draft_is_at_it_still(
+    serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has said its last word, and delivers observations, for which it may have to wait."""
+    delivered, deliver = threading.Event(), Endings.deliver
+
+    def late(endings: Endings) -> None:
+        assert delivered.wait(30)
+        deliver(endings)
+
+    served = serve(gated(low()))
+    other = gated(low())
+    other.prepare()
+    monkeypatch.setattr(Endings, "deliver", late)
+    try:
+        answer = waiting(served)
+        other.stream_decision(answer["approval_id"], "approve")
+        with ThreadPoolExecutor() as reading:
+            follows = reading.submit(events_of, served.client(), f"/api/runs/{answer['run_id']}/events")
+            time.sleep(0.5)  # it is not told that the draft waits
+            assert not follows.done()
+            delivered.set()
+            decide(served, answer, "approve")
+            assert follows.result().pop().data["answer"]["status"] == "answered"
+    finally:
+        delivered.set()
+
+
+@pytest.mark.parametrize("what", ["conversation", "document"])
+def test_what_was_forgotten_elsewhere_is_not_told_from_memory(serve: Serve, engine_with: MakeEngine, what: str) -> None:
+    served = serve(engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS)))
+    asked = {"question": QUESTION, "conversation": "c"}
+    answer = served.client().post("/api/ask", json=asked).json()
+    other = engine_with()
+    if what == "conversation":
+        other.forget_conversation("c")
+    else:
+        other.forget(answer["evidence"][0]["document_id"])
+    told = events_of(served.client(), f"/api/runs/{answer['run_id']}/events")[-1].data["answer"]
+    assert GOOD not in str(told)
+
+
+def test_who_follows_a_run_learns_that_it_was_stopped_at_another_server(
+    serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a model is at it or it waits for its turn."""
+    monkeypatch.setattr(following, "SILENCE", 0.1)
+    gate = Gate()
+    gate.holds = True
+    served = serve(engine_with(ScriptedLLM.by_role(writer=gate, reviewer=PASS), server={"runs": 1}))
+    asked: dict[str, Any] = {"method": "POST", "json": {"question": QUESTION}}
+    with ThreadPoolExecutor() as asking:
+        try:
+            first = asking.submit(events_of, served.client(), "/api/ask", **asked)
+            assert gate.asked.acquire(timeout=20)
+            second = asking.submit(events_of, served.client(), "/api/ask", **asked)
+            until(lambda: len(served.engine.runs()) == 2)
+            other = engine_with()
+            for run in other.runs():
+                other.stop(run.run_id, by="ann")
+            for followed in (first, second):
+                assert followed.result(20)[-1].data["problem"] == "Stopped by ann."
+        finally:
+            gate.goes_on.set()
+
+
+def test_a_question_that_is_stopped_while_it_waits_leaves_its_place_at_once(
+    serve: Serve, engine_with: MakeEngine
+) -> None:
+    gate = Gate()
+    gate.holds = True
+    served = serve(engine_with(ScriptedLLM.by_role(writer=gate, reviewer=PASS), server={"runs": 1}))
+    live, client = served.app.state.live, served.client()
+    with ThreadPoolExecutor() as asking:
+        try:
+            asks = [asking.submit(client.post, "/api/ask", json={"question": QUESTION}) for _ in range(3)]
+            assert gate.asked.acquire(timeout=20)
+            until(lambda: live.waiting == 2)
+            queued = [run.run_id for run in served.engine.runs() if not served.engine.progress(run.run_id).steps]
+            assert [client.post(f"/api/runs/{run_id}/stop").json()["status"] for run_id in queued] == ["failed"] * 2
+            assert live.waiting == 0
+            assert not set(queued) & (set(live._working.stretches) | set(served.engine._runs._begun))
+        finally:
+            gate.goes_on.set()
+        assert sorted(one.result().status_code for one in asks) == [200, 502, 502]
+
+
+def test_one_run_that_cannot_be_read_keeps_no_other_from_being_taken_up(
+    serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (gated(low()).ask(QUESTION) for _ in range(2))
+    for answer in (first, second):
+        gated(low()).stream_decision(answer.approval_id, "approve")
+    engine = gated(low())
+    approval = engine.approval
+
+    def damaged(run_id: str) -> Any:
+        if run_id == first.run_id:
+            raise ValueError("the draft is damaged")
+        return approval(run_id)
+
+    monkeypatch.setattr(engine, "approval", damaged)
+    monkeypatch.setattr(sweeping, "SWEEP", 0.1)
+    served = serve(engine)
+    until(lambda: served.engine.standing(second.run_id).status == "answered")
+
+
+def test_the_pause_doubles_however_long_an_attempt_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is at it, the run is not among those that were left."""
+
+    class Left:
+        runs: ClassVar = ["r"]
+
+        def interrupted(self) -> list[str]:
+            return list(self.runs)
+
+    monkeypatch.setattr(sweeping, "SWEEP", 1.0)
+    sweep = Sweep(cast(Any, Left()), lambda run_id: None, threading.Event())
+    for wait in (2.0, 4.0, 8.0):
+        sweep.failed("r", "busy")
+        Left.runs = []
+        sweep._look()
+        Left.runs = ["r"]
+        assert sweep._waits["r"][0] == wait
 
 
 def test_what_cannot_be_taken_up_has_not_failed_and_is_tried_again_later(

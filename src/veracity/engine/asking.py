@@ -95,7 +95,10 @@ class Asking(Assembly):
         has ended, waits for a person or follows from a decision stays as it is; the status tells."""
         require_text(run_id, "A run")
         require_text(by, "Whoever stops it")
-        return self._ledger.stop(self._ledger.find(encodable(run_id)), by)
+        stopped = self._ledger.stop(self._ledger.find(encodable(run_id)), by)
+        if stopped.status == "failed" and (runs := self._runs_there()):
+            runs.let_go(stopped.run_id)
+        return stopped
 
     def resume(self, run_id: str, *, drafts: bool = False) -> Iterator[RunEvent]:
         """Go on with a run that was begun, decided on or interrupted. Nothing happens where somebody else is at it."""
@@ -120,9 +123,7 @@ class Asking(Assembly):
 
     def leave(self) -> None:
         """For a program that ends: the runs that are under way stop after the step they are at, and can be taken up."""
-        with self._making:
-            runs = self.__dict__.get("_made_runs")
-        if runs:
+        if runs := self._runs_there():
             runs.leave()
 
     def interrupted(self) -> list[str]:

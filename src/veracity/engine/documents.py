@@ -102,6 +102,10 @@ class Documents(Assembly):
     def documents(self) -> list[KnownDocument]:
         return self._records().documents()
 
+    def documents_version(self) -> tuple[int, int]:
+        """Another one after every change of the documents, whoever made it; for who looks often."""
+        return self._records().version
+
     def document(self, document_id: str) -> KnownDocument:
         return _found(self._records().document(_checked(document_id)), document_id)
 

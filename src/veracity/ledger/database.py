@@ -49,13 +49,23 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One transaction, and nobody else writes meanwhile."""
-        with explained(self._folder), self._writing, _for_writing(self._opened()).begin() as connection:
+        with explained(self._folder), self._turn(), _for_writing(self._opened()).begin() as connection:
             yield connection
 
     def scrub(self) -> None:
         """Leave no byte of what was removed."""
-        with explained(self._folder), self._writing, closing(self._opened().raw_connection()) as raw:
+        with explained(self._folder), self._turn(), closing(self._opened().raw_connection()) as raw:
             write_anew(cast(sqlite3.Connection, raw.driver_connection), self._folder)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Whoever waits behind others waits no longer than they do."""
+        if not self._writing.acquire(timeout=BUSY_SECONDS):
+            raise busy(self._folder)
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     def close(self) -> None:
         with self._opening:

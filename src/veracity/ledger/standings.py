@@ -18,6 +18,7 @@ _STANDINGS = TypeAdapter(list[ApprovalStanding])
 _STEPS = select(func.count()).select_from(steps).where(steps.c.run_id == runs.c.run_id).scalar_subquery()
 _IS_PENDING = exists().where((approvals.c.run_id == runs.c.run_id) & (approvals.c.state == "pending"))
 _STATUS = case(((runs.c.status == "awaiting_approval") & ~_IS_PENDING, "running"), else_=runs.c.status)
+_FORGOTTEN = (runs.c.forgotten > 0) | (runs.c.question == "")
 _LATEST = select(  # in the order of the names: read by name, a row takes three times as long
     approvals.c.approval_id,
     approvals.c.run_id,
@@ -36,9 +37,11 @@ def latest(connection: Connection, limit: int) -> list[ApprovalStanding]:
 
 def of_run(connection: Connection, run_id: str) -> RunStanding | None:
     """One that was decided on runs, even if nobody has taken it up yet."""
-    wanted = select(runs.c.user_name, _STATUS, _STEPS).where(runs.c.run_id == run_id)
+    wanted = select(runs.c.user_name, _STATUS, _STEPS, _FORGOTTEN).where(runs.c.run_id == run_id)
     row = connection.execute(wanted).one_or_none()
-    return row and RunStanding(run_id=run_id, user=row[0], status=row[1], steps=row[2])
+    if row is None:
+        return None
+    return RunStanding(run_id=run_id, user=row[0], status=row[1], steps=row[2], forgotten=row[3])
 
 
 def pending(connection: Connection, user: str | None) -> int:

@@ -62,7 +62,8 @@ class RunParameters(BaseModel):
 
 
 class RunStanding(BaseModel):
-    """How a run stands, for whoever looks often: who asked, and how many steps the ledger holds."""
+    """How a run stands, for whoever looks often: who asked, how many steps the ledger holds, and whether anything of it
+    was forgotten."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -70,6 +71,7 @@ class RunStanding(BaseModel):
     user: str
     status: RunStatus
     steps: int
+    forgotten: bool = False
 
 
 class RunProgress(BaseModel):

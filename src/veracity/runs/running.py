@@ -62,6 +62,10 @@ class Runs:
                 with contextlib.suppress(VeracityError):  # it is taken up all the same when this process has ended
                     self._ledger.release(run_id, begun[1])
 
+    def let_go(self, run_id: str) -> None:
+        """It was begun and will not be driven."""
+        self._begun.pop(run_id, None)
+
     def close(self) -> None:
         self.leave()
         self._end()

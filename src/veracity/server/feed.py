@@ -1,7 +1,7 @@
 """What changes in the workspace, for everybody who has the page open: drafts that wait, decisions, documents.
 
-Decisions may be made in any process, so the ledger is looked at; those of this process are told at once. Knows nothing
-about HTTP.
+Any process may decide and change the documents, so the ledger and the store are looked at; what this process does is
+told at once. Knows nothing about HTTP.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger("veracity.server")
 
 T = TypeVar("T")
 
-LOOK = 1.0  # seconds between two looks at the ledger
+LOOK = 1.0  # seconds between two looks
 NEWEST = 500
 MOST_BEHIND = 1000  # events that somebody who does not read may be behind
 THREADS = 2  # for looking, which nothing else takes: what was decided is told at once, whatever others search for
@@ -86,7 +86,12 @@ class Feed:
 
     async def _watch(self) -> None:
         known: dict[str, str] | None = None
+        documents: object = None
         while self._listeners:
+            version = await self._looked(lambda: self._engine.documents_version())
+            if version is not None and documents not in (None, version):
+                self._send({"kind": "documents"}, None)
+            documents = version or documents
             standings = await self._looked(lambda: self._engine.approval_states(limit=NEWEST))
             if standings is not None:
                 known = self._told(standings, known)

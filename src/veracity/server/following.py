@@ -14,6 +14,7 @@ from veracity.models import RunProgress, RunStanding
 from veracity.server.stretches import LAST, LiveEvent, Place, Stretch, place_of, recorded
 
 LOOK = 0.5  # seconds between two looks at a run that another process is at
+SILENCE = 2.0  # seconds in which nothing happens, after which it is looked whether another process has stopped the run
 THREADS = 2  # for looking, which nothing else takes: looks are short, and who follows waits for no search
 
 
@@ -53,23 +54,29 @@ class Following:
 
     async def _tells_more(self, stretch: Stretch, after: Place) -> bool:
         """Than the ledger does. One in which nothing happened yet does not: another process may be at the run; nor one
-        that is over, if the run was decided on or went on elsewhere."""
-        if not stretch.events or not stretch.is_over:
-            return bool(stretch.events)
+        that has said its last word, if the run was decided on, forgotten or went on elsewhere since."""
+        if not stretch.events:
+            return False
         last = stretch.events[-1]
-        if last.data["kind"] not in LAST or place_of(last.id).moment <= after.moment:
+        if last.data["kind"] not in LAST:
+            return not stretch.is_over
+        if place_of(last.id).moment <= after.moment:
             return False
         standing = await self.standing(stretch.run_id)
         status = last.data["answer"]["status"] if last.data["kind"] == "answer" else "failed"
-        return standing.status == status and standing.steps <= place_of(last.id).steps
+        has_gone_on = standing.status != status or standing.steps > place_of(last.id).steps
+        return not has_gone_on and not standing.forgotten
 
     async def _with_earlier(self, stretch: Stretch, after: Place) -> AsyncIterator[LiveEvent]:
         if stretch.base:
             for event in recorded(await self._progress(stretch.run_id), after, stretch.base):
                 after = place_of(event.id)
                 yield event
-        async for event in stretch.following(after):
-            yield event
+        async for told in stretch.following(after, SILENCE):
+            if told is not None:
+                yield told
+            elif (await self.standing(stretch.run_id)).status == "failed":
+                stretch.end()  # another process stopped it, and the ledger tells so
 
     async def _in_ledger(self, run_id: str, after: Place) -> AsyncIterator[LiveEvent]:
         for event in recorded(await self._progress(run_id), after):

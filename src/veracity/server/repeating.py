@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from veracity.engine import Veracity
+from veracity.errors import BusyLedgerError
 from veracity.ledger.names import conversation_name
 from veracity.models import RunProgress, User
 from veracity.providers.texts import encodable
@@ -28,12 +29,17 @@ _turns = [threading.Lock() for _ in range(64)]  # by caller: two that come at on
 def begun_once(
     engine: Veracity, caller: User, key: str, question: str, conversation: str, begin: Callable[[], str]
 ) -> str:
-    """The run that the caller began under the key; where there is none, or no key, what `begin` begins or finds. An
-    empty `conversation` is any."""
+    """The run that the caller began under the key, perhaps at another server at this moment; where there is none, or no
+    key, what `begin` begins or finds. An empty `conversation` is any."""
     with _turns[hash(caller.name) % len(_turns)]:
         known = engine.asked(user=caller.name, key=key) if key else None
         if known is None:
-            return begin()
+            try:
+                return begin()
+            except BusyLedgerError:
+                known = engine.asked(user=caller.name, key=key) if key else None
+                if known is None:
+                    raise
     is_elsewhere = bool(conversation) and known.conversation != conversation_name(conversation)
     if is_elsewhere or known.question != encodable(question.strip()):
         told = f'Another question was asked under the key "{presentable(key)}": each needs a key of its own.'

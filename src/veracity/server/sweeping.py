@@ -48,10 +48,13 @@ class Sweep:
             self._stopping.wait(SWEEP)
 
     def _look(self) -> None:
-        known = set(self._waits)
-        left = self._engine.interrupted()
-        for run_id in known.difference(left):
-            del self._waits[run_id]
-        for run_id in left:
-            if self._waits.get(run_id, (0.0, 0.0))[1] <= time.monotonic():
-                self._take_up(run_id)
+        now = time.monotonic()
+        for run_id, (_, until) in list(self._waits.items()):
+            if until + LONGEST < now:  # it has not failed since
+                del self._waits[run_id]
+        for run_id in self._engine.interrupted():
+            if self._waits.get(run_id, (0.0, 0.0))[1] <= now:
+                try:
+                    self._take_up(run_id)
+                except Exception as problem:  # noqa: BLE001 - one bad run must not keep all others from being taken up
+                    self.failed(run_id, problem)

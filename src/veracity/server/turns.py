@@ -45,6 +45,18 @@ class Turns(Generic[T]):
                 self._changed.notify()
             return not self._is_stopped
 
+    def withdraw(self, user: str, one: T) -> bool:
+        """False: its turn has come, or it never waited."""
+        with self._changed:
+            theirs = self._waiting.get(user, deque())
+            if one not in theirs:
+                return False
+            theirs.remove(one)
+            if not theirs:
+                del self._waiting[user]
+            self._tell()
+            return True
+
     def stop(self) -> None:
         """What is under way goes on; what waits is left."""
         with self._changed:

@@ -72,9 +72,12 @@ class Working:
             stretch.end()
 
     def end(self, run_id: str) -> None:
-        """It was stopped: nothing more is told of it here, nor begun if it waits for its turn."""
+        """It was stopped: nothing more is told of it here, and if it waits for its turn that is free."""
         if stretch := self.stretches.get(run_id):
             stretch.end()
+            if stretch.asker and self._asks.withdraw(stretch.asker, stretch):
+                self._places.leave(stretch.asker)
+                self._drop(stretch)
 
     def forget(self) -> None:
         """What is over: something was forgotten that may stand in it."""
@@ -120,6 +123,7 @@ class Working:
         if stretch.asker:
             self._places.leave(stretch.asker)
         if stretch.is_over:
+            self._drop(stretch)
             return
         with self._lock:
             self.working += 1
@@ -155,8 +159,8 @@ class Working:
             return
         log.warning("Run %s failed: %s", stretch.run_id, problem)
         stretch.problem = problem
-        stretch.publish("failed", problem=str(problem))
         self._ended("failed", seconds)
+        stretch.publish("failed", problem=str(problem))
 
     def _publish(self, stretch: Stretch, event: RunEvent) -> None:
         if event.answer:
