@@ -18,7 +18,8 @@ from typing import Any
 import httpx
 
 URL = os.environ.get("VERACITY_URL", "http://127.0.0.1:8347")
-TOKEN = os.environ.get("VERACITY_TOKEN", "")
+TOKEN = os.environ.get("VERACITY_TOKEN", "").strip()
+NO_TOKEN = "Set VERACITY_TOKEN: what `veracity users add` printed, or what follows #token= in the server's address."
 
 
 def call(client: httpx.Client, method: str, path: str, **options: Any) -> Any:
@@ -74,6 +75,8 @@ def outcome(client: httpx.Client, run_id: str) -> Any:
 
 
 def main(arguments: list[str]) -> None:
+    if not (TOKEN and TOKEN.isascii() and TOKEN.isprintable()):
+        raise SystemExit(NO_TOKEN)
     with httpx.Client(base_url=URL, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30) as client:
         if not arguments:
             show(client)
@@ -84,4 +87,7 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except httpx.TransportError as problem:
+        raise SystemExit(f"{URL} cannot be reached: {problem}") from None

@@ -20,12 +20,14 @@ from typing import Any
 import httpx
 
 URL = os.environ.get("VERACITY_URL", "http://127.0.0.1:8347")
-TOKEN = os.environ.get("VERACITY_TOKEN", "")
+TOKEN = os.environ.get("VERACITY_TOKEN", "").strip()
+NO_TOKEN = "Set VERACITY_TOKEN: what `veracity users add` printed, or what follows #token= in the server's address."
 PATIENCE = 60  # seconds in which it is tried to connect again
 PAUSE = 0.5  # seconds between two attempts, unless the server says when to come again
 AGAIN = (429, 502, 503)  # too many requests, a proxy without its server, a server that is stopping
 SILENCE = 60  # seconds; the server says something every 15
 LAST = ("answer", "failed")
+NOT_SENT = (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 
 Event = dict[str, Any]
 
@@ -63,10 +65,11 @@ def ask(client: httpx.Client, question: str, conversation: str = "") -> Iterator
                     if event["kind"] in LAST:
                         return
         except httpx.TransportError as problem:
-            if not run_id and isinstance(problem, httpx.ConnectError):
+            if not run_id and isinstance(problem, NOT_SENT):
                 raise SystemExit(f"{URL} cannot be reached: {problem}") from None
         if time.monotonic() + wait > since + PATIENCE:
-            raise SystemExit(f"The connection is lost. The run goes on: {URL}/#/runs/{run_id}")
+            left = f"The run goes on: {URL}/#/runs/{run_id}" if run_id else "Perhaps the question never arrived."
+            raise SystemExit(f"The connection is lost. {left}")
         print("… the connection was lost: taking it up again", file=sys.stderr)
         time.sleep(wait)
 
@@ -83,11 +86,11 @@ def problem_of(response: httpx.Response) -> str:
 def show(answer: dict[str, Any]) -> None:
     """The answer, what [1] is, and what should be known of it."""
     print(f"\n{answer['text']}\n")
-    cited = {one["number"]: one for sentence in answer["sentences"] for one in sentence["citations"]}
-    for number, citation in sorted(cited.items()):
+    cited = [(one["number"], one["quote"]) for sentence in answer["sentences"] for one in sentence["citations"]]
+    for number, quote in sorted(dict.fromkeys(cited), key=lambda one: one[0]):
         source = answer["evidence"][number - 1]
         page = f", page {source['page']}" if source["page"] else ""
-        print(f"[{number}] {source['title']}{page}: “{citation['quote']}”")
+        print(f"[{number}] {source['title']}{page}: “{quote}”")
     for notice in answer["notices"]:
         if notice["text"] != answer["text"]:  # what waits for a person has no other text than that it does
             print(f"Note: {notice['text']}")
@@ -96,6 +99,8 @@ def show(answer: dict[str, Any]) -> None:
 
 
 def main(question: str) -> None:
+    if not (TOKEN and TOKEN.isascii() and TOKEN.isprintable()):
+        raise SystemExit(NO_TOKEN)
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with httpx.Client(base_url=URL, headers=headers, timeout=httpx.Timeout(10, read=SILENCE)) as client:
         for event in ask(client, question):

@@ -17,10 +17,13 @@ from openai import OpenAI, OpenAIError
 from openai.types.chat import ChatCompletionMessageParam
 
 URL = os.environ.get("VERACITY_URL", "http://127.0.0.1:8347")
-TOKEN = os.environ.get("VERACITY_TOKEN", "")
+TOKEN = os.environ.get("VERACITY_TOKEN", "").strip()
+NO_TOKEN = "Set VERACITY_TOKEN: what `veracity users add` printed, or what follows #token= in the server's address."
 
 
 def main(question: str, follow_up: str) -> None:
+    if not (TOKEN and TOKEN.isascii() and TOKEN.isprintable()):
+        raise SystemExit(NO_TOKEN)
     with OpenAI(base_url=f"{URL}/v1", api_key=TOKEN) as client:
         messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": question}]
         answer = client.chat.completions.create(model="veracity", messages=messages)

@@ -1,6 +1,7 @@
 """Every example runs, as its head says, against a real server on loopback."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import shutil
@@ -8,10 +9,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from tests.runs.scripts import DOCUMENTS, GOOD, PASS, QUESTION, judged
@@ -23,17 +26,24 @@ from veracity.testing import ScriptedLLM
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FOLLOW_UP = "How many days may be carried over until March?"
 CARRIED = "Up to 5 days may be carried over until March. [1]"
+ASKING = {"ask.py": [QUESTION], "openai_client.py": [QUESTION, FOLLOW_UP], "approve.py": []}
 NO_SERVER = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>"
+
+
+@contextlib.contextmanager
+def answering(workspace: Path, *answers: str, scores: Sequence[float]) -> Iterator[Served]:
+    models = {"embedder": "none", "writer": "test:writer", "reviewer": "test:reviewer", "judge": "test:judge"}
+    llm = ScriptedLLM.by_role(writer=list(answers), reviewer=[PASS], judge=judged(*scores))
+    engine = Veracity(workspace, settings=Settings.model_validate({"models": models}), llm=llm)
+    engine.add(DOCUMENTS)
+    with engine, serving(engine) as running:
+        yield running
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     """Its first answer scores high, its second low, and the third high."""
-    models = {"embedder": "none", "writer": "test:writer", "reviewer": "test:reviewer", "judge": "test:judge"}
-    llm = ScriptedLLM.by_role(writer=[GOOD, CARRIED, GOOD], reviewer=[PASS], judge=judged(90, 20, 90))
-    engine = Veracity(tmp_path / "workspace", settings=Settings.model_validate({"models": models}), llm=llm)
-    engine.add(DOCUMENTS)
-    with engine, serving(engine) as running:
+    with answering(tmp_path / "workspace", GOOD, CARRIED, GOOD, scores=(90, 20, 90)) as running:
         yield running
 
 
@@ -49,6 +59,14 @@ def run(example: str, *arguments: object, url: str, token: str = TOKEN) -> subpr
         check=False,
         env={"PATH": os.environ["PATH"], **own},
     )
+
+
+def loaded(example: str) -> Any:
+    spec = importlib.util.spec_from_file_location(example.removesuffix(".py"), EXAMPLES / example)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class CutOff:
@@ -124,13 +142,58 @@ def test_ask_takes_up_the_run_when_the_connection_is_cut(served: Served) -> None
     assert len(served.engine.runs()) == 2
 
 
-@pytest.mark.parametrize("example", ["ask.py", "openai_client.py", "approve.py"])
+def test_ask_shows_every_quote_of_a_source_once(tmp_path: Path) -> None:
+    carried = CARRIED.removesuffix(" [1]")
+    with answering(tmp_path / "workspace", f"{GOOD} {CARRIED} {CARRIED}", scores=[90]) as served:
+        ran = run("ask.py", QUESTION, url=served.url)
+    assert [line for line in ran.stdout.splitlines() if line.startswith("[1]")] == [
+        "[1] Annual leave: “Full-time staff have 25 days of paid annual leave a year.”",
+        f"[1] Annual leave: “{carried}”",
+    ]
+
+
+def test_ask_tells_of_no_run_where_none_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = loaded("ask.py")
+    monkeypatch.setattr(ask, "PATIENCE", 0)
+
+    def lost(request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadError("lost")
+
+    client = httpx.Client(base_url="http://127.0.0.1", transport=httpx.MockTransport(lost))
+    with client, pytest.raises(SystemExit, match=r"^The connection is lost\. Perhaps the question never arrived\.$"):
+        list(ask.ask(client, QUESTION))
+
+
+@pytest.mark.parametrize("example", ASKING)
 def test_a_wrong_token_is_told_in_a_sentence(served: Served, example: str) -> None:
-    questions = {"ask.py": [QUESTION], "openai_client.py": [QUESTION, FOLLOW_UP], "approve.py": []}[example]
-    ran = run(example, *questions, url=served.url, token="wrong")
+    ran = run(example, *ASKING[example], url=served.url, token="wrong")
     assert ran.returncode == 1
     assert "needs a valid token" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("token", ["", " \n", "…", "two\nlines"])
+@pytest.mark.parametrize("example", ASKING)
+def test_where_there_is_no_token_it_is_told_where_to_get_one(example: str, token: str) -> None:
+    ran = run(example, *ASKING[example], url="http://127.0.0.1:9", token=token)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("Set VERACITY_TOKEN: ")
+    assert len(ran.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("example", ASKING)
+def test_a_line_break_after_the_token_is_no_part_of_it(served: Served, example: str) -> None:
+    ran = run(example, *ASKING[example], url=served.url, token=f"{TOKEN}\r\n")
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "127.0.0.1:8347"])
+@pytest.mark.parametrize("example", ["ask.py", "approve.py"])
+def test_a_server_that_is_not_there_is_told_in_a_sentence(example: str, url: str) -> None:
+    ran = run(example, *ASKING[example], url=url)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"{url} cannot be reached: ")
+    assert len(ran.stderr.splitlines()) == 1
 
 
 def test_approve_lists_and_decides(served: Served) -> None:
