@@ -87,7 +87,9 @@ def test_an_upload_ends_after_the_file_it_is_at(
     after = asker.get("/api/documents/changes").json()
     assert (after["under_way"], after["cancelled_by"]) == (False, "安娜")
 
-    assert cancel(ann).status_code == 404  # nothing is under way
+    refused = cancel(ann)  # nothing is under way
+    assert refused.status_code == 404
+    assert "this process of the server" in refused.json()["error"]["message"]
     assert client.post("/api/documents", files=parts).json()["outcomes"][2]["status"] == "added"
     assert asker.get("/api/documents/changes").json()["cancelled_by"] == ""
 

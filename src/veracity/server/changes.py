@@ -108,7 +108,7 @@ class Changes:
         begun = [place for place in self._places if place.has_begun and place.what in ("upload", "reindex")]
         wanted = [place for place in begun if place.number == meant]
         if not wanted:
-            raise NotFoundError("There is nothing to cancel: no such change of the documents is under way.")
+            raise NotFoundError("There is nothing to cancel: this process of the server is at no such change now.")
         wanted[0].cancelled_by = wanted[0].cancelled_by or by
         self._tell()
         return self.standing()
