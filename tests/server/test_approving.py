@@ -40,7 +40,17 @@ def test_an_approved_draft_goes_out(served: Served) -> None:
     assert events[-1].data["answer"]["text"] == GOOD
     assert client.get("/api/approvals").json() == []
     assert [one["state"] for one in client.get("/api/approvals?state=any").json()] == ["approved"]
+    for state in ("rejected", "superseded", "pending"):
+        assert client.get(f"/api/approvals?state={state}").json() == []
     assert [one["text"] for one in client.get(f"/api/approvals/{approval['approval_id']}/history").json()] == [GOOD]
+
+
+def test_a_state_that_there_is_not_is_told_with_those_that_there_are(served: Served) -> None:
+    refused = served.client().get("/api/approvals?state=decided")
+    assert refused.status_code == 422
+    message = refused.json()["error"]["message"]
+    assert message.startswith("The request cannot be read: query.state: ")
+    assert message.endswith(" 'pending', 'approved', 'rejected', 'superseded' or 'any'.")
 
 
 @pytest.mark.parametrize("edit", ["All have 25 days. [1]", "所有人有二十五天。[1]", "全員に25日あります。[1]"])

@@ -39,7 +39,7 @@ class Decided(BaseModel):
 def approvals(
     caller: Caller,
     engine: Engine,
-    state: ApprovalState | Literal["any"] = "pending",
+    state: Literal[ApprovalState, "any"] = "pending",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     after: Annotated[str, Query(max_length=100)] = "",
 ) -> list[Approval]:
