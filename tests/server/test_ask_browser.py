@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
 from tests.server.conftest import MODULES, TOKEN, MakeEngine, OpenPage, Serve, Watched
+from tests.server.test_live import Held
 from veracity.testing import ScriptedLLM
 
 REFUSED = "status of 401"
@@ -61,7 +62,7 @@ def test_a_draft_is_seen_while_it_is_examined_and_marked_as_one(
     examined = threading.Event()
 
     def reviewer(call: object) -> dict[str, Any]:
-        assert examined.wait(20)
+        assert examined.wait(60)
         return PASS
 
     page = open_page(serve(engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=reviewer, judge=judged(95)))))
@@ -168,7 +169,7 @@ def test_a_second_answer_tells_why_the_first_was_rejected_d7(
         - document.querySelector(".ask-foot-bar").getBoundingClientRect().top)""")
     page.get_by_role("button", name="Not helpful").click()
     page.get_by_role("button", name="Save").wait_for()
-    assert page.evaluate(IN_SIGHT, ".feedback-form button")
+    page.wait_for_function(IN_SIGHT, arg=".feedback-form button")
 
 
 def test_a_search_of_the_web_that_failed_is_told_from_one_that_found_nothing_d8(
@@ -195,7 +196,7 @@ def test_what_is_sent_while_an_answer_is_on_its_way_goes_by_itself_after_it(
     held = threading.Event()
 
     def written(*_: Any) -> str:
-        held.wait(20)
+        held.wait(60)
         return GOOD
 
     page = open_page(serve(engine_with(ScriptedLLM.by_role(writer=written, reviewer=PASS))), locale="ja-JP")
@@ -252,12 +253,13 @@ def test_an_example_fills_the_box_and_leaves_the_sending_to_whoever_asks(
     served = serve(engine_with())
     page = open_page(served)
     example = page.locator(".ask-examples button").first
+    expect(example).to_be_visible()
     assert example.locator("svg").count() == 0
     words = example.inner_text()
     example.click()
     expect(page.locator("#question")).to_be_focused()
     expect(page.locator("#question")).to_have_value(words)
-    page.wait_for_timeout(300)  # nobody types as fast as a program
+    page.wait_for_function("(box => box.selectionStart === box.value.length)(document.querySelector('#question'))")
     page.keyboard.type(" Really?")
     expect(page.locator("#question")).to_have_value(f"{words} Really?")
     expect(page.locator(".ask-turn")).to_have_count(0)
@@ -357,8 +359,58 @@ def test_a_run_that_fails_tells_why_and_can_be_asked_again(
     page = open_page(serve(engine_with(llm)))
     ask(page, QUESTION)
     expect(page.locator(".ask-failed")).to_contain_text("There is no answer")
+    expect(stage(page, "Draft")).to_contain_text("no draft")
+    expect(stage(page, "Draft")).to_have_attribute("data-tone", "bad")
     page.get_by_role("button", name="Ask again").click()
     expect(page.locator("article.answer")).to_contain_text("25 days")
+    expect(stage(page, "Draft")).to_contain_text("1 draft")
+
+
+@pytest.mark.parametrize(
+    "locale, stopped, broken",
+    [
+        ("en-GB", "Stopped by local.", "broke off"),
+        ("zh-CN", "已由 local 停止。", "已中断"),
+        ("ja-JP", "local さんが停止しました。", "中断"),
+    ],
+)
+def test_what_was_stopped_is_told_in_the_language_of_the_page_and_is_not_shown_as_done(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage, locale: str, stopped: str, broken: str
+) -> None:
+    held = Held()
+    page = open_page(serve(engine_with(ScriptedLLM.by_role(writer=held, reviewer=PASS))), locale=locale)
+    ask(page, QUESTION)
+    assert held.asked.wait(20)
+    page.locator(".ask-stop").click()
+    expect(page.locator(".ask-failed p")).to_have_text(stopped)
+    held.goes_on.set()
+    draft = page.locator(".timeline-stage", has_text=broken)
+    expect(draft).to_have_attribute("data-state", "broken")
+
+
+def test_a_citation_stays_on_the_line_of_what_it_cites(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage
+) -> None:
+    """Chinese and Japanese break between any two characters."""
+    llm = ScriptedLLM.by_role(
+        writer="正社員の年次有給休暇は二十日です。[3] 残りは三月三十一日までです。[3]", reviewer=PASS
+    )
+    page = open_page(serve(engine_with(llm)), locale="ja-JP", width=360)
+    ask(page, "有給休暇は何日ですか？")
+    cites = page.locator("article.answer .md-cite")
+    expect(cites.first).to_be_visible()
+    torn = """(cite) => {
+        let before = cite.previousSibling;
+        while (before.nodeType !== 3) before = before.lastChild;
+        const range = document.createRange();
+        range.setStart(before, before.length - 1);
+        range.setEnd(before, before.length);
+        return Math.abs(range.getBoundingClientRect().bottom - cite.getBoundingClientRect().bottom) > 8;
+    }"""
+    text = page.locator("article.answer .answer-text, article.answer").first
+    for width in range(200, 340, 9):
+        text.evaluate("(one, width) => { one.style.width = `${width}px`; }", width)
+        assert not any(cites.nth(at).evaluate(torn) for at in range(cites.count())), width
 
 
 def test_enter_that_ends_a_composition_does_not_send(
@@ -440,7 +492,7 @@ def test_language_and_theme_are_chosen_and_remembered(
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_have_text("向您的文档提问")
     assert page.evaluate("document.documentElement.lang") == "zh-Hans"
-    assert page.title() == "提问 · Veracity"
+    expect(page).to_have_title("提问 · Veracity")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
 
 

@@ -285,7 +285,7 @@ def test_what_is_being_read_is_cancelled_and_the_rest_can_be_sent_again(
 def test_a_removal_that_waits_tells_why_and_can_be_left(
     served: Served, open_page: OpenPage, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("veracity.server.documents.PATIENCE", 1.5)  # seconds
+    monkeypatch.setattr("veracity.server.documents.PATIENCE", 60.0)
     watched.allowed.append("409")
     served.engine.add([Document(id="old", title="Old rules", text="Smoking is allowed on the roof.")])
     page = _documents(open_page(served, "#/documents"))
@@ -297,6 +297,7 @@ def test_a_removal_that_waits_tells_why_and_can_be_left(
         question.get_by_role("button", name="Cancel").click()
         expect(question).to_have_count(0)
 
+        monkeypatch.setattr("veracity.server.documents.PATIENCE", 1.5)  # seconds
         page.get_by_role("button", name="Remove Old rules").click()
         question.get_by_role("button", name="Remove").click()
         expect(question).to_contain_text("The document was not removed")
@@ -415,10 +416,14 @@ def test_titles_are_text_whatever_they_hold(served: Served, open_page: OpenPage)
 
 
 @pytest.mark.parametrize(
-    ("locale", "title", "add"), [("zh-CN", "文档", "添加文件"), ("ja-JP", "文書", "ファイルを追加")]
+    ("locale", "title", "add", "empty", "done"),
+    [
+        ("zh-CN", "文档", "添加文件", "文件为空。", "已添加 1 个，已跳过 1 个，失败 1 个"),
+        ("ja-JP", "文書", "ファイルを追加", "ファイルが空です。", "追加済み 1 件、対象外 1 件、失敗 1 件"),
+    ],
 )
 def test_the_page_speaks_chinese_and_japanese_on_a_phone(
-    served: Served, open_page: OpenPage, locale: str, title: str, add: str
+    served: Served, open_page: OpenPage, tmp_path: Path, locale: str, title: str, add: str, empty: str, done: str
 ) -> None:
     page = open_page(served, "#/documents", locale=locale, width=320, height=640, theme="dark")
     expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
@@ -430,3 +435,11 @@ def test_the_page_speaks_chinese_and_japanese_on_a_phone(
     page.keyboard.press("Enter")
     expect(page.locator(".documents-search-count")).not_to_be_empty()
     assert _fits(page)
+    page.get_by_role("tab").first.click()
+    texts: dict[str, str | bytes] = {"停车.txt": CHINESE, "empty.txt": "", "broken.pdf": b"%PDF-1.4 broken"}
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name=add).click()
+    chooser.value.set_files(_written(tmp_path / "files", texts))
+    expect(page.get_by_text(done)).to_be_visible()
+    expect(_row(page, "empty.txt")).to_contain_text(empty)
+    expect(_row(page, "broken.pdf")).to_contain_text("（it is cut off or not a valid PDF）")

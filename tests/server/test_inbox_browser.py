@@ -63,7 +63,7 @@ def open_first(page: Page) -> None:
 
 def answer_of(engine: Veracity) -> Answer:
     """Of the only run, which goes on by itself once it is decided."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while engine.runs()[0].status != "answered" and time.monotonic() < end:
         time.sleep(0.05)
     answer = engine.receipt("last").answer
@@ -277,8 +277,11 @@ def test_a_list_that_was_read_before_a_decision_does_not_undo_it(
     open_first(page)
     late: list[tuple[Route, Any]] = []
     page.route("**/api/approvals?*", lambda route: late.append((route, route.fetch().json())))
-    with page.expect_request("**/api/approvals?*"):
-        page.get_by_role("button", name="Decided").click()
+    page.get_by_role("button", name="Decided").click()
+    end = time.monotonic() + 30
+    while not late:
+        assert time.monotonic() < end
+        page.wait_for_timeout(20)
     page.keyboard.press("a")
     expect(page.locator(".inbox-decided")).to_contain_text("Approved by you")
     page.get_by_role("button", name="Waiting").click()
@@ -411,7 +414,7 @@ def test_the_inbox_speaks_the_language_of_whoever_reads_it_on_a_narrow_screen_x5
     assert area and bar and area["y"] + area["height"] <= bar["y"], "one sees what one types"
     page.keyboard.press("Escape")
     page.emulate_media(media="print")
-    for unprinted in (".shell-head", ".inbox-bar"):
+    for unprinted in (".shell-head", ".shell-skip", ".inbox-bar"):
         expect(page.locator(unprinted)).to_be_hidden()
     assert page.evaluate("getComputedStyle(document.body).colorScheme") == "light", "dark on paper, in every theme"
     page.emulate_media(media="screen")
@@ -495,7 +498,7 @@ def test_differences_are_words_of_english_and_characters_of_chinese_and_japanese
     assert told("休暇があります。", "休暇があります。申請します。") == "休暇があります。[+申請します。+]"
     assert told("", "New.") == "[+New.+]" and told("Old.", "") == "[-Old.-]"
     assert told("👩‍👧 a", "👩‍👦 a").endswith(" a")
-    old, new = "旧" * 30_000 + "。", "新" * 30_000 + "。"
+    old, new = "旧" * 60_000 + "。", "新" * 60_000 + "。"
     begun = time.monotonic()
     assert told(old, new).startswith("[-旧")
-    assert time.monotonic() - begun < 5, "texts that share nothing are not searched for what they share"
+    assert time.monotonic() - begun < 20, "texts that share nothing are not searched for what they share"

@@ -45,7 +45,7 @@ ENGLISH: Texts = {
     "evidence_weak": "The evidence is weak ({score:.2f} of 1): {issues}.",
     "not_reviewed": "The answer was not reviewed: {problem}",
     "doubtful_review": "The reviewer had doubts, but was not sure of them ({confidence:.0%}): see the review.",
-    "unsupported": "{count} of {total} statements are not supported by what they cite.",
+    "unsupported": "Statements that what they cite does not support: {count} of {total}.",
     "deadline": "The time for this run was up: this is the best it had.",
     "budget": "{problem} This is the best the run had.",
     "redraft_failed": "The draft could not be revised: {problem}",

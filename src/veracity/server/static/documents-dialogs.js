@@ -4,6 +4,7 @@ import { upload } from "./api.js";
 import { duration, number, t } from "./i18n.js";
 import { reasonOf } from "./documents-changes.js";
 import { Question } from "./question.js";
+import { inOwnWords } from "./reasons.js";
 import { send } from "./requests.js";
 import { visible } from "./visible.js";
 
@@ -91,5 +92,5 @@ function Reindexed({ report }) {
   return html`<p class="notice good">
       ${t("documents.reindex_done", { n: count, count: number(count), time: duration(report.seconds) })}</p>
     ${failed.length > 0 && html`<ul class="notice bad documents-failures">
-      ${failed.map((one) => html`<li key=${one.name}><bdi>${visible(one.name)}</bdi>: ${visible(one.reason)}</li>`)}</ul>`}`;
+      ${failed.map((one) => html`<li key=${one.name}><bdi>${visible(one.name)}</bdi>: ${visible(inOwnWords(one.reason))}</li>`)}</ul>`}`;
 }

@@ -3,6 +3,7 @@ import { html } from "./vendor/preact.js";
 import { number, percent, t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { dismiss, isOver, sendAgain, stopSending, useUploads } from "./documents-uploads.js";
+import { inOwnWords } from "./reasons.js";
 import { visible } from "./visible.js";
 
 const MOST_ROWS = 60;
@@ -52,7 +53,7 @@ function why(row) {
   if (row.tooLarge) return t("documents.upload_too_large", { megabytes: number(row.tooLarge) });
   if (row.stopped) return t("documents.upload_stopped");
   if (row.unanswered) return t("documents.upload_unanswered");
-  return row.reason;
+  return inOwnWords(row.reason);
 }
 
 function standing(row, isAtWork) {

@@ -127,7 +127,8 @@ function Head({ heading, documents, limit, onFiles, isReindexing, onReindex }) {
 
 function counted(documents) {
   const passages = documents.reduce((total, one) => total + one.passages, 0);
-  return t("documents.count", { n: documents.length, count: number(documents.length), passages: number(passages) });
+  const told = (key, n) => t(key, { n, count: number(n) });
+  return told("documents.count", documents.length) + t("documents.and") + told("documents.passages", passages);
 }
 
 function dropHint(limit) {

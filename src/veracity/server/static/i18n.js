@@ -89,5 +89,5 @@ export function ago(iso) {
   const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) || ["second", 1];
   const format = new Intl.RelativeTimeFormat(TAGS[current], { numeric: "auto" });
-  return unit === "second" ? format.format(0, "second") : format.format(Math.round(seconds / size), unit);
+  return unit === "second" ? t("shell.justNow") : format.format(Math.round(seconds / size), unit);
 }

@@ -5,6 +5,7 @@ import { follow } from "./api.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { points } from "./points.js";
+import { inOwnWords } from "./reasons.js";
 import { visible } from "./visible.js";
 
 const BEGUN = { web_search: "searching", generate_answer: "writing", eval_answer: "reviewing", evaluate: "scoring" };
@@ -63,7 +64,7 @@ function Waits({ id }) {
 }
 
 function End({ end, newer }) {
-  if (end.kind === "failed") return html`<p>${t("inbox.after.failed", { problem: visible(end.problem ?? "") })}</p>`;
+  if (end.kind === "failed") return html`<p>${t("inbox.after.failed", { problem: visible(inOwnWords(end.problem ?? "")) })}</p>`;
   const { status, score } = end.answer;
   if (status !== "answered") return html`<p>${t(`inbox.after.${status === "abstained" ? "abstained" : "rejected"}`)}</p>`;
   const byItself = !newer && score !== null;

@@ -99,7 +99,7 @@ export function RejectForm({ approval, isBusy, reason, setReason, onSend, onCanc
       <textarea id="inbox-reason" ref=${field} rows="2" maxlength="2000" value=${reason} aria-describedby="inbox-reason-hint"
         onInput=${(event) => setReason(event.target.value)} onKeyDown=${(event) => sendsForm(event) && submit(event)}></textarea>
       <p id="inbox-reason-hint" class="muted small">
-        ${kind ? "" : t(`inbox.reject.${approval.on_reject}`)} ${t("inbox.form.reason.hint")}</p>
+        ${kind ? "" : t("shell.sentences", { one: t(`inbox.reject.${approval.on_reject}`), other: "" })}${t("inbox.form.reason.hint")}</p>
       <div class="row">
         <button type="submit" class=${kind ? "primary" : "danger"} disabled=${isBusy}>
           ${t(`inbox.form.reject.send${kind || (approval.on_reject === "search" ? ".search" : "")}`)}</button>

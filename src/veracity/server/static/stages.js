@@ -18,14 +18,14 @@ const EXPECTED = {
   knowledge: ["route", "search", "grade", "draft", "review", "score"],
 };
 
-// -> rows of [{name, state: "done" | "now" | "todo" | "waiting", steps, rounds, seconds, since}]
+// -> rows of [{name, state: "done" | "now" | "todo" | "waiting" | "broken", steps, rounds, seconds, since}]
 export function stagesOf(steps, now = [], { isOver = true, waits = false } = {}) {
   const rows = attempts(steps, now);
   return rows.map((row, index) => {
     const isLast = index === rows.length - 1;
     const expected = isLast && !isOver ? planned(row, index) : [];
     const names = orderOf(row).filter((name) => row.has(name) || expected.includes(name) || (isLast && waits && name === "approve"));
-    return names.map((name) => stage(name, row.get(name) || { steps: [], now: [] }, isLast && waits));
+    return names.map((name) => stage(name, row.get(name) || { steps: [], now: [] }, isLast && waits, isLast && isOver));
   });
 }
 
@@ -34,6 +34,7 @@ function orderOf(row) {
   return row.has("approve") && row.get("web")?.steps.some(isNotSetUp) ? [...ORDER.filter((name) => name !== "web"), "web"] : ORDER;
 }
 
+const hasNoDraft = ({ name, facts, texts }) => name === "generate_answer" && facts?.problem && !texts?.draft;
 const isNotSetUp = (step) => step.facts?.provider === "none";
 
 // A search of the web after a draft was there begins anew, if there is one.
@@ -58,8 +59,15 @@ function planned(row, index) {
   return EXPECTED[routed?.facts?.route] || EXPECTED.knowledge;
 }
 
-function stage(name, { steps, now }, waits) {
-  const done = steps.length ? "done" : "todo";
+// A run that was stopped or failed may end in the midst of one.
+function isBroken(name, steps) {
+  const has = (...names) => steps.some((step) => names.includes(step.name));
+  if (name === "draft") return !has("generate_answer", "answer_directly");
+  return name === "search" && has("select_sources") && !has("fuse");
+}
+
+function stage(name, { steps, now }, waits, isOver) {
+  const done = !steps.length ? "todo" : isOver && isBroken(name, steps) ? "broken" : "done";
   const state = now.length ? "now" : name === "approve" && waits ? "waiting" : done;
   const counted = COUNTED[name];
   const rounds = counted ? [...steps, ...now].filter((step) => step.name === counted).length : 1;
@@ -93,6 +101,7 @@ export const last = (steps, name) => steps.findLast((step) => step.name === name
 export function outcome({ name, state, steps, rounds }) {
   const say = (key, values = {}, tone = "") => ({ key, values, tone });
   if (state === "waiting") return say("ask.waiting", {}, "warn");
+  if (state === "broken") return say("ask.brokeOff", {}, "bad");
   const troubled = steps.findLast((step) => step.facts?.problem);
   switch (name) {
     case "route": {
@@ -119,7 +128,9 @@ export function outcome({ name, state, steps, rounds }) {
     case "draft": {
       const step = last(steps, "generate_answer");
       if (step?.facts?.abstains) return say("ask.abstains", {}, "warn");
-      return step ? say("ask.drafts", { n: rounds }, troubled ? "warn" : "") : null;
+      const n = rounds - steps.filter(hasNoDraft).length;
+      if (step && !n) return say("ask.noDraft", {}, "bad");
+      return step ? say("ask.drafts", { n }, troubled ? "warn" : "") : null;
     }
     case "review": {
       const found = (last(steps, "settle_answer") || last(steps, "eval_answer"))?.facts?.outcome;

@@ -35,10 +35,10 @@ function Stage({ stage, panel, isOpen, onToggle }) {
   const tone = found?.tone || "";
   return html`<li class="timeline-stage" data-state=${state} data-tone=${tone}>
     <button type="button" aria-expanded=${isOpen} aria-controls=${panel} disabled=${state === "todo"} onClick=${onToggle}>
-      <span class="timeline-mark" aria-hidden="true">${state === "done" && html`<${Icon} name=${MARKS[tone]} size=${12} />`}
+      <span class="timeline-mark" aria-hidden="true">${(state === "done" || state === "broken") && html`<${Icon} name=${MARKS[tone]} size=${12} />`}
         ${state === "waiting" && html`<${Icon} name="person" size=${12} />`}</span>
       <span class="timeline-name">${t(`ask.stage.${name}`)}${rounds > 1 && html`<span class="timeline-rounds" title=${t("ask.rounds", { n: rounds })}>
-        <${Icon} name="again" size=${11} />${rounds}<span class="visually-hidden">${t("ask.rounds", { n: rounds })}</span></span>`}</span>
+        <${Icon} name="again" size=${11} /><span aria-hidden="true">${rounds}</span><span class="visually-hidden">${t("ask.rounds", { n: rounds })}</span></span>`}</span>
       <span class="timeline-found">${state === "now" ? t(`ask.doing.${name}`) : found ? t(found.key, found.values) : ""}</span>
       <span class="timeline-time number">${state === "now" ? html`<${Elapsed} since=${since} before=${seconds} />`
         : seconds > 0 ? duration(seconds) : ""}</span>

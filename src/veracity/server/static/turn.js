@@ -9,6 +9,7 @@ import { duration, t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { writtenIn } from "./letters.js";
 import { Markdown } from "./markdown.js";
+import { inOwnWords } from "./reasons.js";
 import { Timeline } from "./timeline.js";
 import { visible } from "./visible.js";
 import { isUnderWay, isWaiting } from "./watching.js";
@@ -108,5 +109,5 @@ export function Trouble({ title, problem, words = t("shell.tryAgain"), onAgain }
 }
 
 function problemOf({ problem, refusal }) {
-  return problem || (refusal.status === 401 ? t("ask.signedOut") : refusal.message);
+  return problem ? inOwnWords(problem) : (refusal.status === 401 ? t("ask.signedOut") : refusal.message);
 }

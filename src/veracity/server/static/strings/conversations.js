@@ -9,7 +9,7 @@ const en = {
   "conversations.list": "Your conversations",
   "conversations.turns.one": "1 question",
   "conversations.turns": "{n} questions",
-  "conversations.last": "last {when}",
+  "conversations.last": "asked {when}",
   "conversations.found": "Conversations found: {n}",
   "conversations.more": "Show more",
   "conversations.none.title": "No conversations yet",
