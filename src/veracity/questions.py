@@ -97,7 +97,7 @@ ASKED = {
 # The sign of an answer of that kind.
 ANSWERS = {
     "amount": re.compile(
-        r"\d|[一二三四五六七八九十百千万两]+[个天年月日元次人倍件小分周点円つ回個]|無料|免费"
+        r"\d|[一二三四五六七八九十百千万两][个天年月日元次人倍件小分周点円つ回個]|無料|免费"
         r"|\b(?:no|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|half|dozen|hundred|thousand|million|"
         r"free)\b",
         re.I,

@@ -175,6 +175,16 @@ def test_the_name_of_an_allowed_host_is_taken(serve: Serve, engine_with: MakeEng
         assert response.status_code == 200, host
 
 
+def test_what_a_stranger_sends_is_not_read(served: Served) -> None:
+    """So that nobody has to wait for it: not even whether it is JSON is looked at."""
+    stranger = served.client(token="")
+    paths = ("/api/ask", "/api/search", "/api/evaluate", "/api/approvals/a/decision", "/api/runs/r/feedback")
+    for path in (*paths, "/v1/chat/completions"):
+        assert stranger.post(path, content=b"{", headers={"Content-Type": "application/json"}).status_code == 401, path
+    sent = stranger.post("/api/session", json={"token": "x" * 5000})
+    assert (sent.status_code, sent.json()["error"]["kind"]) == (413, "TooLarge")
+
+
 def test_every_response_carries_the_policy(served: Served) -> None:
     client = served.client()
     for path in ("/", "/healthz", "/api/me", "/api/nothing", f"{MODULES}/app.js", "/static/nothing", "/openapi.json"):

@@ -71,6 +71,26 @@ def test_two_that_come_at_once_are_one(serve: Serve, engine_with: MakeEngine) ->
     assert len(served.engine.runs()) == 1
 
 
+def test_two_servers_that_are_asked_under_one_key_at_once_follow_one_run(
+    serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, served = engine_with(), serve(engine_with())
+    known, begun = served.engine.asked, list[str]()
+
+    def too_early(**who: Any) -> Any:
+        """The other one is faster between the look and the asking."""
+        if not begun:
+            begun.append(other.begin(QUESTION, key=KEY["Idempotency-Key"]))
+            assert list(other.resume(begun[0]))[-1].answer
+            return None
+        return known(**who)
+
+    monkeypatch.setattr(served.engine, "asked", too_early)
+    told = served.client().post("/api/ask", json={"question": QUESTION}, headers=KEY)
+    assert (told.status_code, [run_of(told)]) == (200, begun)
+    assert len(served.engine.runs()) == 1
+
+
 def test_another_try_of_openais_clients_follows_the_run(serve: Serve, engine_with: MakeEngine) -> None:
     """In a new conversation, in one that is recognized, and in one that is named."""
     held = Held()

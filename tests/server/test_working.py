@@ -247,7 +247,7 @@ def test_what_cannot_be_taken_up_has_not_failed_and_is_tried_again_later(
     decide(served, answer, "approve")
     until(lambda: status(served, answer) == "answered")
     pauses = [later - earlier for earlier, later in pairwise(tried)]
-    assert pauses[0] >= 0.1 and pauses[1] >= 0.2 and pauses[2] >= 0.4
+    assert pauses[1] >= 0.2 and pauses[2] >= 0.4  # the first may be none: the sweep and the decision both begin it
     assert [record.message for record in caplog.records if "OPENAI_API_KEY" in record.message] == [
         f'Run {answer["run_id"]} is left for a while: The model "openai:gpt-5" needs a key of the provider "openai": '
         "set OPENAI_API_KEY in the environment."
@@ -288,7 +288,7 @@ def test_a_question_that_is_taken_in_while_the_server_is_told_to_stop_is_told_so
 def test_who_reads_waits_for_no_decision_and_a_ledger_that_is_busy_is_told_as_that(
     serve: Serve, gated: MakeEngine, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.5)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 3.0)
     served = serve(gated(low()))
     answer = waiting(served)
     writer = sqlite3.connect(root / "ledger" / "ledger.sqlite", isolation_level=None, check_same_thread=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 
 from veracity.engine import Veracity
@@ -156,3 +157,16 @@ ApproverCaller = Annotated[User, Depends(_approver)]
 AdminCaller = Annotated[User, Depends(_admin)]
 Engine = Annotated[Veracity, Depends(_engine)]
 Live = Annotated[LiveRuns, Depends(_live)]
+
+
+class KnownFirst(APIRoute):
+    """What a stranger sends, or one who has sent too much, is not read: it may be large."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def known_first(request: Request) -> Response:
+            await sender(request)
+            return await handle(request)
+
+        return known_first

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.models import Approval, ApprovalState, Draft, User, Verdict
-from veracity.server.access import Caller, Engine, Live, OnReserved, require_role
+from veracity.server.access import Caller, Engine, KnownFirst, Live, OnReserved, require_role
 from veracity.server.places import shown
 from veracity.server.problems import refusals
 from veracity.server.standing import (
@@ -21,7 +21,7 @@ from veracity.server.standing import (
     whole,
 )
 
-router = APIRouter(prefix="/api/approvals", tags=["approvals"])
+router = APIRouter(prefix="/api/approvals", tags=["approvals"], route_class=KnownFirst)
 
 
 class Decided(BaseModel):

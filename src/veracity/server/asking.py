@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.inputs import LONGEST_QUERY
 from veracity.models import Answer, RunSummary
-from veracity.server.access import Caller, Engine, Live
+from veracity.server.access import Caller, Engine, KnownFirst, Live
 from veracity.server.computing import Computing
 from veracity.server.places import shown
 from veracity.server.problems import RUN_HEADER, refusals
@@ -19,7 +19,7 @@ from veracity.server.repeating import begun_once
 from veracity.server.standing import whole
 from veracity.server.streaming import EVENTS, run_response, wants_events
 
-router = APIRouter(prefix="/api", tags=["runs"])
+router = APIRouter(prefix="/api", tags=["runs"], route_class=KnownFirst)
 
 
 class Asked(BaseModel):

@@ -89,7 +89,7 @@ class ChatRequest(BaseModel):
     response_format: dict[str, Any] | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
-    modalities: list[str] | None = None
+    modalities: list[Any] | None = None  # of strings; as such each that is none would be an error of its own
     audio: Any = None
     web_search_options: Any = None
 

@@ -6,18 +6,17 @@ What is streamed has been examined: drafts never leave here. Errors have OpenAI'
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 from fastapi import APIRouter, Header, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 
 from veracity.inputs import checked_question
 from veracity.models import Answer, User
-from veracity.server.access import Caller, Engine, Live, sender, unauthorized
+from veracity.server.access import Caller, Engine, KnownFirst, Live, unauthorized
 from veracity.server.chat import (
     MODEL,
     ChatRequest,
@@ -72,20 +71,6 @@ STREAMED = {
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
     "headers": RUN_TOLD,
 }
-
-
-class KnownFirst(APIRoute):
-    """What a stranger sends, or one who has sent too much, is not read: all that was said before comes with a question,
-    and may be large."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def known_first(request: Request) -> Response:
-            await sender(request)
-            return await handle(request)
-
-        return known_first
 
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"], route_class=KnownFirst)

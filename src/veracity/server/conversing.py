@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from veracity.models import ConversationSummary, PastTurn
-from veracity.server.access import Caller, Engine, Live
+from veracity.server.access import Caller, Engine, KnownFirst, Live
 from veracity.server.problems import refusals
 
-router = APIRouter(prefix="/api/conversations", tags=["conversations"])
+router = APIRouter(prefix="/api/conversations", tags=["conversations"], route_class=KnownFirst)
 
 
 class Forgotten(BaseModel):

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.evaluator.describing import EvaluatorDescription
 from veracity.models import EvaluationResult
-from veracity.server.access import Caller, Engine
+from veracity.server.access import Caller, Engine, KnownFirst
 from veracity.server.computing import Computing
 from veracity.server.limits import Limits
 from veracity.server.places import shown
@@ -23,7 +23,7 @@ LONGEST_TEXT = 100_000  # characters
 MOST_CONTEXT = 50
 MOST_METRICS = 100
 
-router = APIRouter(prefix="/api", tags=["evaluator"])
+router = APIRouter(prefix="/api", tags=["evaluator"], route_class=KnownFirst)
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 

@@ -88,7 +88,7 @@ class Feed:
         known: dict[str, str] | None = None
         documents: object = None
         while self._listeners:
-            version = await self._looked(lambda: self._engine.documents_version())
+            version = await self._looked(self._engine.documents_version)
             if version is not None and documents not in (None, version):
                 self._send({"kind": "documents"}, None)
             documents = version or documents

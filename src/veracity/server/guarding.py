@@ -38,6 +38,8 @@ ALWAYS = {
 UPLOADS = "/api/documents"
 CHATS = "/v1/chat/completions"  # where all that was said before comes with every question, images too
 LARGER = 16  # times that a request may be there
+SESSION = "/api/session"  # where strangers may send something
+TOKEN = 4096  # bytes that may come there
 APIS = ("/api/", "/v1/")
 SLOWEST = 30.0  # seconds between two pieces of a request
 CLOSING = {"Connection": "close"}  # or the rest would be waited for
@@ -58,8 +60,8 @@ class Guard:
             return
         headers = Headers(scope=scope)
         guarded = _guarded(send, scope["path"])
-        larger = {UPLOADS: self._largest_upload, CHATS: LARGER * self._largest}
-        largest = larger.get(scope["path"], self._largest)
+        sizes = {UPLOADS: self._largest_upload, CHATS: LARGER * self._largest, SESSION: TOKEN}
+        largest = sizes.get(scope["path"], self._largest)
         refusal = self._refusal(scope["path"], headers, largest)
         if refusal:
             status, kind, message = refusal

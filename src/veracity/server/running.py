@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.models import Feedback, Receipt, RunSummary, Thumb, User
 from veracity.pages import receipt_page
-from veracity.server.access import Caller, Engine, Live, require_role
+from veracity.server.access import Caller, Engine, KnownFirst, Live, require_role
 from veracity.server.places import shown
 from veracity.server.problems import refusals
 from veracity.server.standing import receipt_without_drafts, require_sight, sees_drafts, whole
 from veracity.server.streaming import EventStream, follow_response
 
-router = APIRouter(prefix="/api/runs", tags=["runs"])
+router = APIRouter(prefix="/api/runs", tags=["runs"], route_class=KnownFirst)
 
 RECEIPT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.inputs import LONGEST_QUERY, MOST_RESULTS
 from veracity.models import Evidence
-from veracity.server.access import Caller, Engine
+from veracity.server.access import Caller, Engine, KnownFirst
 from veracity.server.computing import Computing
 from veracity.server.places import shown
 from veracity.server.problems import refusals
 
 MOST_SOURCES = 10
 
-router = APIRouter(prefix="/api", tags=["search"])
+router = APIRouter(prefix="/api", tags=["search"], route_class=KnownFirst)
 
 
 class Search(BaseModel):

@@ -6,6 +6,7 @@ Knows nothing about routes.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -30,10 +31,13 @@ LAST_STEP = 5.0  # seconds for the steps that are under way when the time to end
 REQUESTS = "AnyIO worker thread"  # as anyio names them
 SWITCH = 0.001  # seconds after which a thread that computes lets others have their turn: those who decide wait for none
 
+COLLECT = 50_000  # objects after which garbage is looked for: a large request is made of many, and all wait meanwhile
+
 
 def serve(engine: Veracity, door: Door, announce: Callable[[Door], None]) -> None:
     """Until it is told to stop. `announce` is called when it answers."""
     sys.setswitchinterval(SWITCH)
+    gc.set_threshold(COLLECT)
     Connection.most = most_connections(engine.settings.server.streams)
     app = make_app(engine, door.token, door.host)
     server = Server(app, engine.settings.server, lambda: announce(door))
@@ -45,6 +49,7 @@ def serve(engine: Veracity, door: Door, announce: Callable[[Door], None]) -> Non
 def _prepare(engine: Veracity) -> None:
     with suppress(VeracityError):  # who asks is told
         engine.prepare()
+    gc.freeze()  # what is loaded stays, so it need not be looked through again and again
 
 
 class Server(uvicorn.Server):

@@ -1,5 +1,7 @@
 """The metrics that ask no model, in all three languages (SPEC X5)."""
 
+import time
+
 import pytest
 
 from tests.evaluator.requests import request
@@ -8,7 +10,7 @@ from veracity.evaluator import Evaluator
 from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
 from veracity.evaluator.metrics.groundedness import Groundedness
 from veracity.evaluator.metrics.question_coverage import QuestionCoverage
-from veracity.questions import question_parts
+from veracity.questions import kinds_answered, question_parts
 from veracity.settings import Settings
 
 EN = ["Opened items can be returned within 30 days of delivery.", "The customer pays for the return shipping."]
@@ -272,3 +274,14 @@ class TestNamesOfTheQuestion:
     def test_without_context_a_short_answer_need_not_repeat_the_name(self) -> None:
         short = request(user_query="How many days of leave are there in Osaka?", submission="Ten days of leave.")
         assert QuestionCoverage().evaluate(short).score > 30
+
+
+def test_what_kinds_a_text_holds_takes_no_longer_than_its_length() -> None:
+    """A text that almost holds an amount at every place of it."""
+
+    def seconds(length: int) -> float:
+        begun = time.perf_counter()
+        assert kinds_answered("一" * length) == set()
+        return time.perf_counter() - begun
+
+    assert min(seconds(40_000) for _ in range(3)) < 40 * min(seconds(4_000) for _ in range(3))  # squared, it were 100
