@@ -139,7 +139,7 @@ def test_everybody_hears_of_drafts_and_decisions_whichever_process_made_them(ser
         with contextlib.suppress(httpx.HTTPError), stream as response:
             for event in read_events(response):
                 if event.kind == "hello":
-                    ready.wait(10)
+                    ready.wait(30)
                 else:
                     heard[name].append(event)
                 if event.data.get("state") == "approved":
@@ -148,7 +148,7 @@ def test_everybody_hears_of_drafts_and_decisions_whichever_process_made_them(ser
     threads = [threading.Thread(target=listen, args=(name,), daemon=True) for name in heard]
     for thread in threads:
         thread.start()
-    ready.wait(10)
+    ready.wait(30)
     answer = there.client(token=tokens["ann"]).post("/api/ask", json={"question": QUESTION}).json()
     bob = there.client(token=tokens["bob"])
     bob.post(f"/api/approvals/{answer['approval_id']}/decision", json={"verdict": "approve"})
