@@ -354,7 +354,7 @@ class TestAtATerminal:
 
 
 DYING = "Searcher.find = lambda *_: os._exit(9)"
-SLOW = "Searcher.find = lambda *_: time.sleep(30)"
+SLOW = "Searcher.find = lambda *_: time.sleep(120)"
 
 
 def command(code: str, *arguments: object) -> list[str]:
@@ -385,7 +385,7 @@ def test_ctrl_c_stops_what_is_taken_up_without_a_traceback(careful: Path) -> Non
         terminal.type("\x03")
         terminal.expect("Stopping …")
         terminal.type("\x03")
-        assert process.wait(20) != 0
+        assert process.wait(60) != 0
     finally:
         process.kill()
         process.wait()

@@ -217,7 +217,7 @@ def test_stopped_by_the_user(asked: Path) -> None:
         [sys.executable, "-c", code, str(asked)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         env=environment,
         check=False,
     )

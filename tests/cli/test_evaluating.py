@@ -208,15 +208,16 @@ def test_odd_surroundings_end_without_a_traceback(files: list[object], shell: st
 
 
 def test_an_interrupt_ends_at_once_without_a_traceback(tmp_path: Path, server: LoopbackServer) -> None:
-    server.behaves(hangs())
+    server.behaves(hangs(180))
     answer = tmp_path / "answer.txt"
     answer.write_text("An answer.")
     command = [sys.executable, "-m", "veracity", "evaluate", "-q", "Q", "-s", str(answer)]
     environment = {**os.environ, "OPENAI_BASE_URL": server.url, "VERACITY_MODELS__JUDGE": "openai-chat:m"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not server.requests and time.monotonic() < deadline:
+    while not server.requests:
+        assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "")

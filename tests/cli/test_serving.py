@@ -75,7 +75,7 @@ def test_the_page_is_opened_and_no_command_holds_the_token(
     def serve(engine: Veracity, door: Door, announce: Callable[[Door], None]) -> None:
         announce(door)
         if screen:
-            assert is_open.wait(10)
+            assert is_open.wait(60)
             file = Path(unquote(urlsplit(opened[0]).path))
             pages.append((door.token, file.read_text(), stat.S_IMODE(file.parent.stat().st_mode)))
 

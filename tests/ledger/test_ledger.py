@@ -216,5 +216,5 @@ def test_reading_goes_on_while_another_writes(ledger: Ledger) -> None:
     with ledger._database.writing():
         reader = threading.Thread(target=lambda: read.append(ledger.find("last")))
         reader.start()
-        reader.join(10)
+        reader.join(60)
     assert read == ["r1"]

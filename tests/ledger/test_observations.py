@@ -173,7 +173,7 @@ def test_a_lock_that_is_never_freed_is_one_sentence(path: Path, monkeypatch: pyt
     with Observations(path).locked():
         other = threading.Thread(target=append)
         other.start()
-        other.join(10)
+        other.join(60)
     assert "is being written by another process: try again" in str(told[0])
 
 

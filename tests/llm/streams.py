@@ -1,6 +1,7 @@
 """What a server on loopback may do when it is asked to stream."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from tests.loopback import Behaviour, Handler
@@ -31,9 +32,9 @@ def streams(*contents: str, finish_reason: str = "stop", pause: float = 0.0, **d
     return sends(*pieces, chunk(None, finish_reason, **delta), counted(), DONE)
 
 
-def sends(*pieces: bytes | float, ends: bool = True, chunked: bool = True) -> Behaviour:
-    """Any bytes, with pauses in seconds between them. Without `ends` the connection is cut; one that is not `chunked`
-    is cut without a sign of it."""
+def sends(*pieces: bytes | float | Callable[[], object], ends: bool = True, chunked: bool = True) -> Behaviour:
+    """Any bytes, with pauses between them: in seconds, or until a function returns. Without `ends` the connection
+    is cut; one that is not `chunked` is cut without a sign of it."""
 
     def respond(handler: Handler, _: dict[str, Any]) -> None:
         handler.send_response(200)
@@ -44,6 +45,8 @@ def sends(*pieces: bytes | float, ends: bool = True, chunked: bool = True) -> Be
             if isinstance(piece, float):
                 if handler.server.stopping.wait(piece):
                     return
+            elif callable(piece):
+                piece()
             else:
                 _write(handler, piece, chunked)
         if chunked and ends:

@@ -91,7 +91,7 @@ def test_one_instance_for_each_thread_role_and_model() -> None:
 
     def make(name: str, role: str) -> FunctionModel:
         def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-            together.wait(10)  # both workers are in use
+            together.wait(30)  # both workers are in use
             return ModelResponse(parts=[TextPart('{"reason": "x", "score": 1}')])
 
         made.append((threading.get_ident(), name))
@@ -147,12 +147,12 @@ class TestEnding:
         llm = None
         gc.collect()
         for thread in started:
-            thread.join(timeout=10)
+            thread.join(timeout=30)
         assert not any(thread.is_alive() for thread in started)
 
     def test_close_does_not_wait_for_a_model_that_hangs(self) -> None:
         never = threading.Event()
-        llm = ScriptedLLM(lambda call: never.wait(30) and GOOD, settings=LLMSettings(call_timeout=1, deadline=1))
+        llm = ScriptedLLM(lambda call: never.wait(60) and GOOD, settings=LLMSettings(call_timeout=50, deadline=50))
 
         def ask() -> None:
             with contextlib.suppress(ModelError):
@@ -163,7 +163,7 @@ class TestEnding:
             time.sleep(0.01)
         started = time.monotonic()
         llm.close()
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 20
         never.set()
 
 

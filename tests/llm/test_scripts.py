@@ -74,7 +74,7 @@ def test_many_at_once_get_one_reply_each() -> None:
     together = threading.Barrier(8)
 
     def meets(call: ScriptedCall) -> str:
-        together.wait(10)
+        together.wait(30)
         return call.prompt
 
     llm = ScriptedLLM.by_role(writer=meets)

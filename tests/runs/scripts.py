@@ -32,6 +32,7 @@ DOCUMENTS = [
     ),
 ]
 
+MORE_AND_MORE = (0.8, 5.0, 30.0)  # seconds: a busy machine may need longer to come to what a test is about
 QUESTION = "How many days of annual leave do full-time staff have?"
 GOOD = "Full-time staff have 25 days of paid annual leave a year. [1]"
 WRONG = "Full-time staff have 40 days of paid annual leave a year. [1]"

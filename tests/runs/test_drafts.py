@@ -3,7 +3,7 @@
 import pytest
 
 from tests.runs.conftest import MakeEngine
-from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail
+from tests.runs.scripts import GOOD, MORE_AND_MORE, PASS, QUESTION, WRONG, fail
 from veracity.errors import ModelAccessError, ModelUnreachableError
 from veracity.graph.drafting import LONGEST_HELD, Showing
 from veracity.llm import Piece
@@ -66,8 +66,11 @@ def test_an_extract_is_told_at_once(engine_with: MakeEngine) -> None:
 def test_an_extract_in_place_of_a_draft_begins_anew(engine_with: MakeEngine) -> None:
     """The time for the run is up before the draft is done."""
     endless = Pieces("Full-time staff have 40 days of leave, ", *["and more, "] * 2000, pause=0.05)
-    engine = engine_with(ScriptedLLM.by_role(writer=endless))
-    events = list(engine.stream(QUESTION, deadline=3, drafts=True))
+    for deadline in MORE_AND_MORE:
+        engine = engine_with(ScriptedLLM.by_role(writer=endless))
+        events = list(engine.stream(QUESTION, deadline=deadline, drafts=True))
+        if len(drafts(events)) > 2:
+            break
     begun, extract = shown(drafts(events))
     assert begun.startswith("Full-time staff have 40 days of leave, and more, ")
     assert "25 days" in extract and events[-1].answer and events[-1].answer.text == extract

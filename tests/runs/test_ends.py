@@ -26,7 +26,7 @@ def test_a_run_whose_end_cannot_be_written_is_taken_up_again(
     engine_with: MakeEngine, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the process that was at it, and without another draft: its progress is kept."""
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.2)
     engine = engine_with(ScriptedLLM.by_role(writer=[GOOD], reviewer=[PASS]))
     events = engine.stream(QUESTION)
     while next(events).name != "evaluate":

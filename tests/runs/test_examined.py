@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.runs.conftest import MakeEngine
-from tests.runs.scripts import GOOD, PASS, QUESTION, fail
+from tests.runs.scripts import GOOD, MORE_AND_MORE, PASS, QUESTION, fail
 from veracity.errors import InputError, ModelAnswerError
 from veracity.models import Document
 from veracity.testing import ScriptedLLM
@@ -101,13 +101,19 @@ def test_x3_what_a_model_wrote_into_the_wrong_field_is_not_told(engine_with: Mak
 
 
 def test_a_deadline_that_leaves_no_time_for_another_call_is_no_error(engine_with: MakeEngine) -> None:
-    def slow(_: Any) -> str:
+    begun: list[Any] = []
+
+    def slow(call: Any) -> str:
+        begun.append(call)
         time.sleep(30)
         return ""
 
-    llm = ScriptedLLM.by_role(writer=slow, reviewer=PASS)
-    llm.settings = llm.settings.model_copy(update={"call_timeout": 0.5, "backoff": 0.5})
-    answer = engine_with(llm).ask(QUESTION, deadline=1.0)
+    for deadline in MORE_AND_MORE:
+        llm = ScriptedLLM.by_role(writer=slow, reviewer=PASS)
+        llm.settings = llm.settings.model_copy(update={"call_timeout": 0.5, "backoff": 0.5})
+        answer = engine_with(llm).ask(QUESTION, deadline=deadline)
+        if begun:
+            break
     assert answer.form == "extractive"
     assert "deadline" in [notice.code for notice in answer.notices]
 

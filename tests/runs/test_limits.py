@@ -8,103 +8,132 @@ from typing import Any
 import pytest
 
 from tests.runs.conftest import MakeEngine
-from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail
+from tests.runs.scripts import GOOD, MORE_AND_MORE, PASS, QUESTION, WRONG, fail
 from veracity.engine import Veracity
 from veracity.models import Answer
 from veracity.testing import ScriptedLLM
 
-SLACK = 2.0  # seconds; the machine may be busy
+SLACK = 10.0  # seconds; the machine may be busy, and what hangs does so for sixty
+
+
+class Hang:
+    """Says nothing until the test is over."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.over = threading.Event()
+
+    def __call__(self, *_: Any) -> Any:
+        self.begun = True
+        return self.over.wait(60) and "Too late."
 
 
 @pytest.fixture
-def hang() -> Iterator[Callable[..., Any]]:
-    """Says nothing until the test is over."""
-    over = threading.Event()
-    yield lambda *_: over.wait(60) and "Too late."
-    over.set()
+def hang() -> Iterator[Hang]:
+    made = Hang()
+    yield made
+    made.over.set()
 
 
 def codes(answer: Answer) -> list[str]:
     return [notice.code for notice in answer.notices]
 
 
-def timed(engine: Veracity, question: str, deadline: float) -> tuple[Answer, float]:
-    started = time.monotonic()
-    return engine.ask(question, deadline=deadline), time.monotonic() - started
+def asked(make: Callable[[float], Veracity], is_there: Callable[[], bool], deadline: float = 0.0) -> Answer:
+    """Within the deadline, or that of the engine: again with more time where that was over before the run came to what
+    hangs."""
+    for seconds in MORE_AND_MORE:
+        engine, started = make(seconds), time.monotonic()
+        answer = engine.ask(QUESTION, deadline=deadline or seconds)
+        assert time.monotonic() - started < seconds + SLACK
+        if is_there():
+            break
+    return answer
 
 
-def test_a_writer_that_hangs_leaves_an_extract(engine_with: MakeEngine, hang: Any) -> None:
-    engine = engine_with(ScriptedLLM.by_role(writer=hang, reviewer=PASS))
-    answer, seconds = timed(engine, QUESTION, 1.0)
+def test_a_writer_that_hangs_leaves_an_extract(engine_with: MakeEngine, hang: Hang) -> None:
+    answer = asked(lambda _: engine_with(ScriptedLLM.by_role(writer=hang, reviewer=PASS)), lambda: hang.begun)
     assert (answer.status, answer.form) == ("answered", "extractive")
     assert "25 days" in answer.text
     assert "deadline" in codes(answer)
-    assert seconds < 1.0 + SLACK
 
 
-def test_a_redraft_that_hangs_leaves_the_draft(engine_with: MakeEngine, hang: Any) -> None:
-    engine = engine_with(ScriptedLLM.by_role(writer=[WRONG, hang], reviewer=fail("Say 25.")))
-    answer, seconds = timed(engine, QUESTION, 1.0)
+def test_a_redraft_that_hangs_leaves_the_draft(engine_with: MakeEngine, hang: Hang) -> None:
+    script: dict[str, Any] = {"writer": [WRONG, hang], "reviewer": fail("Say 25.")}
+    answer = asked(lambda _: engine_with(ScriptedLLM.by_role(**script)), lambda: hang.begun)
     assert answer.text == WRONG
     assert {"deadline", "review_failed", "unsupported"} <= set(codes(answer))
-    assert seconds < 1.0 + SLACK
 
 
-def test_a_reviewer_that_hangs_leaves_the_draft_not_reviewed(engine_with: MakeEngine, hang: Any) -> None:
-    engine = engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=hang))
-    answer, seconds = timed(engine, QUESTION, 1.0)
+def test_a_reviewer_that_hangs_leaves_the_draft_not_reviewed(engine_with: MakeEngine, hang: Hang) -> None:
+    answer = asked(lambda _: engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=hang)), lambda: hang.begun)
     assert answer.text == GOOD
     assert answer.review is not None
     assert answer.review.outcome == "not_reviewed"
     assert "not_reviewed" in codes(answer)
-    assert seconds < 1.0 + SLACK
 
 
 @pytest.mark.parametrize("limit", ["loop", "run"])
-def test_c5_a_rewriter_that_hangs_leaves_the_evidence(engine_with: MakeEngine, hang: Any, limit: str) -> None:
-    quality = {"medium": 0.95, "high": 0.95, "loop_deadline": 1.0 if limit == "loop" else 60.0}
-    engine = engine_with(ScriptedLLM.by_role(rewriter=hang), quality=quality)
-    answer, seconds = timed(engine, QUESTION, 60.0 if limit == "loop" else 1.0)
+def test_c5_a_rewriter_that_hangs_leaves_the_evidence(engine_with: MakeEngine, hang: Hang, limit: str) -> None:
+    def make(seconds: float) -> Veracity:
+        quality = {"medium": 0.95, "high": 0.95, "loop_deadline": seconds if limit == "loop" else 60.0}
+        return engine_with(ScriptedLLM.by_role(rewriter=hang), quality=quality)
+
+    answer = asked(make, lambda: hang.begun, deadline=60.0 if limit == "loop" else 0.0)
     assert "25 days" in answer.text
     assert "rewrite_failed" in codes(answer)
-    assert seconds < 1.0 + SLACK
 
 
 def test_a_search_that_hangs_is_told_and_not_taken_for_silence(
-    engine_with: MakeEngine, hang: Any, monkeypatch: pytest.MonkeyPatch
+    engine_with: MakeEngine, hang: Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = engine_with(quality={"loop_deadline": 0.5})
-    monkeypatch.setattr(engine._searcher, "find", hang)
-    answer, seconds = timed(engine, QUESTION, 5.0)
+    def make(_: float) -> Veracity:
+        engine = engine_with(quality={"loop_deadline": 0.5})
+        monkeypatch.setattr(engine._searcher, "find", hang)
+        return engine
+
+    answer = asked(make, lambda: hang.begun, deadline=60.0)
     assert answer.status == "abstained"
     assert answer.text == "The documents could not be searched in time."
     assert "search_incomplete" in codes(answer)
-    assert seconds < 0.5 + SLACK
 
 
 def test_one_source_that_hangs_leaves_what_the_other_found(
-    engine_with: MakeEngine, hang: Any, monkeypatch: pytest.MonkeyPatch
+    engine_with: MakeEngine, hang: Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = engine_with(quality={"loop_deadline": 0.7})
-    find = engine._searcher.find
-    monkeypatch.setattr(
-        engine._searcher, "find", lambda source, *rest: hang() if source == "graph" else find(source, *rest)
-    )
-    answer, seconds = timed(engine, QUESTION, 5.0)
+    in_time: list[str] = []
+
+    def make(seconds: float) -> Veracity:
+        engine = engine_with(quality={"loop_deadline": seconds})
+        find, started = engine._searcher.find, time.monotonic()
+
+        def found(source: str, *rest: Any) -> Any:
+            if source == "graph":
+                return hang()
+            result = find(source, *rest)
+            if time.monotonic() - started < seconds / 2:
+                in_time.append(source)
+            return result
+
+        monkeypatch.setattr(engine._searcher, "find", found)
+        return engine
+
+    answer = asked(make, lambda: hang.begun and bool(in_time), deadline=60.0)
     assert "25 days" in answer.text
     assert "search_incomplete" in codes(answer)
-    assert seconds < 0.7 + SLACK
 
 
 def test_a_reranker_that_hangs_leaves_the_order(
-    engine_with: MakeEngine, hang: Any, monkeypatch: pytest.MonkeyPatch
+    engine_with: MakeEngine, hang: Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = engine_with(quality={"loop_deadline": 0.7})
-    monkeypatch.setattr(engine._searcher, "rerank", hang)
-    answer, seconds = timed(engine, QUESTION, 5.0)
+    def make(seconds: float) -> Veracity:
+        engine = engine_with(quality={"loop_deadline": seconds})
+        monkeypatch.setattr(engine._searcher, "rerank", hang)
+        return engine
+
+    answer = asked(make, lambda: hang.begun, deadline=60.0)
     assert "25 days" in answer.text
     assert "not_reranked" in codes(answer)
-    assert seconds < 0.7 + SLACK
 
 
 def test_a_deadline_of_next_to_nothing(engine_with: MakeEngine) -> None:

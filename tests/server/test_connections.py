@@ -42,18 +42,31 @@ def port() -> Iterator[int]:
         thread.join()
 
 
+def _connected(port: int, said: bytes) -> socket.socket:
+    """And this said in time, however busy the machine is."""
+    for _ in range(20):
+        begun = time.monotonic()
+        connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+        connection.sendall(said)
+        if time.monotonic() - begun < SHORT / 2:
+            return connection
+        connection.close()
+    raise AssertionError("The machine is too busy.")
+
+
 def _asked(connection: socket.socket) -> None:
-    connection.sendall(WHOLE)
     time.sleep(1.2 * SHORT)  # the rest of a request may come later than its headers
     connection.sendall(b"hi")
     received = b""
     while not received.endswith(b"done"):
-        received += connection.recv(1000)
+        piece = connection.recv(1000)
+        assert piece, received
+        received += piece
 
 
 @pytest.mark.parametrize(("asks_first", "said"), [(False, b""), (False, b"GET /asked"), (True, b"GET /asked")])
 def test_who_does_not_say_what_he_wants_is_sent_away(port: int, asks_first: bool, said: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with _connected(port, WHOLE if asks_first else b"") as connection:
         if asks_first:
             _asked(connection)
         begun = time.monotonic()
@@ -62,7 +75,7 @@ def test_who_does_not_say_what_he_wants_is_sent_away(port: int, asks_first: bool
                 connection.sendall(said[number : number + 1])
                 time.sleep(SHORT / 5)
             assert connection.recv(1000) == b""
-        assert time.monotonic() - begun < 5  # what is kept alive has 75 seconds
+        assert time.monotonic() - begun < 20  # what is kept alive has 75 seconds
 
 
 def test_half_of_the_files_are_left_for_all_else() -> None:

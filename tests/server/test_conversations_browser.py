@@ -1,6 +1,7 @@
 """The list of conversations in a real browser: found, opened, deleted (SPEC D2, X3, X5)."""
 
 import re
+from datetime import datetime, timedelta
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -55,7 +56,12 @@ def test_conversations_are_listed_the_latest_first_and_found_by_what_was_asked(
     expect(titles(page)).to_contain_text(LEAVE_ZH)
     expect(page.get_by_role("status").filter(has_text="Conversations found: 1")).to_be_visible()
     expect(page.get_by_role("region", name="Single questions")).to_have_count(0)
-    field.press_sequentially("xyz")
+    page.clock.install()
+    page.clock.pause_at(datetime.now() + timedelta(minutes=1))
+    for letter in "xyz":
+        field.press_sequentially(letter)
+        page.clock.run_for(100)  # milliseconds
+    page.clock.resume()
     expect(page.get_by_text("Nothing of yours holds “年假xyz”.")).to_be_visible()
     assert len(asked) == 2, "a query is sent once it is typed, not letter by letter"
     field.press("Escape")

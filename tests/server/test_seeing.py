@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.server.conftest import MakeEngine, Serve
 from veracity.engine import Veracity
+from veracity.ledger.database import BUSY_SECONDS
 
 
 def _last_seen(engine: Veracity, name: str) -> bool:
@@ -21,10 +22,10 @@ def test_who_comes_is_seen_and_nobody_waits_for_that(serve: Serve, engine_with: 
         connection.execute("BEGIN IMMEDIATE")  # somebody writes, and takes his time
         begun = time.monotonic()
         assert [client.get("/api/me").status_code for client in (ann, bob, ann, served.client())] == [200] * 4
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < BUSY_SECONDS
         assert not _last_seen(served.engine, "ann")
         connection.execute("ROLLBACK")
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while not (_last_seen(served.engine, "ann") and _last_seen(served.engine, "bob")):
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -143,10 +143,10 @@ def test_a_question_waits_for_the_one_before_it_whatever_becomes_of_earlier_ones
     drafts, reviews = itertools.count(1), itertools.count(1)
 
     def writer(*_: Any) -> str:
-        return GOOD if next(drafts) < 3 or written.wait(20) else ""
+        return GOOD if next(drafts) < 3 or written.wait(60) else ""
 
     def reviewer(*_: Any) -> dict[str, Any]:
-        return PASS if next(reviews) != 2 or reviewed.wait(20) else {}
+        return PASS if next(reviews) != 2 or reviewed.wait(60) else {}
 
     llm = ScriptedLLM.by_role(writer=writer, reviewer=reviewer, judge=judged(50, 95, 95))
     served = serve(gated(llm, web=website.settings))
