@@ -93,7 +93,7 @@ def test_what_decodes_as_text_is_text(name: str) -> None:
 def test_repetition_without_end_takes_no_long_time(filling: bytes, name: str) -> None:
     started = time.monotonic()
     assert text_of(b"# start " + filling * 100_000 + b" end", name)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20  # squared, it were minutes
 
 
 def test_a_huge_single_line() -> None:

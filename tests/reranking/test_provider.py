@@ -265,10 +265,10 @@ def test_waiting_for_a_free_worker_counts(server: LoopbackServer) -> None:
     hurried = ProviderReranker(MODEL, LLMSettings(backoff=0.01, call_timeout=60, deadline=1, workers=1))
     server.behaves(hangs())
     started = time.monotonic()
-    with ThreadPoolExecutor(3) as pool:
-        failures = list(pool.map(lambda _: failure(hurried), range(3)))
+    with ThreadPoolExecutor(8) as pool:
+        failures = list(pool.map(lambda _: failure(hurried), range(8)))
     assert all(isinstance(one, ModelTimeoutError) for one in failures)
-    assert time.monotonic() - started < 2.9  # one after another it were 3
+    assert time.monotonic() - started < 7.9  # one after another it were 8
     hurried.close()
 
 
@@ -409,5 +409,5 @@ def test_it_leaves_no_connection_open(server: LoopbackServer, close: bool) -> No
     del passing
     gc.collect()  # an open connection would warn, and a warning fails the test
     for thread in threads:
-        thread.join(2)
+        thread.join(20)
     assert threads and not any(thread.is_alive() for thread in threads)
