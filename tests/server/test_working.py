@@ -19,7 +19,7 @@ from veracity.errors import MissingKeyError
 from veracity.ledger import database
 from veracity.models import RunEvent
 from veracity.runs.ending import Endings
-from veracity.server import following, sweeping
+from veracity.server import sweeping
 from veracity.server.sweeping import Sweep
 from veracity.testing import ScriptedCall, ScriptedLLM
 
@@ -149,7 +149,7 @@ def test_who_follows_a_run_learns_that_it_was_stopped_at_another_server(
     serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether a model is at it or it waits for its turn."""
-    monkeypatch.setattr(following, "SILENCE", 0.1)
+    monkeypatch.setattr(sweeping, "SWEEP", 0.1)
     gate = Gate()
     gate.holds = True
     served = serve(engine_with(ScriptedLLM.by_role(writer=gate, reviewer=PASS), server={"runs": 1}))
@@ -220,7 +220,7 @@ def test_the_pause_doubles_however_long_an_attempt_takes(monkeypatch: pytest.Mon
             return list(self.runs)
 
     monkeypatch.setattr(sweeping, "SWEEP", 1.0)
-    sweep = Sweep(cast(Any, Left()), lambda run_id: None, threading.Event())
+    sweep = Sweep(cast(Any, Left()), lambda run_id: None, lambda: None, threading.Event())
     for wait in (2.0, 4.0, 8.0):
         sweep.failed("r", "busy")
         Left.runs = []

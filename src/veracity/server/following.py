@@ -14,7 +14,6 @@ from veracity.models import RunProgress, RunStanding
 from veracity.server.stretches import LAST, LiveEvent, Place, Stretch, place_of, recorded
 
 LOOK = 0.5  # seconds between two looks at a run that another process is at
-SILENCE = 2.0  # seconds in which nothing happens, after which it is looked whether another process has stopped the run
 THREADS = 2  # for looking, which nothing else takes: looks are short, and who follows waits for no search
 
 
@@ -72,11 +71,8 @@ class Following:
             for event in recorded(await self._progress(stretch.run_id), after, stretch.base):
                 after = place_of(event.id)
                 yield event
-        async for told in stretch.following(after, SILENCE):
-            if told is not None:
-                yield told
-            elif (await self.standing(stretch.run_id)).status == "failed":
-                stretch.end()  # another process stopped it, and the ledger tells so
+        async for event in stretch.following(after):
+            yield event
 
     async def _in_ledger(self, run_id: str, after: Place) -> AsyncIterator[LiveEvent]:
         for event in recorded(await self._progress(run_id), after):

@@ -85,8 +85,7 @@ class Stretch:
         self.is_over = True
         self._tell()
 
-    async def following(self, after: Place, silence: float) -> AsyncIterator[LiveEvent | None]:
-        """None for every `silence` seconds in which nothing happens."""
+    async def following(self, after: Place) -> AsyncIterator[LiveEvent]:
         position = self._first_after(after)
         while True:
             while position < len(self.events):
@@ -95,10 +94,7 @@ class Stretch:
             if self.is_over and position == len(self.events):
                 return
             if not self.is_over:
-                try:
-                    await asyncio.wait_for(self._changed.wait(), silence)
-                except TimeoutError:
-                    yield None
+                await self._changed.wait()
 
     def _first_after(self, after: Place) -> int:
         """By the event itself where it is one of these; else by steps and by time."""

@@ -21,9 +21,13 @@ LONGEST = 300.0  # seconds until what cannot be taken up is tried again
 class Sweep:
     """Until `stopping` is set. What fails is tried again, after twice as long each time."""
 
-    def __init__(self, engine: Veracity, take_up: Callable[[str], None], stopping: threading.Event) -> None:
+    def __init__(
+        self, engine: Veracity, take_up: Callable[[str], None], also: Callable[[], None], stopping: threading.Event
+    ) -> None:
+        """`also` is done at every look."""
         self._engine = engine
         self._take_up = take_up
+        self._also = also
         self._stopping = stopping
         self._waits: dict[str, tuple[float, float]] = {}  # of runs that failed: how long, and until when
 
@@ -41,6 +45,7 @@ class Sweep:
         while not self._stopping.is_set():
             try:
                 self._look()
+                self._also()
             except VeracityError as problem:
                 log.warning("What was interrupted could not be looked for: %s", problem)
             except Exception:

@@ -51,7 +51,8 @@ class Working:
         self._asks = Turns(threads, "veracity-run", self._work, _tell_place)
         self._decisions = Turns(DECIDERS, "veracity-decision", self._work)
         self._rejections = Turns(REJECTERS, "veracity-rejection", self._work)
-        self._sweep = Sweep(engine, self._take_up, self.stopping)
+        self._failed_before: set[str] = set()
+        self._sweep = Sweep(engine, self._take_up, self._end_stopped, self.stopping)
         self._sweep.start()
 
     def begin(self, run_id: str, asker: str) -> None:
@@ -102,6 +103,17 @@ class Working:
         with suppress(NotFoundError):
             decided = self._engine.approval(run_id)
         self.go_on(run_id, decided)
+
+    def _end_stopped(self) -> None:
+        """What another process has stopped: whoever works on it learns so at its next step, and who follows it need not
+        wait for that. At the second look: what fails here tells so itself."""
+        with self._lock:
+            there = [run_id for run_id, stretch in self.stretches.items() if not stretch.is_over]
+        statuses = self._engine.run_statuses(there) if there else {}
+        failed = {run_id for run_id, status in statuses.items() if status == "failed"}
+        for run_id in failed & self._failed_before:
+            self.end(run_id)
+        self._failed_before = failed
 
     def _turns_for(self, decided: Approval | None) -> Turns[Stretch]:
         if decided is None:
