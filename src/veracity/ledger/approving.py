@@ -71,7 +71,7 @@ class Approving:
         if not all(one is None or isinstance(one, str) for one in (draft_hash, key)):
             raise InputError("The hash of a draft and the key of a decision are text.")
         decision = Decision(verdict=verdict, by=decider_name(by), at=datetime.now(UTC), reason=reason, edit=edit)
-        with self._database.writing() as connection:
+        with self._database.writing(first=True) as connection:
             named = approvals.named_to_decide(connection, approval_id)
             return approvals.decide(connection, named, decision, draft_hash, key or "")
 

@@ -34,7 +34,7 @@ class Database:
         self._folder = folder
         self._path = folder / "ledger.sqlite"
         self._opening = threading.Lock()
-        self._writing = threading.Lock()  # threads queue here: SQLite itself would let them try again and again
+        self._turns = Turns()
         self._engine: Engine | None = None
 
     @property
@@ -47,9 +47,10 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One transaction, and nobody else writes meanwhile."""
-        with explained(self._folder), self._turn(), _for_writing(self._opened()).begin() as connection:
+    def writing(self, *, first: bool = False) -> Iterator[Connection]:
+        """One transaction, and nobody else writes meanwhile. Who goes `first` waits for none of the others' threads but
+        the one that is at it."""
+        with explained(self._folder), self._turn(first), _for_writing(self._opened()).begin() as connection:
             yield connection
 
     def scrub(self) -> None:
@@ -58,14 +59,14 @@ class Database:
             write_anew(cast(sqlite3.Connection, raw.driver_connection), self._folder)
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _turn(self, first: bool = False) -> Iterator[None]:
         """Whoever waits behind others waits no longer than they do."""
-        if not self._writing.acquire(timeout=BUSY_SECONDS):
+        if not self._turns.begin(first, BUSY_SECONDS):
             raise busy(self._folder)
         try:
             yield
         finally:
-            self._writing.release()
+            self._turns.end()
 
     def close(self) -> None:
         with self._opening:
@@ -81,6 +82,34 @@ class Database:
                 with FileLock(self._folder / ".opening.lock", timeout=BUSY_SECONDS):
                     self._engine = _open(self._path)
             return self._engine
+
+
+class Turns:
+    """One thread at a time. SQLite itself would let them try again and again, and whoever is unlucky wait for long."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._is_taken = False
+        self._first = 0  # that wait and go before all others
+
+    def begin(self, first: bool, patience: float) -> bool:
+        """False: it took longer than this."""
+        with self._changed:
+            self._first += first
+            try:
+                has_come = self._changed.wait_for(lambda: self._is_free(first), patience)
+            finally:
+                self._first -= first
+            self._is_taken |= has_come
+            return has_come
+
+    def _is_free(self, first: bool) -> bool:
+        return not self._is_taken and (first or not self._first)
+
+    def end(self) -> None:
+        with self._changed:
+            self._is_taken = False
+            self._changed.notify_all()
 
 
 def write_anew(connection: sqlite3.Connection, place: Path) -> None:
