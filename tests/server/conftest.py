@@ -176,7 +176,7 @@ def open_page(chromium: Browser, watched: Watched) -> Iterator[OpenPage]:
         page = context.new_page()
         watched.watch(page)
         page.goto(f"{served.url}/#token={token}")
-        page.wait_for_function("!location.hash.includes('token')")
+        page.locator(".shell").wait_for(state="attached")  # signed in, and the token is out of the address
         if route != "#/":
             page.goto(f"{served.url}/{route}")
         return page

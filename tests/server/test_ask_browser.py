@@ -42,7 +42,7 @@ def test_a_question_shows_its_stages_its_answer_and_the_quote_in_the_document(
     ask(page, QUESTION)
     answer = page.locator("article.answer")
     expect(answer).to_contain_text("25 days")
-    assert re.search(r"#/c/[\w-]+$", page.url)
+    expect(page).to_have_url(re.compile(r"#/c/[\w-]+$"))
     expect(stage(page, "Route")).to_contain_text("documents")
     expect(stage(page, "Grade")).to_contain_text(re.compile(r"evidence 0\.\d\d"))
     expect(stage(page, "Draft")).to_contain_text("2 drafts")
@@ -318,6 +318,7 @@ def test_a_follow_up_joins_the_conversation_and_all_of_it_is_there_after_a_reloa
     page = open_page(serve(engine_with()))
     ask(page, QUESTION)
     expect(page.locator("article.answer")).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"#/c/[\w-]+$"))
     address = page.url
     ask(page, "When is a lost laptop reported?")
     expect(page.locator("article.answer")).to_have_count(2)

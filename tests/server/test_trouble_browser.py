@@ -117,7 +117,7 @@ def test_a_question_that_the_server_has_taken_is_followed_and_not_asked_again(
     page.route("**/api/ask", cut)
     ask(page, QUESTION)
     expect(page.locator("article.answer")).to_contain_text("25 days")
-    assert page.url.split("/")[-1] == served.engine.runs()[0].conversation
+    expect(page).to_have_url(f"{served.url}/#/c/{served.engine.runs()[0].conversation}")
     page.unroute("**/api/ask")
     page.route("**/api/ask", lose)
     ask(page, FOLLOW_UP)
