@@ -8,11 +8,11 @@ import pytest
 
 from veracity.errors import BusyLedgerError
 from veracity.ledger import database
-from veracity.ledger.database import Database, Turns
+from veracity.ledger.database import Database, WritingTurns
 
 
 def test_who_goes_first_waits_for_the_one_that_is_at_it_and_no_other() -> None:
-    turns, done = Turns(), list[str]()
+    turns, done = WritingTurns(), list[str]()
     assert turns.begin(False, 1)
 
     def write(name: str, first: bool) -> None:

@@ -34,7 +34,7 @@ class Database:
         self._folder = folder
         self._path = folder / "ledger.sqlite"
         self._opening = threading.Lock()
-        self._turns = Turns()
+        self._turns = WritingTurns()
         self._engine: Engine | None = None
 
     @property
@@ -84,7 +84,7 @@ class Database:
             return self._engine
 
 
-class Turns:
+class WritingTurns:
     """One thread at a time. SQLite itself would let them try again and again, and whoever is unlucky wait for long."""
 
     def __init__(self) -> None:

@@ -10,38 +10,25 @@ import { visible } from "./visible.js";
 
 const BEGUN = { web_search: "searching", generate_answer: "writing", eval_answer: "reviewing", evaluate: "scoring" };
 const DONE = { web_search: "writing", generate_answer: "reviewing" }; // a run of another process tells only what is done
-const LOOK_AGAIN = 2000; // milliseconds
 
 /** `stage` of the second attempt, `end` the last event of the run, `state` that of the connection. */
 function useRest(approval) {
   const [seen, setSeen] = useState({ stage: "searching", end: null, state: "open" });
-  const [looks, setLooks] = useState(0);
   useEffect(() => {
     setSeen({ stage: "searching", end: null, state: "open" });
     let hasSearched = false; // what comes before the search of the web belongs to the draft that was rejected
-    let timer = 0;
     const change = (what) => setSeen((before) => ({ ...before, ...what }));
     const onEvent = (event) => {
       hasSearched ||= event.name === "web_search";
       const stage = (event.kind === "started" ? BEGUN : DONE)[event.name];
-      if (isStillWaiting(event, approval)) timer = setTimeout(() => setLooks(looks + 1), LOOK_AGAIN);
-      else if (event.kind === "answer" || event.kind === "failed") change({ end: event });
+      if (event.kind === "answer" || event.kind === "failed") change({ end: event });
       else if (hasSearched && stage) change({ stage });
     };
     const onError = (refused) => change({ end: { kind: "failed", problem: refused.message } });
     const following = follow(approval.run_id, { onEvent, onState: (state) => change({ state }), onError });
-    return () => {
-      clearTimeout(timer);
-      following.stop();
-    };
-  }, [approval.approval_id, looks]);
+    return () => following.stop();
+  }, [approval.approval_id]);
   return seen;
-}
-
-/** The decision was taken in another process, and ours has not heard of it yet. */
-function isStillWaiting(event, approval) {
-  const { status, approval_id: id } = event.answer ?? {};
-  return status === "awaiting_approval" && id === approval.approval_id;
 }
 
 /** `newer` is the approval of the second answer, where it is known already. */
