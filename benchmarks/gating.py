@@ -27,7 +27,7 @@ from benchmarks.answering.evidence import RememberingEmbedder
 from benchmarks.answering.measuring import outcome
 from benchmarks.answering.sets import lines
 from benchmarks.retrieval.sets import data_folder, options
-from veracity.agents.extracting import ExtractiveWriter
+from veracity.agents.extractive_writer import ExtractiveWriter
 from veracity.agents.writer import WritingTask
 from veracity.embedding import make_embedder
 from veracity.evaluator import Evaluator

@@ -116,20 +116,20 @@ def bare_calls(evaluate: Callable[[], None]) -> Callable[[], None]:
 
 def recorded_requests(evaluate: Callable[[], None]) -> list[tuple[Any, Any]]:
     """Messages and schema of the requests that one evaluation makes."""
-    from veracity.llm import calling
+    from veracity.llm import pydantic_ai
 
     sent: list[tuple[Any, Any]] = []
-    real = vars(calling)["model_request_sync"]
+    real = vars(pydantic_ai)["model_request_sync"]
 
     def recording(model: Any, messages: Any, *, model_settings: Any, model_request_parameters: Any) -> Any:
         sent.append((messages, model_request_parameters))
         return real(model, messages, model_settings=model_settings, model_request_parameters=model_request_parameters)
 
-    vars(calling)["model_request_sync"] = recording
+    vars(pydantic_ai)["model_request_sync"] = recording
     try:
         evaluate()
     finally:
-        vars(calling)["model_request_sync"] = real
+        vars(pydantic_ai)["model_request_sync"] = real
     return sent
 
 

@@ -11,7 +11,7 @@ import sys
 from collections import defaultdict
 
 from veracity import EvaluationConfig, EvaluationRequest, Evaluator, MetricConfig
-from veracity.cli.demonstrating import samples
+from veracity.cli.commands.demo import samples
 
 METRICS = ("ClarityCoherence", "Coverage", "Relevance", "LLMPlain")
 

@@ -230,8 +230,8 @@ def _free_port() -> int:
 
 
 def _serve(root: Path, port: int, runs: int) -> None:
-    from veracity.server.opening import open_door
-    from veracity.server.serving import serve
+    from veracity.server.listen import open_door
+    from veracity.server.serve import serve
 
     own = {"port": port, "runs": runs, "asks_per_minute": 1_000_000, "requests_per_minute": 10_000_000, "grace": 2}
     with stage.open_engine(root, server=own) as engine:

@@ -35,8 +35,7 @@ from veracity.deadlines import Deadline
 from veracity.errors import WebSearchError
 from veracity.settings import WebSettings
 from veracity.websearch.addresses import RefusedAddressError, is_public, why_refused
-from veracity.websearch.fetching import Fetcher, Vet
-from veracity.websearch.resolving import Resolve, Resolver
+from veracity.websearch.fetch import Fetcher, Resolve, Resolver, Vet
 
 PUBLIC = "93.184.215.14"
 PRIVATE = ("127.0.0.1", "169.254.169.254", "10.0.0.1", "::1", "::ffff:169.254.169.254", "fd00:ec2::254")

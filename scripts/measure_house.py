@@ -1,8 +1,8 @@
 """Prints the figures that describe the code base: file sizes, name clashes, import structure, function length, call depth.
 
-    python scripts/measure_house.py            # all figures
-    python scripts/measure_house.py --no-trace # without the traced question, which needs the installed package
-    python scripts/measure_house.py --list     # also the files behind the figures
+python scripts/measure_house.py            # all figures
+python scripts/measure_house.py --no-trace # without the traced question, which needs the installed package
+python scripts/measure_house.py --list     # also the files behind the figures
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 from tests.commands import Run
 from tests.evaluator.requests import request
 from veracity import Evaluator, errors
-from veracity.evaluator.configuration import load_configuration
+from veracity.evaluator.config import load_configuration
 from veracity.models import MetricConfig
 from veracity.settings import SECTIONS, Settings, load_settings, variable
 from veracity.testing import ScriptedLLM

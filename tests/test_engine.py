@@ -20,7 +20,7 @@ from veracity import (
     OutdatedIndexError,
     Veracity,
 )
-from veracity.inputs import LONGEST_QUERY, MOST_RESULTS
+from veracity.engine import LONGEST_QUERY, MOST_RESULTS
 from veracity.models import Outcome
 from veracity.settings import ModelSettings, ReadingSettings, RetrievalSettings, Settings
 

@@ -16,10 +16,10 @@ from tests.llm.asking import question, writing
 from tests.loopback import LoopbackServer, says, status
 from tests.traces import Spans, recorded, told
 from veracity import telemetry
+from veracity import telemetry as telemetry_module
 from veracity.errors import ConfigurationError
 from veracity.llm import LLM
 from veracity.settings import LLMSettings
-from veracity.telemetry import names
 from veracity.testing import ScriptedLLM
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -59,7 +59,9 @@ def test_a_call_is_told_of_in_opentelemetrys_words(spans: Spans, server: Loopbac
 
 def test_the_words_are_opentelemetrys() -> None:
     theirs = {value for name, value in vars(gen_ai_attributes).items() if name.startswith("GEN_AI_")}
-    ours = {value for value in vars(names).values() if isinstance(value, str) and value.startswith("gen_ai.")}
+    ours = {
+        value for value in vars(telemetry_module).values() if isinstance(value, str) and value.startswith("gen_ai.")
+    }
     assert len(ours) == 11 and ours <= theirs
 
 

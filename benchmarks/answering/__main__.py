@@ -27,12 +27,12 @@ from benchmarks.answering.handbook import handbook_cases
 from benchmarks.answering.measuring import HEADINGS, Outcome, outcome, row
 from benchmarks.answering.sets import NAMES, Item, load
 from benchmarks.retrieval.sets import data_folder, options
-from veracity.agents.candidates import ranked_candidates
-from veracity.agents.extracting import ExtractiveWriter
+from veracity.agents.extract.candidates import ranked_candidates
+from veracity.agents.extractive_writer import ExtractiveWriter
 from veracity.agents.writer import WritingTask, Written
-from veracity.citations import without_marks
 from veracity.embedding import make_embedder
 from veracity.language import sentences
+from veracity.language.citations import without_marks
 from veracity.models import Evidence
 
 Write = Callable[[str, Sequence[Evidence]], Written]

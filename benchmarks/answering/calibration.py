@@ -24,8 +24,8 @@ from benchmarks.answering.__main__ import Case, cases
 from benchmarks.answering.evidence import RememberingEmbedder
 from benchmarks.logistic import Numbers, fitted
 from benchmarks.retrieval.sets import data_folder, options
-from veracity.agents.answerability import ANSWERABLE, Signals, chance, signals_of
-from veracity.agents.candidates import ranked_candidates
+from veracity.agents.extract.answerability import ANSWERABLE, Signals, chance, signals_of
+from veracity.agents.extract.candidates import ranked_candidates
 from veracity.embedding import make_embedder
 from veracity.language import Language
 

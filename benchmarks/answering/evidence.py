@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.answering.sets import Item, Text
 from veracity.embedding import Embedder
-from veracity.knowledge.preparing import context, prepare
+from veracity.knowledge.prepare import context, prepare
 from veracity.models import Evidence, Hit, Passage
 from veracity.retrieval import make_searcher
 from veracity.settings import Settings

@@ -9,9 +9,9 @@ from statistics import fmean
 
 from benchmarks.answering.sets import Item
 from veracity.agents.writer import Written
-from veracity.citations import cited_numbers, without_marks
 from veracity.grounding import EvidenceTexts
 from veracity.language import normalized, sentences
+from veracity.language.citations import cited_numbers, without_marks
 from veracity.models import Evidence
 
 LINK_TARGET = re.compile(r"(?<=\])\([^()\s]*\)")

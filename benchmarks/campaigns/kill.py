@@ -28,7 +28,7 @@ from benchmarks.campaigns.plan import Plan, Planned
 from benchmarks.campaigns.tally import Tally, counted, print_tally
 from benchmarks.campaigns.truth import Truth, lacks_search
 
-MODULES = ("benchmarks.campaigns.worker", "veracity.evaluator", "veracity.runs.assembling")
+MODULES = ("benchmarks.campaigns.worker", "veracity.evaluator", "veracity.runs.factory")
 SECONDS = 5.0  # that a recovery may take
 KILLED = -9
 PATIENCE = 30.0  # seconds until a process that is to be killed must have begun

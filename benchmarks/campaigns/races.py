@@ -26,7 +26,7 @@ from benchmarks.campaigns.forking import ForkServer
 from benchmarks.campaigns.racing import SIDES, prepare, race
 from benchmarks.campaigns.truth import Truth
 
-MODULES = ("benchmarks.campaigns.racing", "veracity.evaluator", "veracity.runs.assembling")
+MODULES = ("benchmarks.campaigns.racing", "veracity.evaluator", "veracity.runs.factory")
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from veracity.deadlines import Deadline
 from veracity.embedding import Embedder
 from veracity.engine import Veracity
 from veracity.models import Document, Evidence, EvidenceMetadata, WebPage
-from veracity.runs import surfing
-from veracity.runs.surfing import FoundOnWeb
+from veracity.runs import web_evidence
+from veracity.runs.web_evidence import FoundOnWeb
 from veracity.settings import Settings
 from veracity.testing import ScriptedCall, ScriptedLLM
 
@@ -76,7 +76,7 @@ def make_workspace(root: Path, embedder: str = "none") -> None:
 
 def open_engine(root: Path, embedder: str = "none", **sections: Any) -> Veracity:
     """With the made-up web, in this whole process. `sections` of the settings take the place of those here."""
-    vars(surfing)["make_web_lookups"] = _make_web
+    vars(web_evidence)["make_web_lookups"] = _make_web
     llm = ScriptedLLM.by_role(writer=_write, reviewer=_review, judge=_judge)
     return Veracity(root, settings=_settings(embedder, **sections), llm=llm)
 

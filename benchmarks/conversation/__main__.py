@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.retrieval.sets import RetrievalSet, bm25_rankings, data_folder, load, ndcg, options, workspace_of
+from veracity.agents.follow_up.standalone import StandAlone, stand_alone
+from veracity.agents.local_router import LocalRouter
 from veracity.agents.router import LLMRouter, RoutingTask
-from veracity.agents.routing import LocalRouter
-from veracity.agents.standalone import StandAlone, stand_alone
 from veracity.deadlines import Deadline
 from veracity.engine import Veracity
 from veracity.errors import VeracityError

@@ -25,9 +25,8 @@ from benchmarks import logistic
 from benchmarks.logistic import Numbers
 from benchmarks.retrieval.sets import LANGUAGES, NAMES, RetrievalSet, data_folder, handbook, load, options, workspace_of
 from veracity.models import Hit
-from veracity.retrieval.graph import GraphSource
-from veracity.retrieval.hybrid import Candidates, HybridSearch
-from veracity.retrieval.relevance import Signals, relevance
+from veracity.retrieval.hybrid import Candidates, HybridSearch, Signals, relevance
+from veracity.retrieval.sources import GraphSource
 
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0001)
 UNMARKED = ("rgb_zh",)

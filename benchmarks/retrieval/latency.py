@@ -28,8 +28,8 @@ from veracity.embedding.bundled import BundledEmbedder
 from veracity.engine import Veracity
 from veracity.knowledge.rows import PASSAGE_COLUMNS
 from veracity.knowledge.store import Store
-from veracity.retrieval.graph import GraphSource
 from veracity.retrieval.hybrid import CANDIDATES, HybridSearch
+from veracity.retrieval.sources import GraphSource
 from veracity.settings import RetrievalSettings
 
 DIMENSIONS = 384

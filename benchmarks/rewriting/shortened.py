@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.retrieval.sets import RetrievalSet, ndcg, workspace_of
-from veracity.agents.expanding import LocalRewriter
+from veracity.agents.local_rewriter import LocalRewriter
 from veracity.agents.rewriter import RewriteTask
 from veracity.knowledge.vocabulary import StoreVocabulary, Words
 from veracity.language import search_tokens

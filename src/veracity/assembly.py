@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from veracity.errors import ConfigurationError
 from veracity.llm import LLM
 from veracity.settings import Settings, load_settings
-from veracity.tomlfile import read_bytes
+from veracity.settings.toml import read_bytes
 from veracity.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from veracity.ledger import Ledger
     from veracity.reranking import Reranker
     from veracity.retrieval import Searcher
-    from veracity.runs.assembling import Kit
-    from veracity.runs.running import Runs
+    from veracity.runs.factory import Kit
+    from veracity.runs.runner import Runs
 
 
 class Assembly:
@@ -127,13 +127,13 @@ class Assembly:
 
     @cached_property
     def _made_runs(self) -> Runs:
-        from veracity.runs.assembling import make_runs  # noqa: PLC0415 - loads LangGraph
+        from veracity.runs.factory import make_runs  # noqa: PLC0415 - loads LangGraph
 
         return make_runs(self._made_kit, self._workspace, self._settings, self._made_ledger)
 
     @cached_property
     def _made_kit(self) -> Kit:
-        from veracity.runs.assembling import make_kit  # noqa: PLC0415 - loads LangGraph
+        from veracity.runs.factory import make_kit  # noqa: PLC0415 - loads LangGraph
 
         store, searcher, gate = self._library.store, self._searcher, self._gate
         parts = (self._workspace, self._settings, self._llm, store, self._embedder, searcher, self._made_ledger, gate)

@@ -24,15 +24,15 @@ from pydantic import BaseModel, Field, ValidationError
 
 from veracity.assembly import Assembly
 from veracity.deadlines import Deadline
+from veracity.engine import checked_question
 from veracity.errors import InputError
 from veracity.graph.build import build_graph
-from veracity.graph.parts import Limits, Memory, Parts, WeakPoint
+from veracity.graph.context import Limits, Memory, Parts, WeakPoint
 from veracity.graph.state import RunState, fresh_turn
-from veracity.inputs import checked_question
 from veracity.llm import Budget
 from veracity.models import LOCAL, Decision, Evidence, PastTurn, Remembered
-from veracity.runs.running import new_run_id
-from veracity.runs.tracing import untraced
+from veracity.runs.driver import untraced
+from veracity.runs.runner import new_run_id
 
 VARIABLE = "VERACITY_WORKSPACE"
 ME = "studio"

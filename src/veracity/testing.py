@@ -26,7 +26,7 @@ from pydantic_ai.settings import ModelSettings
 
 from veracity.deadlines import Deadline
 from veracity.llm import LLM, Message
-from veracity.llm.calling import TOOL
+from veracity.llm.pydantic_ai import TOOL
 from veracity.settings import LLMSettings
 
 __all__ = ["Pieces", "ScriptedCall", "ScriptedLLM", "offline"]

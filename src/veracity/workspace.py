@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veracity.errors import ConfigurationError, reason_of
-from veracity.tomlfile import read_bytes
+from veracity.settings.toml import read_bytes
 
 
 @dataclass(frozen=True, slots=True)

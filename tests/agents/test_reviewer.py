@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.agents.passages import LEAVE, QUESTION, SOUND, WRONG
-from veracity.agents.reviewer import LLMReviewer, Reviewer, ReviewTask
-from veracity.agents.verdict import INSTRUCTIONS
+from veracity.agents.reviewer import INSTRUCTIONS, LLMReviewer, Reviewer, ReviewTask
 from veracity.deadlines import Deadline
 from veracity.errors import ModelRefusedError, ModelUnreachableError
 from veracity.language import guess_language

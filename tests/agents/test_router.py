@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.agents.turns import LEAVE, PHONE, turns
-from veracity.agents.condensing import LONGEST_REPLY, SHOWN
-from veracity.agents.router import LONGEST_REASON, LLMRouter, Routing, RoutingTask
+from veracity.agents.router import LONGEST_REASON, LONGEST_REPLY, SHOWN, LLMRouter, Routing, RoutingTask
 from veracity.deadlines import Deadline
 from veracity.errors import BudgetError, ModelAnswerError, ModelError
 from veracity.language import guess_language

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tests.agents.turns import LEAVE, PHONE, turns
-from veracity.agents.summarizer import LLMSummarizer, Summarizer, SummaryTask, shortened
-from veracity.agents.summing import LocalSummarizer
+from veracity.agents.summarizer import LLMSummarizer, LocalSummarizer, Summarizer, SummaryTask, shortened
 from veracity.deadlines import Deadline
 from veracity.errors import BudgetError, ModelError
 from veracity.language import Language

@@ -5,8 +5,7 @@ import time
 import pytest
 
 from tests.agents.passages import LEAVE, QUESTION, SOUND
-from veracity.agents.messages import evidence_message, opening
-from veracity.agents.writer import INSTRUCTIONS, LLMWriter, Writer, WritingTask, read_reply
+from veracity.agents.writer import INSTRUCTIONS, LLMWriter, Writer, WritingTask, evidence_message, opening, read_reply
 from veracity.deadlines import Deadline
 from veracity.errors import BudgetError, ModelTimeoutError
 from veracity.language import Language, guess_language

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands import Ran, Run
-from veracity.cli.console import UNBROKEN, console, made_console
-from veracity.knowledge.locking import writing
+from veracity.cli.ui.console import UNBROKEN, console, made_console
+from veracity.knowledge.library import writing
 
 TEXTS = {
     "pump.md": "# Pump P-7\n\n## Oil\n\nChange the oil of the pump every 500 hours.\n",

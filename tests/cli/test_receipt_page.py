@@ -9,7 +9,7 @@ from tests.commands import Run
 from tests.pages.material import STANDALONE, approval, bare, full
 from tests.pages.reading import Page
 from tests.runs.scripts import DOCUMENTS, QUESTION
-from veracity.cli import receipts
+from veracity.cli.commands import runs
 from veracity.engine import Veracity
 
 
@@ -57,7 +57,7 @@ def test_where_no_page_can_be_written(run: Run, asked: Path, tmp_path: Path, nam
 
 
 def test_the_terminal_tells_what_happened_around_the_drafts(capsys: pytest.CaptureFixture[str]) -> None:
-    receipts.tell(full(answer=None, steps=[]))
+    runs.tell(full(answer=None, steps=[]))
     told = " ".join(capsys.readouterr().out.split())
     for text in (
         f"Understood as: {STANDALONE}",
@@ -78,7 +78,7 @@ def test_the_terminal_tells_what_happened_around_the_drafts(capsys: pytest.Captu
 
 
 def test_the_terminal_tells_who_waits(capsys: pytest.CaptureFixture[str]) -> None:
-    receipts.tell(bare("awaiting_approval", approvals=[approval(1, 7.5)]))
+    runs.tell(bare("awaiting_approval", approvals=[approval(1, 7.5)]))
     told = capsys.readouterr().out
     assert "Approval a1" in told
     assert "pending" in told

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from veracity.errors import ConfigurationError
-from veracity.evaluator.configuration import load_configuration
-from veracity.evaluator.planning import Plan, make_plan
+from veracity.evaluator.config import load_configuration
+from veracity.evaluator.plan import Plan, make_plan
 from veracity.evaluator.registry import Registry, built_in
 from veracity.settings import Settings, load_settings
 

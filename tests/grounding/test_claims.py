@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veracity.grounding.claims import read_claim, read_evidence
-from veracity.grounding.opposites import is_side, other_side
+from veracity.grounding.claims import is_side, other_side, read_claim, read_evidence
 
 
 def names(sentence: str) -> list[str]:

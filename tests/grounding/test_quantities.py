@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veracity.grounding.quantities import agrees, differs, quantities
-from veracity.grounding.units import han_value
+from veracity.grounding.quantities import agrees, differs, han_value, quantities
 from veracity.language import normalized
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.knowledge.material import Hashed, MakeLibrary, aged
 from veracity.embedding import Embedder
 from veracity.knowledge.library import Library
-from veracity.knowledge.preparing import TASK
+from veracity.knowledge.prepare import TASK
 from veracity.reading import CappedWorkers
 from veracity.settings import KnowledgeSettings, ReadingSettings
 

@@ -40,11 +40,11 @@ def make_library(knowledge: Path, embedder: str = "hashed"):  # type: ignore[no-
 
 def hasten() -> None:
     """Small batches and much upkeep, so that there is much to interrupt."""
-    from veracity.knowledge import ingesting, upkeep
+    from veracity.knowledge import ingest, store
 
-    ingesting.PASSAGES = 12
-    upkeep.ROWS_WORTH_INDEXING, upkeep.COMMITS_WORTH_MERGING = 64, 6
-    upkeep.VERSIONS_WORTH_REMOVING, upkeep.KEPT, upkeep.LEEWAY = 8, 0.5, 0.1
+    ingest.PASSAGES = 12
+    store.ROWS_WORTH_INDEXING, store.COMMITS_WORTH_MERGING = 64, 6
+    store.VERSIONS_WORTH_REMOVING, store.KEPT, store.LEEWAY = 8, 0.5, 0.1
 
 
 def write_files(files: Path, numbers: list[int], generation: int) -> None:

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veracity.knowledge.chunking import Chunk, chunk
-from veracity.knowledge.pieces import size
-from veracity.knowledge.structure import sections
+from veracity.knowledge.chunking import Chunk, chunk, sections, size
 from veracity.language import sentences
 
 TRICKY_CHARACTERS = (

@@ -24,7 +24,7 @@ from tests.knowledge.material import (
     require_whole,
 )  # fmt: skip
 from veracity.errors import BusyError, InputError, KnowledgeError, OutdatedIndexError
-from veracity.knowledge import ingesting, tasks
+from veracity.knowledge import ingest as ingest_module
 from veracity.knowledge.library import Library
 from veracity.models import Document, IngestReport, Outcome
 from veracity.settings import ReadingSettings
@@ -54,7 +54,7 @@ def test_files_come_stay_change_and_go(library: Library, three: list[Path], file
     write("休暇.md", "# 休暇\n\n東京の社員は三十日です。", age=50)
     assert ingest(library, files)["休暇.md"] == "updated"
     assert found(library.store, "大阪の有給") == []
-    assert found(library.store, "東京") == [tasks.id_of(str(files / "休暇.md"))]
+    assert found(library.store, "東京") == [ingest_module.id_of(str(files / "休暇.md"))]
     three[0].unlink()
     assert "leave.md" not in ingest(library, files)
     assert found(library.store, "Dublin")
@@ -198,7 +198,7 @@ def test_a_file_over_the_limit_is_skipped(make_library: MakeLibrary, write: Writ
 def test_a_document_with_the_id_of_a_file_takes_its_place_and_back(library: Library, write: Write) -> None:
     path = write("a.md", "The zebra runs.")
     ingest(library, path)
-    name = tasks.id_of(str(path))
+    name = ingest_module.id_of(str(path))
     assert library.add([Document(id=name, text="The tiger sleeps.")], quiet).count("updated") == 1
     assert found(library.store, "zebra") == []
     assert ingest(library, path) == {"a.md": "updated"}
@@ -279,7 +279,7 @@ def test_texts_that_are_no_texts_fail_alone(library: Library) -> None:
 def test_who_interrupts_keeps_what_was_told(
     library: Library, monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
 ) -> None:
-    monkeypatch.setattr(ingesting, "PASSAGES", 5)
+    monkeypatch.setattr(ingest_module, "PASSAGES", 5)
     seen: list[str] = []
 
     def stop(outcome: Outcome, to_come: int | None) -> None:
@@ -343,7 +343,7 @@ def test_another_embedder_is_told_and_reindexing_needs_no_files(
 def test_reindexing_that_is_interrupted_changes_nothing(
     make_library: MakeLibrary, monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
 ) -> None:
-    monkeypatch.setattr(ingesting, "PASSAGES", 2)
+    monkeypatch.setattr(ingest_module, "PASSAGES", 2)
     old, new = make_library(Hashed("old")), make_library(Hashed("new"))
     old.add([Document(id=str(n), text=f"zebra {n} 第{n}号") for n in range(10)], quiet)
     version = old.store.version

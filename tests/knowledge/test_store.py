@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.knowledge.material import CHINESE, ENGLISH, JAPANESE, Hashed, MakeLibrary, found, quiet, require_whole
-from veracity.embedding.absent import NoEmbedder
+from veracity.embedding.base import NoEmbedder
 from veracity.errors import KnowledgeError, OutdatedIndexError
 from veracity.knowledge import store as store_module
 from veracity.knowledge.library import Library

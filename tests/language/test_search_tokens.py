@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.language.test_language import ANY_TEXT
 from veracity.language import Language, search_tokens, tokens
-from veracity.language.commonwords import ENGLISH, ENGLISH_FUNCTION_WORDS
-from veracity.language.words import LONGEST_STEMMED_WORD, _remembered_stem
+from veracity.language.words import ENGLISH, ENGLISH_FUNCTION_WORDS, LONGEST_STEMMED_WORD, _remembered_stem
 
 LANGUAGES: list[Language] = ["en", "zh", "ja"]
 

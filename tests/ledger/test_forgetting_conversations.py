@@ -22,9 +22,9 @@ from tests.ledger.material import (
 )
 from tests.ledger.test_observations import keys
 from veracity.errors import InputError, LedgerError, LostLeaseError, SupersededError
-from veracity.ledger import Ledger, Observations, progress
+from veracity.ledger import Ledger, Observations, forget
 from veracity.models import Answer, Decision, EvaluationResult, Evidence, MetricScore, OnReject
-from veracity.runs.checkpoints import open_checkpoints
+from veracity.runs.driver import open_checkpoints
 
 RARE = "zanzibarquartz"
 
@@ -361,25 +361,25 @@ def test_progress_is_removed_but_for_those_who_wait(ledger: Ledger, tmp_path: Pa
     assert f"{RARE}waits".encode() in content
     assert f"{RARE}touched".encode() not in content
     assert f"{RARE}killed".encode() not in content
-    progress.scrub(tmp_path / "ledger", [])
+    forget.scrub(tmp_path / "ledger", [])
     assert RARE.encode() not in bytes_of(tmp_path / "ledger")
-    progress.scrub(tmp_path / "nowhere", [])
+    forget.scrub(tmp_path / "nowhere", [])
 
 
 def test_progress_that_somebody_reads_goes_with_the_next_delivery(
     ledger: Ledger, tmp_path: Path, observations: Observations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log of a database cannot be emptied while it is read."""
-    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.setattr(forget, "PATIENCE", 0.05)
     ran(ledger, "r1")
-    path = tmp_path / "ledger" / progress.FILE
+    path = tmp_path / "ledger" / forget.FILE
     checkpoints = open_checkpoints(tmp_path / "ledger").conn
     columns = "INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, checkpoint) VALUES ('r1', '', '1', ?)"
     checkpoints.execute(columns, (RARE * 50,))
     checkpoints.commit()
     checkpoints.execute("BEGIN")
     checkpoints.execute("SELECT * FROM checkpoints").fetchall()
-    with pytest.raises(LedgerError, match=f"{progress.FILE}.*try again"):
+    with pytest.raises(LedgerError, match=f"{forget.FILE}.*try again"):
         ledger.forget_documents(["d1"])
     assert RARE.encode() in bytes_of(tmp_path / "ledger")
     checkpoints.rollback()

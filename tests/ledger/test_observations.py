@@ -16,7 +16,7 @@ from tests.ledger.material import begin, ran
 from veracity.errors import LedgerError
 from veracity.ledger import Ledger, Observations
 from veracity.ledger import observations as observing
-from veracity.ledger.schema import outbox
+from veracity.ledger.tables import outbox
 
 KILLS = int(os.environ.get("VERACITY_KILLS", "20"))
 

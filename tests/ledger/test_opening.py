@@ -10,8 +10,9 @@ from sqlalchemy import insert, text
 from tests.ledger.killed import run_alone
 from tests.ledger.material import begin, make_step
 from veracity.errors import LedgerError
-from veracity.ledger import Ledger, database, migrating
-from veracity.ledger.schema import ledger_version
+from veracity.ledger import Ledger, database
+from veracity.ledger import database as database_module
+from veracity.ledger.tables import ledger_version
 
 OPENERS = 8
 
@@ -22,7 +23,7 @@ def test_many_processes_open_a_fresh_workspace_at_once(tmp_path: Path) -> None:
     ledger = Ledger(folder)
     assert {run.run_id for run in ledger.runs()} == {f"r{number}" for number in range(OPENERS)}
     with ledger._database.reading() as connection:
-        assert connection.execute(text("SELECT version FROM ledger_version")).all() == [(migrating.CURRENT,)]
+        assert connection.execute(text("SELECT version FROM ledger_version")).all() == [(database_module.CURRENT,)]
     ledger.close()
 
 
@@ -30,7 +31,7 @@ def test_a_ledger_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger")
     begin(ledger, "r1")
     with ledger._database.writing() as connection:
-        connection.execute(insert(ledger_version), {"version": migrating.CURRENT + 1})
+        connection.execute(insert(ledger_version), {"version": database_module.CURRENT + 1})
     ledger.close()
     newer = Ledger(tmp_path / "ledger")
     for call in (newer.runs, lambda: begin(newer, "r2")):

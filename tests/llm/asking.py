@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from veracity.evaluator.judging import Verdict
+from veracity.evaluator.judge import Verdict
 from veracity.llm import Message, Question, Writing
 
 MODEL = "openai-chat:test-model"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.pages.reading import Page
 from veracity.pages.elements import joined, tag, text
-from veracity.visible import visible
+from veracity.printable import visible
 
 anything = st.text(st.characters(), max_size=60)
 

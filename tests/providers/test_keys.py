@@ -10,7 +10,7 @@ from tests.llm.asking import question
 from tests.loopback import LoopbackServer
 from veracity.errors import ConfigurationError, MissingKeyError, UnknownModelError
 from veracity.llm import LLM
-from veracity.providers.failures import EXTRAS
+from veracity.providers.errors import EXTRAS
 from veracity.providers.keys import PROVIDERS, has_key, refuse_typing_errors
 
 KEY = "any-Key-0123456789"

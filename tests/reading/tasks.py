@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from veracity.reading import extract, frames
+from veracity.reading import extract
+from veracity.reading.sandbox import frames
 
 _hoard: list[bytes] = []
 

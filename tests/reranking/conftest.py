@@ -8,7 +8,7 @@ import pytest
 from tests.loopback import LoopbackServer
 from tests.reranking.rerank_server import reranks
 from tests.reranking.tiny_model import make_folder
-from veracity.reranking.services import SERVICES
+from veracity.reranking.remote import SERVICES
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.retrieval.memory import passage
+from veracity.retrieval.base import Found
 from veracity.retrieval.fusion import METHODS, RRF_K, Fused, by_rank, by_score, fuse, one_after_the_other
-from veracity.retrieval.sources import Found
 from veracity.settings import RetrievalSettings
 
 

@@ -10,8 +10,7 @@ import pytest
 from tests.retrieval.memory import NO_EMBEDDER, Concepts, MemoryStore, Vector, passage, searcher_over
 from veracity.errors import ModelUnreachableError
 from veracity.models import Hit, Passage
-from veracity.retrieval.hybrid import CANDIDATES, HybridSearch, similarity
-from veracity.retrieval.relevance import FITTED_FOR
+from veracity.retrieval.hybrid import CANDIDATES, FITTED_FOR, HybridSearch, similarity
 
 CARS = Concepts("car automobile vehicle", "leave holiday vacation")
 EVERYWHERE = Concepts("car automobile 自動車", "leave holiday", covers=lambda text: True)

@@ -421,7 +421,7 @@ class TestTakingUp:
         engine = gated(script(30))
         waiting = engine.ask(QUESTION)
         engine._ledger.decide(waiting.approval_id, "approve", by="ana", key="k")
-        monkeypatch.setattr("veracity.runs.driving.Driver.steps", _broken)
+        monkeypatch.setattr("veracity.runs.driver.Driver.steps", _broken)
         with pytest.raises(IndexError):
             engine.decide(waiting.approval_id, "approve", by="ana", key="k")
         monkeypatch.undo()

@@ -5,7 +5,7 @@ import pytest
 from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, MORE_AND_MORE, PASS, QUESTION, WRONG, fail
 from veracity.errors import ModelAccessError, ModelUnreachableError
-from veracity.graph.drafting import LONGEST_HELD, Showing
+from veracity.graph.answer import LONGEST_HELD, Showing
 from veracity.llm import Piece
 from veracity.models import RunEvent
 from veracity.testing import Pieces, ScriptedLLM

@@ -16,8 +16,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, Route, sync_playwright
 
-from veracity.server.guarding import POLICY
-from veracity.server.page import STATIC
+from veracity.server.middleware import POLICY
+from veracity.server.static_files import STATIC
 
 SCRIPT = Path(__file__).with_suffix(".js")
 DOCUMENT = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>loading</title>

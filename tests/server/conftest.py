@@ -20,7 +20,7 @@ from tests.runs.conftest import MakeEngine, engine_with, filled, gated, root, we
 from veracity.engine import Veracity
 from veracity.models import Role
 from veracity.server.app import make_app
-from veracity.server.page import files
+from veracity.server.static_files import files
 
 __all__ = ["MakeEngine", "engine_with", "filled", "gated", "root", "website"]
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
 from tests.server.conftest import MODULES, TOKEN, MakeEngine, OpenPage, Serve, Watched
-from tests.server.test_live import Held
+from tests.server.live.test_runs_live import Held
 from veracity.testing import ScriptedLLM
 
 REFUSED = "status of 401"

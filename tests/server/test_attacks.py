@@ -81,7 +81,7 @@ def test_only_whole_ids_name_something(serve: Serve, gated: MakeEngine, name: st
 def test_the_stream_of_a_user_ends_with_the_user(
     serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("veracity.server.streaming.LOOK", 0.0)
+    monkeypatch.setattr("veracity.server.sse.LOOK", 0.0)
     served = serve(low(gated))
     dan = served.client(role="approver", name="dan")
     heard: list[Event] = []
@@ -103,7 +103,7 @@ def test_an_origin_that_is_none_is_foreign(serve: Serve, engine_with: MakeEngine
 def test_a_request_that_comes_a_letter_at_a_time_is_not_waited_for(
     serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("veracity.server.guarding.WHOLE", 0.2)
+    monkeypatch.setattr("veracity.server.middleware.WHOLE", 0.2)
     client, goes_on = serve(engine_with()).client(), threading.Event()
 
     def slowly() -> Iterator[bytes]:

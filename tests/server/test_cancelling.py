@@ -12,7 +12,7 @@ import pytest
 from tests.server.conftest import Serve, Served
 from tests.server.events import Event, events_of
 from veracity.engine import Veracity
-from veracity.knowledge import ingesting
+from veracity.knowledge import ingest
 from veracity.models import Document, IngestReport
 from veracity.settings import Settings
 
@@ -107,7 +107,7 @@ def test_an_index_that_was_being_made_anew_stays_as_it_was(
 ) -> None:
     engine.add(Document(id=name, text=text) for name, text in FILES.items())
     client, version = served.client(), engine._library.store.version
-    monkeypatch.setattr(ingesting, "PASSAGES", 1)
+    monkeypatch.setattr(ingest, "PASSAGES", 1)
     whole = engine.reindex
 
     def waits(progress: Any) -> IngestReport:

@@ -285,7 +285,7 @@ def test_what_is_being_read_is_cancelled_and_the_rest_can_be_sent_again(
 def test_a_removal_that_waits_tells_why_and_can_be_left(
     served: Served, open_page: OpenPage, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("veracity.server.documents.PATIENCE", 60.0)
+    monkeypatch.setattr("veracity.server.routes.documents.PATIENCE", 60.0)
     watched.allowed.append("409")
     served.engine.add([Document(id="old", title="Old rules", text="Smoking is allowed on the roof.")])
     page = _documents(open_page(served, "#/documents"))
@@ -297,7 +297,7 @@ def test_a_removal_that_waits_tells_why_and_can_be_left(
         question.get_by_role("button", name="Cancel").click()
         expect(question).to_have_count(0)
 
-        monkeypatch.setattr("veracity.server.documents.PATIENCE", 1.5)  # seconds
+        monkeypatch.setattr("veracity.server.routes.documents.PATIENCE", 1.5)  # seconds
         page.get_by_role("button", name="Remove Old rules").click()
         question.get_by_role("button", name="Remove").click()
         expect(question).to_contain_text("The document was not removed")

@@ -14,7 +14,7 @@ import pytest
 
 from veracity.graph.build import build_graph
 from veracity.models.answer import AnswerStatus
-from veracity.server.page import STATIC
+from veracity.server.static_files import STATIC
 
 LANGUAGES = ("en", "zh", "ja")
 VENDOR = STATIC / "vendor"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from veracity.engine import Veracity
-from veracity.knowledge.preparing import TASK
+from veracity.knowledge.prepare import TASK
 from veracity.reading import CappedWorkers
 from veracity.settings import Settings
 

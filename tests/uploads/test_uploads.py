@@ -15,7 +15,7 @@ from tests.uploads.handing_in import BINARY, kept, set_aside, upload
 from veracity.engine import Veracity
 from veracity.errors import BusyError, InputError, KnowledgeError, NotFoundError
 from veracity.knowledge import uploads
-from veracity.knowledge.locking import writing
+from veracity.knowledge.library import writing
 
 HTML = "<html><head><title>旅費規程</title></head><body><p>宿泊費は一泊一万二千円までです。</p></body></html>"
 

@@ -8,7 +8,7 @@ from tests.reading.documents import docx, pdf
 from veracity.deadlines import Deadline
 from veracity.errors import WebSearchError
 from veracity.settings import ReadingSettings
-from veracity.websearch.fetching import Fetched
+from veracity.websearch.fetch import Fetched
 from veracity.websearch.pages import PageReader
 
 SENTENCES = {

@@ -32,8 +32,8 @@ from veracity.deadlines import Deadline
 from veracity.errors import ConfigurationError, WebSearchError
 from veracity.settings import WebSettings
 from veracity.websearch import providers
+from veracity.websearch.pages import LONGEST_QUERY, LONGEST_SNIPPET, SearchProvider
 from veracity.websearch.providers import Ddgs, SearXNG, Tavily, make_provider
-from veracity.websearch.results import LONGEST_QUERY, LONGEST_SNIPPET, SearchProvider
 
 KEY = "tvly-Zq8rT2vXw9LmN4pBc7Jd"
 Rows = list[tuple[Any, Any, Any]]  # url, title, snippet

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from veracity.deadlines import Deadline
 from veracity.websearch.addresses import why_refused
-from veracity.websearch.resolving import Resolve
+from veracity.websearch.fetch import Resolve
 
 Behaviour = Callable[["Handler"], None]
 HTML = "text/html"

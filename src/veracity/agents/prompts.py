@@ -10,7 +10,7 @@ from pathlib import Path
 
 from veracity.errors import ConfigurationError, reason_of
 from veracity.secrets import looks_like_key, presentable
-from veracity.tomlfile import alternatives, read_bytes
+from veracity.settings.toml import alternatives, read_bytes
 
 NAMES = ("writer", "reviewer", "rewriter", "router", "summarizer")
 SUFFIX = ".md"

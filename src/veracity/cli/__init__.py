@@ -14,7 +14,7 @@ import typer
 
 from veracity.cli.app import app
 from veracity.errors import VeracityError, reason_of
-from veracity.visible import visible
+from veracity.printable import visible
 
 OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 

@@ -55,7 +55,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 
 def _run(command: str, *arguments: Any, what: str = "run") -> None:
     """Exit with the code that the command gives, if it gives one."""
-    code = getattr(import_module(f"veracity.cli.{command}"), what)(*arguments)
+    code = getattr(import_module(f"veracity.cli.commands.{command}"), what)(*arguments)
     if code:
         raise typer.Exit(code)
 
@@ -86,7 +86,7 @@ def init(
 
     It has commented settings, an evaluator configuration and an example metric. What exists is kept.
     """
-    _run("initializing", directory)
+    _run("init", directory)
 
 
 @app.command()
@@ -102,7 +102,7 @@ def ingest(
     alone. A file that cannot be read is told and does not stop the others. Exits with 1 when one failed, and with 4
     when another process is at it.
     """
-    _run("ingesting", paths, workspace, prune, as_json)
+    _run("ingest", paths, workspace, prune, as_json)
 
 
 @app.command()
@@ -129,7 +129,7 @@ def ask(
     person: decide right there, or later; then it exits with 3. Without a model the answer is made of sentences of the
     documents.
     """
-    _run("asking", question, workspace, conversation or "", user, max_rewrites, deadline, show_steps, as_json)
+    _run("ask", question, workspace, conversation or "", user, max_rewrites, deadline, show_steps, as_json)
 
 
 @app.command()
@@ -148,7 +148,7 @@ def chat(
     /help lists what else can be typed. Without a terminal, every line that comes in is a question. Exits with 3 when an
     answer is left waiting for a person; else, without a terminal, with 1 when a question failed.
     """
-    _run("chatting", workspace, conversation, go_on, user, show_steps)
+    _run("chat", workspace, conversation, go_on, user, show_steps)
 
 
 @app.command()
@@ -162,7 +162,7 @@ def conversations(
     as_json: JsonOption = False,
 ) -> None:
     """List the conversations of a user, the latest first."""
-    _run("conversing", user, words, limit, workspace, as_json)
+    _run("conversations", user, words, limit, workspace, as_json)
 
 
 @app.command()
@@ -171,7 +171,7 @@ def recover(workspace: WorkspaceOption = None) -> None:
 
     `veracity ask` does so too, after its own answer.
     """
-    _run("approving", workspace, what="recover")
+    _run("approvals", workspace, what="recover")
 
 
 @app.command()
@@ -184,7 +184,7 @@ def approvals(
     as_json: JsonOption = False,
 ) -> None:
     """List the answers that wait for a person, the longest waiting first; those of another state the newest first."""
-    _run("approving", user, state, workspace, as_json)
+    _run("approvals", user, state, workspace, as_json)
 
 
 @app.command()
@@ -206,7 +206,7 @@ def approve(
     Where the run has had several drafts, only the approval's whole id will do: what you saw may be an earlier one.
     Exits with 5 when somebody decided already, or when the draft is another one by now.
     """
-    _run("approving", approval, edit, by, draft, only_show, workspace, as_json, what="approve")
+    _run("approvals", approval, edit, by, draft, only_show, workspace, as_json, what="approve")
 
 
 @app.command()
@@ -221,7 +221,7 @@ def reject(
 
     Exits with 3 when the answer from the web waits again, and with 5 when somebody decided already.
     """
-    _run("approving", approval, reason, by, workspace, as_json, what="reject")
+    _run("approvals", approval, reason, by, workspace, as_json, what="reject")
 
 
 @app.command()
@@ -238,7 +238,7 @@ def show(
     Every query with its graded evidence, all drafts and reviews, scores and decisions, models, tokens, cost, and the
     time of each step.
     """
-    _run("receipts", run, workspace, as_json, html, what="show")
+    _run("runs", run, workspace, as_json, html, what="show")
 
 
 @app.command()
@@ -255,7 +255,7 @@ def rate(
     The question of an answer that is not is a weak point from then on: it is searched with more care when it comes
     again, and the answer is not used again. A later thumb up takes that back.
     """
-    _run("rating", run, thumb, why, by, workspace, as_json)
+    _run("runs", run, thumb, why, by, workspace, as_json)
 
 
 @app.command()
@@ -266,7 +266,7 @@ def runs(
     as_json: JsonOption = False,
 ) -> None:
     """List what was asked, the latest first."""
-    _run("receipts", limit, user, workspace, as_json, what="list_runs")
+    _run("runs", limit, user, workspace, as_json, what="list_runs")
 
 
 @app.command()
@@ -284,7 +284,7 @@ def search(
 
     Each with its relevance from 0 to 1, its document, headings, page and place in the text.
     """
-    _run("searching", query, top_k, sources or [], workspace, as_json)
+    _run("search", query, top_k, sources or [], workspace, as_json)
 
 
 @app.command()
@@ -309,7 +309,7 @@ def forget(
 
     What was quoted of it goes from receipts and observations too. The file of a document stays, unless it was uploaded.
     """
-    _run("conversing", name, conversation, user, workspace, what="forget")
+    _run("conversations", name, conversation, user, workspace, what="forget")
 
 
 @app.command()
@@ -318,7 +318,7 @@ def reindex(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> N
 
     Works from the stored texts; the files are not needed. Until it is done, searches use the old index.
     """
-    _run("ingesting", workspace, as_json, what="reindex")
+    _run("ingest", workspace, as_json, what="reindex")
 
 
 @app.command()
@@ -338,13 +338,13 @@ def evaluate(
     Exits with 0 when it was scored, whatever the score; with 1 when the evaluation failed; with 2 when the input or the
     configuration is at fault.
     """
-    _run("evaluating", query, submission, context or [], workspace, team, as_json)
+    _run("evaluate", query, submission, context or [], workspace, team, as_json)
 
 
 @app.command()
 def metrics(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
     """List the metrics, where each comes from, and which run."""
-    _run("listing", workspace, as_json)
+    _run("evaluate", workspace, as_json, what="run_listing")
 
 
 @app.command()
@@ -356,7 +356,7 @@ def doctor(
 
     Tells what is configured and which provider keys are present, and asks each configured model for a sign of life.
     """
-    _run("checking", workspace, ask)
+    _run("doctor", workspace, ask)
 
 
 @app.command()
@@ -365,7 +365,7 @@ def demo(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None
 
     In English, Chinese and Japanese; scored with the local metrics, or with those of a workspace.
     """
-    _run("demonstrating", workspace, as_json)
+    _run("demo", workspace, as_json)
 
 
 UserArgument = Annotated[str, typer.Argument(metavar="NAME", help="The user.")]
@@ -440,4 +440,4 @@ def serve(
     """Serve the page and the API.
 
     Listens on this machine alone; anything else needs a token: see veracity users."""
-    _run("serving", workspace, host, port, opens)
+    _run("serve", workspace, host, port, opens)

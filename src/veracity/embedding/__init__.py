@@ -6,9 +6,9 @@ loaded by the embedder that needs them, not by this import.
 
 from __future__ import annotations
 
-from veracity.embedding.protocol import Embedder
+from veracity.embedding.base import Embedder
 from veracity.errors import ConfigurationError
-from veracity.models.names import checked_model_name
+from veracity.models.llm import checked_model_name
 from veracity.secrets import presentable
 from veracity.settings import LLMSettings
 
@@ -18,14 +18,14 @@ __all__ = ["Embedder", "make_embedder"]
 def make_embedder(setting: str, settings: LLMSettings | None = None) -> Embedder:
     """`bundled`, `none`, or `provider:model` as pydantic-ai names it; `settings` say how a provider is called."""
     if setting == "none":
-        from veracity.embedding.absent import NoEmbedder  # noqa: PLC0415 - loads numpy
+        from veracity.embedding.base import NoEmbedder  # noqa: PLC0415 - loads numpy
 
         return NoEmbedder()
     if setting == "bundled":
         from veracity.embedding.bundled import BundledEmbedder  # noqa: PLC0415 - loads onnxruntime
 
         return BundledEmbedder()
-    from veracity.embedding.provider import ProviderEmbedder  # noqa: PLC0415 - loads numpy
+    from veracity.embedding.remote import ProviderEmbedder  # noqa: PLC0415 - loads numpy
 
     return ProviderEmbedder(_model_name(setting), settings)
 

@@ -21,11 +21,11 @@ from tokenizers import Tokenizer
 
 from veracity.errors import ConfigurationError
 from veracity.language import guess_language
-from veracity.providers.texts import encodable
+from veracity.printable import encodable
 from veracity.workers import processors
 
 if TYPE_CHECKING:
-    from veracity.embedding.protocol import Vectors
+    from veracity.embedding.base import Vectors
 
 FOLDER = Path(__file__).parent / "minilm"
 FILES = {"model.onnx", "tokenizer.json"}

@@ -8,25 +8,151 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from itertools import islice
 from pathlib import Path
-from typing import Literal, overload
+from typing import Literal, TypeVar, overload
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.deadlines import Deadline
 from veracity.errors import ConfigurationError, EvaluationError, InputError, LackingContextError, VeracityError
-from veracity.evaluator.batches import in_order
-from veracity.evaluator.choosing import chosen
-from veracity.evaluator.describing import EvaluatorDescription, describe
-from veracity.evaluator.judging import ROLE, Judge
-from veracity.evaluator.loading import Loaded, Sources, Terms, load, read_settled_sources, read_sources
+from veracity.evaluator.judge import ROLE, Judge
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.evaluator.metrics.llm_metric import LLMMetric
-from veracity.evaluator.planning import Plan, PlannedMetric
+from veracity.evaluator.plan import (
+    Loaded,
+    Plan,
+    PlannedMetric,
+    Sources,
+    Terms,
+    load,
+    read_settled_sources,
+    read_sources,
+)
 from veracity.evaluator.registry import Entry, registered
 from veracity.llm import LLM, Budget
-from veracity.models import EvaluationConfig, EvaluationRequest, EvaluationResult, MetricScore, Usage
+from veracity.models import (
+    EvaluationConfig,
+    EvaluationRequest,
+    EvaluationResult,
+    MetricConfig,
+    MetricScore,
+    MetricSet,
+    Usage,
+)
+from veracity.secrets import presentable
 from veracity.settings import Settings
+from veracity.settings.toml import alternatives
+from veracity.workers import Workers
 from veracity.workspace import open_workspace
+
+
+def chosen(names: Sequence[str], loaded: Loaded) -> EvaluationConfig:
+    """Models and instructions are those of the workspace. Names come from anywhere."""
+    known = {entry.name: entry for entry in loaded.registry}
+    for name in names:
+        if name not in known:
+            raise InputError(f'There is no metric "{presentable(name)}"{alternatives(name, sorted(known))}.')
+    configured = {metric.name: metric for metric in loaded.config.metrics}
+    metrics = [configured.get(name, MetricConfig(name=name)) for name in dict.fromkeys(names)]
+    for metric in metrics:
+        if isinstance(known[metric.name].metric, LLMMetric):
+            _require_judge(metric, loaded)
+    equal = [metric.model_copy(update={"weight": None, "enabled": True}) for metric in metrics]
+    return EvaluationConfig(metrics=equal, llm_default=loaded.config.llm_default)
+
+
+def _require_judge(metric: MetricConfig, loaded: Loaded) -> None:
+    named = metric.model or loaded.config.llm_default.model or loaded.settings.models.judge
+    if not named and loaded.terms.only_named_judges:
+        raise InputError(
+            f'The metric "{metric.name}" needs a judge model, and none is set: set models.judge, or choose another.'
+        )
+
+
+class MetricDescription(BaseModel):
+    """One metric. Those with a weight are in force."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    summary: str
+    origin: str = Field(description="built-in, registered from Python, or the file it stands in")
+    judge: Literal["model", "local"]
+    weight: float | None = None
+    model: str | None = Field(default=None, description="the model that judges, where it is in force and has one")
+
+
+class EvaluatorDescription(BaseModel):
+    """`warnings` tell of a changed configuration that could not be taken: the last good one is in use then."""
+
+    model_config = ConfigDict(frozen=True)
+
+    metric_set: MetricSet
+    metrics: list[MetricDescription]
+    warnings: list[str] = []
+
+
+def describe(loaded: Loaded, warnings: list[str]) -> EvaluatorDescription:
+    plan = loaded.plan()
+    told = [_described(entry, plan) for entry in loaded.registry]
+    return EvaluatorDescription(metric_set=plan.metric_set, metrics=told, warnings=warnings)
+
+
+def _described(entry: Entry, plan: Plan) -> MetricDescription:
+    planned = next((one for one in plan.metrics if one.name == entry.name), None)
+    return MetricDescription(
+        name=entry.name,
+        summary=entry.summary,
+        origin=entry.origin,
+        judge="model" if isinstance(entry.metric, LLMMetric) else "local",
+        weight=planned.weight if planned else None,
+        model=planned.judge.model if planned and planned.judge else None,
+    )
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def in_order(function: Callable[[A], B], items: Iterable[A], concurrency: int) -> Iterator[B]:
+    """Items are drawn only as results are taken, so the input may be endless.
+
+    Twice as many are under way or waiting as can run, so that one slow item does not leave the others idle.
+    """
+    source = iter(items)
+    workers = Workers(concurrency, "veracity-batch")
+    waiting: deque[Future[B]] = deque()
+
+    def begin(item: A) -> Future[B]:
+        return workers.submit(lambda _: function(item))
+
+    failure: Exception | None = None
+
+    def draw(count: int) -> None:
+        """A source that fails is told after the results of what it gave before."""
+        nonlocal failure
+        try:
+            for item in islice(source, count if failure is None else 0):
+                waiting.append(begin(item))
+        except Exception as problem:  # noqa: BLE001 - raised below
+            failure = problem
+
+    try:
+        draw(2 * concurrency)
+        while waiting:
+            yield waiting.popleft().result()
+            draw(1)
+        if failure is not None:
+            raise failure
+    finally:
+        for future in waiting:
+            future.cancel()
+        workers.close()
+
 
 log = logging.getLogger("veracity.evaluator")
 

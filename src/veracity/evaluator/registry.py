@@ -25,7 +25,7 @@ from veracity.evaluator import metrics as builtin
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.secrets import presentable, without_secrets
-from veracity.tomlfile import alternatives
+from veracity.settings.toml import alternatives
 
 BUILT_IN = "built-in"
 REGISTERED = "registered from Python"

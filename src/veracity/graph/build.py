@@ -33,7 +33,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from veracity.graph.answering import (
+from veracity.graph.answer import (
     after_eval_answer,
     after_generate_answer,
     eval_answer,
@@ -41,24 +41,9 @@ from veracity.graph.answering import (
     prepare_messages,
     settle_answer,
 )
-from veracity.graph.approving import (
-    after_evaluate,
-    after_human_approval,
-    after_settle_answer,
-    evaluate,
-    human_approval,
-)
-from veracity.graph.conversing import (
-    after_decide_route,
-    after_search_context,
-    answer_directly,
-    decide_route,
-    process_input,
-    search_context,
-    summarize_if_needed,
-)
-from veracity.graph.parts import Parts
-from veracity.graph.retrieving import (
+from veracity.graph.approval import after_evaluate, after_human_approval, after_settle_answer, evaluate, human_approval
+from veracity.graph.context import Parts
+from veracity.graph.retrieval import (
     after_grade_documents,
     after_rewrite_query,
     after_select_sources,
@@ -69,9 +54,18 @@ from veracity.graph.retrieving import (
     rewrite_query,
     select_sources,
 )
-from veracity.graph.searching import after_web_search, web_search
 from veracity.graph.state import Plain, RunState
-from veracity.graph.tracing import traced
+from veracity.graph.steps import traced
+from veracity.graph.turn import (
+    after_decide_route,
+    after_search_context,
+    answer_directly,
+    decide_route,
+    process_input,
+    search_context,
+    summarize_if_needed,
+)
+from veracity.graph.web import after_web_search, web_search
 
 Graph = CompiledStateGraph[RunState, Parts, RunState, RunState]
 

@@ -7,10 +7,29 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypedDict
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langgraph.graph.message import add_messages
 
 from veracity.language import Language, guess_language
+from veracity.llm import Message
+
+KINDS: dict[str, type[SystemMessage | HumanMessage | AIMessage]] = {
+    "system": SystemMessage,
+    "user": HumanMessage,
+    "assistant": AIMessage,
+}
+
+
+def as_langchain(message: Message) -> AnyMessage:
+    return KINDS[message.role](message.text)
+
+
+def as_ours(message: AnyMessage) -> Message:
+    text = str(message.content)
+    if isinstance(message, SystemMessage):
+        return Message("system", text)
+    return Message("assistant" if isinstance(message, AIMessage) else "user", text)
+
 
 Plain = dict[str, Any]
 

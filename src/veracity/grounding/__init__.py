@@ -4,6 +4,6 @@
 the same and what as the contrary.
 """
 
-from veracity.grounding.scoring import SUPPORT_THRESHOLD, EvidenceTexts, Support, checkable, support
+from veracity.grounding.support import SUPPORT_THRESHOLD, EvidenceTexts, Support, checkable, support
 
 __all__ = ["SUPPORT_THRESHOLD", "EvidenceTexts", "Support", "checkable", "support"]

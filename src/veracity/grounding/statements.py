@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from veracity.citations import without_marks
-from veracity.grounding.scoring import EvidenceTexts, checkable
+from veracity.grounding.support import EvidenceTexts, checkable
 from veracity.language import sentences
+from veracity.language.citations import without_marks
 
 SHOWN = 3
 LONGEST_SHOWN = 160

@@ -5,27 +5,61 @@ Knows nothing about searching them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from filelock import FileLock, Timeout
 
 from veracity.embedding import Embedder
-from veracity.errors import InputError, NotFoundError
-from veracity.knowledge import tasks
-from veracity.knowledge.discovering import EMPTY, File, discover, vanished
-from veracity.knowledge.ingesting import Ingestion, Task
-from veracity.knowledge.locking import writing
-from veracity.knowledge.places import Places
-from veracity.knowledge.preparing import RECIPE
+from veracity.errors import BusyError, InputError, KnowledgeError, NotFoundError, reason_of
+from veracity.knowledge import ingest as ingest_module
+from veracity.knowledge.discovery import EMPTY, File, discover, vanished
+from veracity.knowledge.file_names import Places
+from veracity.knowledge.ingest import Ingestion, Task
+from veracity.knowledge.prepare import RECIPE
 from veracity.knowledge.rows import Fingerprint
 from veracity.knowledge.store import Store
 from veracity.models import Document, IngestReport, KnownDocument, Outcome
 from veracity.secrets import presentable
 from veracity.settings import KnowledgeSettings, ReadingSettings
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Raise BusyError at once when another process or thread writes there."""
+    lock = FileLock(folder / ".writer.lock", timeout=0, thread_local=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise BusyError(
+            f'The documents in "{folder}" are being changed by {_holder(folder)}: try again when that has finished.'
+        ) from None
+    except (OSError, NotImplementedError) as problem:  # some network drives know no locks
+        raise KnowledgeError(
+            f'"{folder}" cannot be written ({reason_of(problem)}): make it a writable folder.'
+        ) from None
+    try:
+        with contextlib.suppress(OSError):  # it is for a message only
+            (folder / ".writer.pid").write_text(str(os.getpid()), encoding="ascii")
+        yield
+    finally:
+        lock.release()
+
+
+def _holder(folder: Path) -> str:
+    try:
+        number = int((folder / ".writer.pid").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return "another process"
+    return "another thread of this process" if number == os.getpid() else f"process {number}"
+
 
 # Is told what became of a document, and how many are still to come, where that is known.
 Progress = Callable[[Outcome, int | None], None]
@@ -107,7 +141,7 @@ class Library:
             told: list[Outcome] = []
 
             def tables() -> Iterator[pa.Table]:
-                for table, outcomes in self._ingestion.tables(map(tasks.of_stored, self.store.bodies())):
+                for table, outcomes in self._ingestion.tables(map(ingest_module.of_stored, self.store.bodies())):
                     yield table
                     for outcome in outcomes:
                         told.append(outcome)
@@ -125,15 +159,15 @@ class Library:
         changed = []
         for one in found:
             location = self._places.location_of(one.name if isinstance(one, Outcome) else one.path)
-            mark = known.get(tasks.id_of(location))
+            mark = known.get(ingest_module.id_of(location))
             if isinstance(one, Outcome):
                 yield one if mark is None or mark.location != location else self._given_up(one, mark)
-            elif tasks.is_unchanged(one, location, mark):
-                yield Outcome(name=one.path, status="unchanged", document_id=tasks.id_of(location))
+            elif ingest_module.is_unchanged(one, location, mark):
+                yield Outcome(name=one.path, status="unchanged", document_id=ingest_module.id_of(location))
             else:
-                changed.append(tasks.of_file(one, location, mark))
+                changed.append(ingest_module.of_file(one, location, mark))
         yield from self._ingestion.run(changed)
-        ids = [tasks.id_of(self._places.location_of(path)) for path in gone]
+        ids = [ingest_module.id_of(self._places.location_of(path)) for path in gone]
         self.store.forget(ids)
         yield from (Outcome(name=path, status="removed", document_id=one) for path, one in zip(gone, ids, strict=True))
 
@@ -145,7 +179,7 @@ class Library:
         for document in documents:
             if not isinstance(document, Document):
                 raise InputError(f"Documents are added as Document(id=…, text=…), not as {type(document).__name__}.")
-            yield tasks.of_document(document, document.id in known)
+            yield ingest_module.of_document(document, document.id in known)
             known.add(document.id)
 
     def _report(self, outcomes: Iterator[Outcome], progress: Progress, total: int | None) -> IngestReport:

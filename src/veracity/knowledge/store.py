@@ -7,7 +7,10 @@ what makes a passage a good one.
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +19,111 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from veracity.errors import KnowledgeError, OutdatedIndexError
-from veracity.knowledge import rows, upkeep
-from veracity.knowledge.complaints import explained
-from veracity.knowledge.lance import MatchQuery, Table, lancedb
+from veracity.knowledge import rows
+from veracity.knowledge.lance import FTS, HnswSq, MatchQuery, Table, lancedb
 from veracity.knowledge.rows import DOCUMENT, PASSAGE, Fingerprint
 from veracity.models import Hit, KnownDocument
+
+LONGEST = 200
+# What follows is for who writes the database: its source files, and words around the reason.
+_NOISE = re.compile(r",? ?/\S+\.rs:\d+(:\d+)?.*|\blance error: |\bLanceError\(\w+\): |\bExternal error: ", re.S)
+_REMEDIES = [
+    (re.compile(r"no space left|storage ?full|disk quota|os error (28|122)\b", re.I), "make room on the disk."),
+    (
+        re.compile(r"permission denied|read-only file|os error (13|30)\b", re.I),
+        "make it readable and writable.",
+    ),
+    (re.compile(r"too many open files|os error 24\b", re.I), "allow more open files (ulimit -n)."),
+]
+OTHERWISE = "if it stays so, bring the folder back from a backup, or remove it and ingest again."
+
+
+@contextmanager
+def explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (RuntimeError, OSError, ValueError, pa.ArrowException) as problem:
+        raise KnowledgeError(_sentence(folder, problem)) from problem
+    except BaseException as problem:
+        if type(problem).__name__ == "PanicException":  # of the database; it is no Exception
+            raise KnowledgeError(_sentence(folder, problem)) from None
+        raise
+
+
+def _sentence(folder: Path, problem: BaseException) -> str:
+    text = " ".join(str(problem).split())
+    reason = _NOISE.sub("", text)[:LONGEST].strip(" ,.:") or type(problem).__name__
+    remedy = next((told for sign, told in _REMEDIES if sign.search(text)), OTHERWISE)
+    return f'The documents in "{folder}" cannot be used ({reason}): {remedy}'
+
+
+# Looking through so many vectors one by one takes about as long as an index does.
+VECTORS_WORTH_AN_INDEX = 10_000
+ROWS_WORTH_INDEXING = 256
+COMMITS_WORTH_MERGING = 32
+VERSIONS_WORTH_REMOVING = 64
+# A reader may be in the midst of a search: what is superseded stays for so many seconds.
+KEPT = 600.0
+LEEWAY = 2.0  # seconds between the time in a version and the time of its file, at most
+
+# The words come to the database as we cut them: all it does is split at spaces.
+WORDS = FTS(
+    base_tokenizer="whitespace",
+    stem=False,
+    remove_stop_words=False,
+    lower_case=False,
+    ascii_folding=False,
+    max_token_length=None,
+    with_position=False,
+)
+VECTORS = HnswSq(distance_type="dot", m=16, ef_construction=100)
+
+
+def maintain(table: Table, folder: Path, purge: bool = False) -> None:
+    """`folder` is where the table is."""
+    create_indexes(table)
+    if purge:  # a reader in the midst of a search begins again
+        table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
+        return
+    versions = _written(folder)
+    if _is_due(table) or _superseded(versions) >= VERSIONS_WORTH_REMOVING:
+        # No one else writes, so what belongs to no version was left behind by someone who was killed.
+        table.optimize(cleanup_older_than=_age_to_remove(versions), delete_unverified=True)
+
+
+def create_indexes(table: Table) -> None:
+    """Those that are missing, where they pay. On an empty table they cost nothing."""
+    there = {index.columns[0] for index in table.list_indices()}
+    for column in ("words", "entities"):
+        if column not in there:
+            table.create_index(column, config=WORDS)
+    if "vector" not in there and table.count_rows("vector IS NOT NULL") >= VECTORS_WORTH_AN_INDEX:
+        table.create_index("vector", config=VECTORS)
+
+
+def _is_due(table: Table) -> bool:
+    waiting = max((index.num_unindexed_rows or 0 for index in table.list_indices()), default=0)
+    statistics: Any = table.stats()
+    scattered: int = statistics["fragment_stats"]["num_small_fragments"]
+    return waiting > ROWS_WORTH_INDEXING or scattered > COMMITS_WORTH_MERGING
+
+
+def _written(folder: Path) -> list[float]:
+    """When each version was written, the oldest first."""
+    return sorted(version.stat().st_mtime for version in (folder / "_versions").iterdir())
+
+
+def _superseded(versions: list[float]) -> int:
+    """How many versions were followed by another long enough ago for no one to read them any more."""
+    return max(0, sum(written <= time.time() - KEPT for written in versions) - 1)
+
+
+def _age_to_remove(versions: list[float]) -> timedelta:
+    """Older versions can go. The one that was current when `KEPT` began may still be read, however old it is."""
+    now = time.time()
+    current = max((written for written in versions if written <= now - KEPT), default=now - KEPT)
+    return timedelta(seconds=now - current + LEEWAY)
+
 
 TABLE = "passages"
 MOST_WORDS = 200  # of a query; one with more is a document
@@ -174,7 +277,7 @@ class Store:
         with explained(self._folder):
             table = self._table
             if table is not None:
-                upkeep.maintain(table, self._home, purge)
+                maintain(table, self._home, purge)
 
     def require_same_recipe(self) -> None:
         """Raise unless the rows were made as rows are made now."""
@@ -213,7 +316,7 @@ class Store:
     def _create(self) -> Table:
         """With its indexes, so that the first words are split as all others."""
         self._opened = self._connected().create_table(TABLE, schema=self.schema)
-        upkeep.create_indexes(self._opened)
+        create_indexes(self._opened)
         return self._opened
 
     def _connected(self) -> lancedb.DBConnection:

@@ -21,10 +21,9 @@ from typing import BinaryIO
 from filelock import FileLock, Timeout
 
 from veracity.errors import BusyError, KnowledgeError, reason_of
-from veracity.knowledge.discovering import EMPTY
-from veracity.knowledge.filenames import kept_name
-from veracity.knowledge.ingesting import KEPT
-from veracity.knowledge.places import Places
+from veracity.knowledge.discovery import EMPTY
+from veracity.knowledge.file_names import Places, kept_name
+from veracity.knowledge.ingest import KEPT
 from veracity.models import Outcome
 
 PATIENCE = 30.0  # seconds that an upload waits for others who change the documents

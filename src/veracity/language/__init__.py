@@ -3,11 +3,19 @@
 Knows nothing about documents, questions or meaning. Every function takes time linear in its input.
 """
 
-from veracity.language.boundaries import Sentence, sentences
 from veracity.language.entities import entities, title_entity
-from veracity.language.matching import matching_spans
 from veracity.language.scripts import Language, guess_language
-from veracity.language.words import Token, content_tokens, is_common, normalized, search_tokens, tokens, tokens_in_place
+from veracity.language.sentences import Sentence, sentences
+from veracity.language.words import (
+    Token,
+    content_tokens,
+    is_common,
+    matching_spans,
+    normalized,
+    search_tokens,
+    tokens,
+    tokens_in_place,
+)
 
 __all__ = [
     "Language",

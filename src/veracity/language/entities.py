@@ -12,9 +12,8 @@ from collections.abc import Iterator
 
 import rjieba
 
-from veracity.language.commonwords import ENGLISH
 from veracity.language.scripts import Language
-from veracity.language.words import normalized
+from veracity.language.words import ENGLISH, normalized
 
 LONGEST = 60  # characters; a longer "name" is a headline
 MOST = 60  # of one passage, the first ones

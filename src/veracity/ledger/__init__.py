@@ -4,10 +4,10 @@ and what was observed.
 Knows nothing about how a question is answered. Importing it imports SQLAlchemy: the engine does so when it needs it.
 """
 
-from veracity.ledger.approvals import draft_hash
 from veracity.ledger.ledger import Ledger
 from veracity.ledger.observations import Observations
-from veracity.ledger.users import Users
-from veracity.ledger.weakpoints import WeakPoint
+from veracity.ledger.rows.approvals import draft_hash
+from veracity.ledger.rows.users import Users
+from veracity.ledger.rows.weak_points import WeakPoint
 
 __all__ = ["Ledger", "Observations", "Users", "WeakPoint", "draft_hash"]

@@ -9,16 +9,56 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
+from pydantic_core import to_jsonable_python
+from sqlalchemy import Connection, bindparam, insert, null, select, update
 
-from veracity.ledger.complaints import explained
-from veracity.providers.texts import encodable
+from veracity.ledger.database import Database, explained
+from veracity.ledger.tables import outbox
+from veracity.models import Answer
+from veracity.printable import encodable
+
+
+def observation(answer: Answer, models: dict[str, str]) -> dict[str, Any] | None:
+    """Only of an answer whose review passed and that nobody rejected (SPEC A12): what a person wrote in its place was
+    never reviewed."""
+    if answer.status != "answered" or answer.review is None or answer.review.outcome != "passed":
+        return None
+    return {
+        "instruction": answer.standalone,
+        "input": [
+            {
+                "text": one.text,
+                "source": one.source,
+                "score": one.metadata.relevance_score,
+                "id": one.id,
+                "document_id": one.document_id,
+            }
+            for one in answer.evidence
+        ],
+        "output": answer.text,
+        "run_id": answer.run_id,
+        "attempt": answer.attempt,
+        "time": datetime.now(UTC).isoformat(),
+        "form": answer.form,
+        "models": models,
+        "review": answer.review.model_dump(mode="json"),
+        "scores": _scores(answer),
+    }
+
+
+def _scores(answer: Answer) -> dict[str, float | None]:
+    metrics = {one.metric_name: one.score for one in answer.evaluation.metrics} if answer.evaluation else {}
+    quality = answer.quality.score if answer.quality else None
+    return {"evidence_quality": quality, "overall": answer.score, **metrics}
+
 
 PATIENCE = 30.0  # seconds to wait for another who writes
 Key = tuple[str, int]
@@ -147,3 +187,85 @@ def _settle(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+PENDING, DELIVERING, WRITTEN = "pending", "delivering", "written"
+WITHDRAWN, REMOVED = "withdrawn", "removed"
+UNSETTLED = (PENDING, DELIVERING, WITHDRAWN)
+AT_ONCE = 100
+
+
+def put(connection: Connection, run_id: str, attempt: int, observation: dict[str, Any]) -> None:
+    record = _record(run_id, attempt, observation)
+    values = {"run_id": run_id, "attempt": attempt, "state": PENDING, "record": record}
+    connection.execute(insert(outbox), values)
+
+
+def put_back(connection: Connection, run_id: str, attempt: int, observation: dict[str, Any]) -> None:
+    """Only what was withdrawn."""
+    theirs = (outbox.c.run_id == run_id) & (outbox.c.attempt == attempt) & outbox.c.state.in_((WITHDRAWN, REMOVED))
+    record = _record(run_id, attempt, observation)
+    connection.execute(update(outbox).where(theirs).values(state=DELIVERING, record=record))
+
+
+def withdraw(connection: Connection, run_id: str) -> None:
+    theirs = (outbox.c.run_id == run_id) & (outbox.c.state != REMOVED)
+    connection.execute(update(outbox).where(theirs).values(state=WITHDRAWN, record=null()))
+
+
+def deliver(database: Database, observations: Observations) -> int:
+    """How many records were written to the file."""
+    with database.reading() as connection:
+        waiting = connection.execute(select(outbox.c.number).where(outbox.c.state.in_(UNSETTLED)).limit(1)).first()
+    if waiting is None:
+        return 0
+    with observations.locked():
+        _take_out(database, observations)
+        written = 0
+        while (some := _bring_in(database, observations)) is not None:
+            written += some
+        return written
+
+
+def _record(run_id: str, attempt: int, observation: dict[str, Any]) -> dict[str, Any]:
+    return {**to_jsonable_python(observation, inf_nan_mode="null"), "run_id": run_id, "attempt": attempt}
+
+
+def _take_out(database: Database, observations: Observations) -> None:
+    with database.reading() as connection:
+        withdrawn = _keys(connection, WITHDRAWN)
+    if withdrawn:
+        observations.remove(set(withdrawn.values()))
+        _mark(database, withdrawn, WITHDRAWN, REMOVED)
+
+
+def _bring_in(database: Database, observations: Observations) -> int | None:
+    """None when there was nothing left."""
+    wanted = select(outbox).where(outbox.c.state.in_((PENDING, DELIVERING))).order_by(outbox.c.number).limit(AT_ONCE)
+    with database.writing() as connection:
+        rows = connection.execute(wanted).all()
+        numbers = [row.number for row in rows]
+        connection.execute(update(outbox).where(outbox.c.number.in_(numbers)).values(state=DELIVERING))
+    if not rows:
+        return None
+    stranded = {(row.run_id, row.attempt) for row in rows if row.state == DELIVERING}
+    there = observations.holds(stranded) if stranded else set()
+    missing = [row.record for row in rows if (row.run_id, row.attempt) not in there]
+    if missing:
+        observations.append(missing)
+    _mark(database, numbers, DELIVERING, WRITTEN)
+    return len(missing)
+
+
+def _keys(connection: Connection, state: str) -> dict[int, Key]:
+    rows = connection.execute(select(outbox.c.number, outbox.c.run_id, outbox.c.attempt).where(outbox.c.state == state))
+    return {number: (run_id, attempt) for number, run_id, attempt in rows}
+
+
+def _mark(database: Database, numbers: Collection[int], before: str, after: str) -> None:
+    """Only those that are still what they were: one may have been withdrawn meanwhile."""
+    same = (outbox.c.number == bindparam("which")) & (outbox.c.state == before)
+    with database.writing() as connection:
+        connection.execute(
+            update(outbox).where(same).values(state=after, record=null()), [{"which": number} for number in numbers]
+        )

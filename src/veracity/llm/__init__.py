@@ -5,10 +5,8 @@ Ask an `LLM` a `Question` and get an `Answer` whose value fits the question's sc
 call, not by this import.
 """
 
-from veracity.llm.budget import Budget
-from veracity.llm.door import LLM
-from veracity.llm.hearing import OnText, Piece
-from veracity.llm.messages import Message
-from veracity.llm.requests import Answer, Question, Text, Writing
+from veracity.llm.client import LLM, Budget
+from veracity.llm.listening import OnText, Piece
+from veracity.llm.requests import Answer, Message, Question, Text, Writing
 
 __all__ = ["LLM", "Answer", "Budget", "Message", "OnText", "Piece", "Question", "Text", "Writing"]

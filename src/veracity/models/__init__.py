@@ -11,7 +11,6 @@ from veracity.models.answer import (
 )
 from veracity.models.approval import Approval, ApprovalReason, ApprovalStanding, ApprovalState, OnReject
 from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
-from veracity.models.decision import Decision, Verdict
 from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
 from veracity.models.evaluation import (
     EvaluationConfig,
@@ -24,11 +23,10 @@ from veracity.models.evaluation import (
     MetricSet,
     WritableText,
 )
-from veracity.models.evidence import Evidence, EvidenceMetadata, Hit, Passage
-from veracity.models.names import ModelName
+from veracity.models.evidence import Evidence, EvidenceMetadata, Grade, Hit, Passage, Quality, QualityIssue, Shortfall
+from veracity.models.llm import NOTHING_USED, ModelName, Usage
 from veracity.models.people import LOCAL, Feedback, Role, Thumb, User
-from veracity.models.quality import Grade, Quality, QualityIssue, Shortfall
-from veracity.models.review import Dimension, Review, ReviewOutcome
+from veracity.models.review import Decision, Dimension, Review, ReviewOutcome, Verdict
 from veracity.models.run import (
     Draft,
     Receipt,
@@ -44,7 +42,6 @@ from veracity.models.run import (
     WebLookup,
     WebPage,
 )
-from veracity.models.usage import NOTHING_USED, Usage
 
 __all__ = [
     "LOCAL",

@@ -7,12 +7,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.models.conversation import Route
-from veracity.models.decision import Decision
 from veracity.models.evaluation import EvaluationResult
-from veracity.models.evidence import Evidence
-from veracity.models.quality import Quality
-from veracity.models.review import Review
-from veracity.models.usage import Usage
+from veracity.models.evidence import Evidence, Quality
+from veracity.models.llm import Usage
+from veracity.models.review import Decision, Review
 
 AnswerStatus = Literal["answered", "abstained", "awaiting_approval", "rejected"]
 AnswerForm = Literal["extractive", "written", "recalled", "edited", "direct"]

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from veracity.models.answer import Answer
-from veracity.models.decision import Decision
+from veracity.models.review import Decision
 
 ApprovalState = Literal["pending", "approved", "rejected", "superseded"]
 ApprovalReason = Literal["low_score", "not_scored", "not_reviewed", "abstained", "policy"]

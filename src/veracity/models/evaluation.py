@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from veracity.models.names import ModelName
-from veracity.models.usage import Usage
+from veracity.models.llm import ModelName, Usage
 
 Score = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.models.evaluation import WritableText
-from veracity.models.usage import Usage
+from veracity.models.llm import Usage
+
+Verdict = Literal["approve", "reject"]
+
+
+class Decision(BaseModel):
+    """`edit` is the text that was put in the draft's place by whoever approved it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: Verdict
+    by: str
+    at: datetime
+    attempt: int = 1
+    reason: str = ""
+    edit: str | None = None
+
 
 ReviewOutcome = Literal["passed", "failed", "doubtful", "not_reviewed"]
 

@@ -10,11 +10,10 @@ from pydantic import BaseModel, ConfigDict
 from veracity.models.answer import Answer
 from veracity.models.approval import Approval
 from veracity.models.evaluation import EvaluationResult
-from veracity.models.evidence import Evidence
+from veracity.models.evidence import Evidence, Quality
+from veracity.models.llm import Usage
 from veracity.models.people import Feedback
-from veracity.models.quality import Quality
 from veracity.models.review import Review
-from veracity.models.usage import Usage
 
 RunStatus = Literal["running", "interrupted", "awaiting_approval", "answered", "abstained", "rejected", "failed"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from veracity.citations import MARK
+from veracity.language.citations import MARK
 from veracity.models import Answer, AnswerSentence, Citation
 from veracity.pages.elements import Child, Safe, joined, tag
 from veracity.pages.labels import Words

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TypeAlias
 
-from veracity.visible import visible
+from veracity.printable import visible
 
 VOID = frozenset(("meta", "br"))
 

@@ -9,19 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from veracity.reading.archives import Limits
-    from veracity.reading.extracting import extract
-    from veracity.reading.isolation import CappedWorkers
-    from veracity.reading.process import WorkerFailure
-    from veracity.reading.result import Reading, Unreadable
+    from veracity.reading.base import Reading, Unreadable
+    from veracity.reading.extract import extract
+    from veracity.reading.office import Limits
+    from veracity.reading.sandbox.pool import CappedWorkers
+    from veracity.reading.sandbox.process import WorkerFailure
 
 _HOMES = {
-    "CappedWorkers": "isolation",
-    "Limits": "archives",
-    "Reading": "result",
-    "Unreadable": "result",
-    "WorkerFailure": "process",
-    "extract": "extracting",
+    "CappedWorkers": "sandbox.pool",
+    "Limits": "office",
+    "Reading": "base",
+    "Unreadable": "base",
+    "WorkerFailure": "sandbox.process",
+    "extract": "extract",
 }
 
 __all__ = ["CappedWorkers", "Limits", "Reading", "Unreadable", "WorkerFailure", "extract"]

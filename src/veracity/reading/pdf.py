@@ -9,8 +9,7 @@ import re
 
 import pypdfium2  # type: ignore[import-untyped]
 
-from veracity.reading.cleaning import as_title, tidy
-from veracity.reading.result import Reading, failed, skipped
+from veracity.reading.base import Reading, as_title, failed, skipped, tidy
 
 # PDFium joins a word cut at the end of a line, and leaves U+0002 or U+FFFE where the hyphen was.
 _CUT_WORD = re.compile("(?:[\x02\ufffe](?:\r\n?|\n)?|[-\u2010\u00ad](?:\r\n?|\n))(?=[^\\W\\d_])")

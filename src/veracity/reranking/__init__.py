@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 
 from veracity.errors import ConfigurationError
-from veracity.models.names import checked_model_name
-from veracity.reranking.protocol import Reranker
-from veracity.reranking.services import SERVICES
+from veracity.models.llm import checked_model_name
+from veracity.reranking.base import Reranker
+from veracity.reranking.remote import SERVICES
 from veracity.secrets import presentable
 from veracity.settings import LLMSettings
 
@@ -29,11 +29,11 @@ def make_reranker(setting: str, settings: LLMSettings | None = None) -> Reranker
         return None
     kind, _, what = setting.partition(":")
     if kind == LOCAL and what.strip():
-        from veracity.reranking.crossencoder import CrossEncoder  # noqa: PLC0415 - loads onnxruntime
+        from veracity.reranking.cross_encoder import CrossEncoder  # noqa: PLC0415 - loads onnxruntime
 
         return CrossEncoder(what)
     if kind in SERVICES and what:
-        from veracity.reranking.provider import ProviderReranker  # noqa: PLC0415 - not needed by the others
+        from veracity.reranking.remote import ProviderReranker  # noqa: PLC0415 - not needed by the others
 
         return ProviderReranker(_model_name(setting), settings)
     raise ConfigurationError(f'{SETTING}: there is no reranker "{presentable(setting)}"; {_hint(kind, what)}')

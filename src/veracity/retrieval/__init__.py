@@ -3,6 +3,6 @@
 The store and the embedder are handed in. Knows nothing about files, databases or language models.
 """
 
-from veracity.retrieval.searching import Searcher, make_searcher
+from veracity.retrieval.search import Searcher, make_searcher
 
 __all__ = ["Searcher", "make_searcher"]

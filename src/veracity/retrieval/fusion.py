@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from veracity.models import Passage
-from veracity.retrieval.sources import Found
+from veracity.retrieval.base import Found
 
 RRF_K = 60
 

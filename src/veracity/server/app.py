@@ -12,45 +12,33 @@ from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import FastAPI
 
 from veracity.engine import Veracity
-from veracity.server import (
-    approving,
-    asking,
-    completions,
-    conversing,
-    documents,
-    evaluating,
-    feeding,
-    measuring,
-    page,
-    problems,
-    running,
-    searching,
-    sessions,
-)
-from veracity.server.access import Access
-from veracity.server.changes import Changes
-from veracity.server.computing import Computing
-from veracity.server.feed import Feed
-from veracity.server.guarding import Guard
-from veracity.server.limits import Limits
-from veracity.server.live import LiveRuns
-from veracity.server.measuring import Measures, Measuring
-from veracity.server.uploading import finish_uploads
+from veracity.server import errors, metrics, static_files
+from veracity.server.auth import Access
+from veracity.server.limits import Computing, Limits
+from veracity.server.live.document_jobs import Changes
+from veracity.server.live.feed import Feed
+from veracity.server.live.runs import LiveRuns
+from veracity.server.metrics import Measures, Measuring
+from veracity.server.middleware import Guard
+from veracity.server.openai import routes
+from veracity.server.routes import approvals, ask, conversations, documents, evaluate, runs, search, session
+from veracity.server.routes import feed as feed_module
+from veracity.server.routes.documents import finish_uploads
 from veracity.version import __version__
 
 ROUTERS = (
-    sessions.router,
-    asking.router,
-    running.router,
-    approving.router,
-    conversing.router,
+    session.router,
+    ask.router,
+    runs.router,
+    approvals.router,
+    conversations.router,
     documents.router,
-    searching.router,
-    evaluating.router,
-    feeding.router,
-    completions.router,
-    measuring.router,
-    page.router,
+    search.router,
+    evaluate.router,
+    feed_module.router,
+    routes.router,
+    metrics.router,
+    static_files.router,
 )
 
 
@@ -101,7 +89,7 @@ def make_app(engine: Veracity, own_token: str = "", host: str = "") -> FastAPI:
     app.state.access = Access(engine, own_token)
     app.state.limits = Limits(settings)
     app.state.measures = Measures()
-    problems.install(app)
+    errors.install(app)
     for router in ROUTERS:  # as they are: `include_router` would make every route anew, at the first request
         app.router.routes.extend(router.routes)
     app.add_middleware(Guard, settings=settings, host=host or settings.host)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from veracity.errors import ConfigurationError
 from veracity.secrets import looks_like_key, presentable
 from veracity.settings.sections import KEYS, SECTIONS, ModelSettings, QualitySettings, Settings
-from veracity.tomlfile import assigned, complaint, explain, parse
+from veracity.settings.toml import assigned, complaint, explain, parse
 
 PREFIX = "VERACITY_"
 

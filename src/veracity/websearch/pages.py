@@ -8,18 +8,69 @@ from __future__ import annotations
 import base64
 import codecs
 import contextlib
+from collections.abc import Iterable
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from veracity.deadlines import Deadline
 from veracity.errors import WebSearchError
+from veracity.printable import encodable
 from veracity.reading import CappedWorkers, Unreadable, WorkerFailure, extract
+from veracity.reading.base import as_title, clean
 from veracity.reading.encodings import decode
 from veracity.settings import ReadingSettings
-from veracity.websearch.addresses import shown
-from veracity.websearch.fetching import Fetched
+from veracity.websearch.addresses import place_of, shown
+from veracity.websearch.fetch import Fetched
 from veracity.workers import processors
+
+LONGEST_QUERY = 400  # characters; Tavily takes no more
+LONGEST_SNIPPET = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """A page as the provider tells of it. `url` has the form of a page's; where it leads to is not known yet."""
+
+    url: str
+    title: str
+    snippet: str
+
+
+class SearchProvider(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def search(self, query: str, limit: int, deadline: Deadline) -> list[SearchResult]:
+        """The best first, each page once, none where none was found. Raises WebSearchError for all that goes wrong."""
+        ...
+
+
+def fit_query(query: str) -> str:
+    """On one line, not longer than any provider takes."""
+    return encodable(" ".join(clean(query).split())[:LONGEST_QUERY]).strip()
+
+
+def results_of(rows: Iterable[Any], snippet: str, limit: int, url: str = "url") -> list[SearchResult]:
+    """What can be used of a provider's rows; `url` and `snippet` are what it calls these. The texts are anybody's."""
+    found: dict[str, SearchResult] = {}
+    for row in rows:
+        one = _result(row, url, snippet) if isinstance(row, dict) else None
+        if one and len(found) < limit:
+            found.setdefault(one.url, one)
+    return list(found.values())
+
+
+def _result(row: dict[str, Any], url: str, snippet: str) -> SearchResult | None:
+    """None for what is no address of a page."""
+    try:
+        address = place_of(str(row.get(url, "")).strip()).url
+    except WebSearchError:
+        return None
+    told = row.get(snippet)
+    text = " ".join(clean(told[: 2 * LONGEST_SNIPPET]).split())[:LONGEST_SNIPPET] if isinstance(told, str) else ""
+    return SearchResult(address, as_title(row.get("title")), text)
+
 
 TASK = f"{__name__}:read"
 NAMES = {

@@ -10,7 +10,7 @@ from veracity.evaluator import Evaluator
 from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
 from veracity.evaluator.metrics.groundedness import Groundedness
 from veracity.evaluator.metrics.question_coverage import QuestionCoverage
-from veracity.questions import kinds_answered, question_parts
+from veracity.language.questions import kinds_answered, question_parts
 from veracity.settings import Settings
 
 EN = ["Opened items can be returned within 30 days of delivery.", "The customer pays for the return shipping."]

@@ -1,10 +1,10 @@
 """Do the submission's `[n]` marks name evidence that exists and supports their sentences?"""
 
-from veracity.citations import cited_numbers
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.grounding import EvidenceTexts
 from veracity.grounding.statements import indexed, shown, statements
 from veracity.language import guess_language
+from veracity.language.citations import cited_numbers
 from veracity.models import EvaluationRequest, MetricScore
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
-from veracity.evaluator.judging import Judge
+from veracity.evaluator.judge import Judge
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.language import guess_language
 from veracity.models import EvaluationRequest, MetricScore

@@ -7,14 +7,14 @@ rule is no answer for Osaka. Knows nothing about whether the answer is right.
 
 from collections.abc import Iterator, Sequence
 
-from veracity.citations import without_marks
 from veracity.evaluator.metrics.base import BaseMetric
-from veracity.grounding.scoring import Support
 from veracity.grounding.statements import indexed, shown, statements
+from veracity.grounding.support import Support
 from veracity.language import content_tokens, guess_language, sentences
+from veracity.language.citations import without_marks
+from veracity.language.names import Name, names_in, other_names
+from veracity.language.questions import kinds_answered, parts_addressed, question_parts
 from veracity.models import EvaluationRequest, MetricScore
-from veracity.names import Name, names_in, other_names
-from veracity.questions import kinds_answered, parts_addressed, question_parts
 
 # Chosen so that few right answers, yet many that are beside the point, stay below what lets an answer go out unseen
 # (`python -m benchmarks.gating`): every word of the question counts, the kind of thing it asks for three tenths.

@@ -1,0 +1,264 @@
+"""A question that follows on others is put so that it stands alone; one that does stays as it is (SPEC D3)."""
+
+import pytest
+
+from tests.agents.turns import LEAVE, PHONE, turns
+from veracity.agents.extractive_writer import ExtractiveWriter
+from veracity.agents.follow_up.standalone import ADDED, LONGEST, looked_for, stand_alone
+from veracity.agents.writer import WritingTask
+from veracity.language import guess_language
+from veracity.language.questions import question_parts
+from veracity.models import Evidence, EvidenceMetadata
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "asked"),
+    [
+        ("en", "and in Osaka?", "How many days of leave do staff in Osaka have?"),
+        ("en", "What about Osaka?", "How many days of leave do staff in Osaka have?"),
+        ("en", "Thanks, and what about Osaka?", "How many days of leave do staff in Osaka have?"),
+        ("en", "Thanks, and in Osaka?", "How many days of leave do staff in Osaka have?"),
+        ("en", "Ok, and in Osaka?", "How many days of leave do staff in Osaka have?"),
+        ("zh", "谢谢，那大阪呢？", "大阪的全职员工有多少天年假？"),
+        ("zh", "那无锡呢？", "无锡的全职员工有多少天年假？"),
+        ("ja", "ありがとう。では大阪は？", "大阪のスタッフの休暇は何日ですか。"),
+        ("en", "How about part-time staff?", "How many days of leave do part-time staff in Dublin have?"),
+        ("zh", "大阪呢？", "大阪的全职员工有多少天年假？"),
+        ("zh", "那大阪呢？", "大阪的全职员工有多少天年假？"),
+        ("zh", "那兼职员工呢？", "都柏林的兼职员工有多少天年假？"),
+        ("ja", "では大阪は？", "大阪のスタッフの休暇は何日ですか。"),
+        ("ja", "大阪ではどうですか？", "大阪のスタッフの休暇は何日ですか。"),
+        ("ja", "ニューヨークは？", "ニューヨークのスタッフの休暇は何日ですか。"),
+        ("ja", "病気休暇は？", "ダブリンのスタッフの病気休暇は何日ですか。"),
+    ],
+)
+def test_what_is_asked_of_another_thing_takes_its_place(language: str, question: str, asked: str) -> None:
+    made = stand_alone(question, LEAVE[language])
+    assert (made.question, made.added, made.depends) == (asked, (), True)
+
+
+def test_a_number_takes_the_place_of_one_like_it() -> None:
+    before = turns(("What was the revenue in 2021?", "It was 5 million [1]."))
+    assert stand_alone("and in 2022?", before).question == "What was the revenue in 2022?"
+
+
+def test_what_was_asked_of_another_thing_can_be_asked_of_a_third() -> None:
+    before = [*LEAVE["en"], *turns(("and in Osaka?", "Staff in Osaka have 20 days [1]."))]
+    assert stand_alone("What about Oslo?", before).question == "How many days of leave do staff in Oslo have?"
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "asked"),
+    [
+        ("en", "What is its screen size?", "What is its screen size (Pixel 7)?"),
+        ("zh", "它的屏幕多大？", "它的屏幕多大（Pixel 7）？"),
+        ("ja", "その画面サイズは何インチですか。", "その画面サイズは何インチですか（Pixel 7）。"),
+    ],
+)
+def test_what_a_pronoun_means_is_told_in_brackets(language: str, question: str, asked: str) -> None:
+    made = stand_alone(question, PHONE[language])
+    assert (made.question, made.depends) == (asked, True)
+    assert len(question_parts(made.question)) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "asked"),
+    [
+        ("en", "Why?", "Why (How many days of leave do staff in Dublin have)?"),
+        ("en", "Tell me more.", "Tell me more (How many days of leave do staff in Dublin have)."),
+        ("zh", "为什么？", "为什么（都柏林的全职员工有多少天年假）？"),
+        ("ja", "経費は？", "経費は（ダブリンのスタッフの休暇は何日ですか）？"),
+        ("zh", "病假呢？", "病假呢（都柏林的全职员工有多少天年假）？"),
+        ("en", "What about parking?", "What about parking (How many days of leave do staff in Dublin have)?"),
+        ("ja", "なぜですか？", "なぜですか（ダブリンのスタッフの休暇は何日ですか）？"),
+    ],
+)
+def test_what_says_little_of_its_own_goes_with_the_question_before(language: str, question: str, asked: str) -> None:
+    assert stand_alone(question, LEAVE[language]).question == asked
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "asked"),
+    [
+        ("en", "But not in Osaka?", "But not in Osaka (How many days of leave do staff in Dublin have)?"),
+        ("en", "And without Dublin?", "And without Dublin (How many days of leave do staff in Dublin have)?"),
+        ("zh", "那不在都柏林的员工呢？", "那不在都柏林的员工呢（都柏林的全职员工有多少天年假）？"),
+        ("zh", "那都柏林以外呢？", "那都柏林以外呢（都柏林的全职员工有多少天年假）？"),
+        ("ja", "ダブリン以外は？", "ダブリン以外は（ダブリンのスタッフの休暇は何日ですか）？"),
+    ],
+)
+def test_what_is_left_out_takes_the_place_of_nothing(language: str, question: str, asked: str) -> None:
+    assert stand_alone(question, LEAVE[language]).question == asked
+
+
+def test_a_side_of_what_was_spoken_of_goes_with_it() -> None:
+    before = turns(("有給休暇は年に何日ですか。", "有給休暇は年に二十日です[1]。"))
+    assert stand_alone("では、繰り越しは？", before).question == "有給休暇の繰り越しは？"
+    assert stand_alone("申請期限は？", before).question == "有給休暇の申請期限は？"
+    again = [*before, *turns(("では、繰り越しは？", "十日までです[1]。"))]
+    assert "有給休暇の繰り越し" in stand_alone("なぜですか？", again).question
+
+
+def test_bare_questions_in_a_row_go_back_to_the_one_that_says_something() -> None:
+    before = [*LEAVE["en"], *turns(("Why?", "Because the law says so [1]."))]
+    assert "staff in Dublin" in stand_alone("Tell me more.", before).question
+
+
+@pytest.mark.parametrize(
+    ("language", "question"),
+    [
+        ("en", "How many days of leave do staff in Oslo have?"),
+        ("en", "Does the Prince of Wales have his own source of income?"),
+        ("en", "If I borrow money for a house, can I treat it as equity?"),
+        ("en", "Is it possible to carry leave over into the next year?"),
+        ("en", "Are there any parking places for visitors in Oslo?"),
+        ("en", "  What is the capital of Peru?\n"),
+        ("zh", "奥斯陆的员工有多少天年假？"),
+        ("zh", "其他国家的员工应该如何申请病假？"),
+        ("zh", "病假怎么申请？"),
+        ("zh", "公司有多少员工？"),
+        ("ja", "休暇を取れますか。"),
+        ("ja", "誰が社長ですか。"),
+        ("ja", "オスロのスタッフの休暇は何日ですか。"),
+        ("ja", "その他の休暇の申請方法を教えてください。"),
+    ],
+)
+def test_a_question_that_stands_alone_stays_as_it_is(language: str, question: str) -> None:
+    made = stand_alone(question, LEAVE[language], "Parking was spoken of.")
+    assert (made.question, made.added, made.depends) == (question, (), False)
+
+
+@pytest.mark.parametrize("question", ["Why?", "and in Osaka?", "What is its screen size?", "为什么？", "では大阪は？"])
+def test_the_first_question_of_a_conversation_stays_as_it_is(question: str) -> None:
+    assert stand_alone(question, []).question == question
+    assert not stand_alone(question, []).depends
+
+
+def test_words_of_the_conversation_are_told_apart() -> None:
+    made = stand_alone("What is its screen size?", PHONE["en"])
+    assert "dollars" in made.added and len(made.added) <= ADDED
+    assert not {"Pixel", "pixel"} & set(made.added)
+
+
+def test_a_question_that_takes_its_subject_as_known_is_only_given_words() -> None:
+    before = turns(("How does a mortgage in Ireland work?", "A bank lends money against the house [1]."))
+    made = stand_alone("What are the fees?", before)
+    assert made.question == "What are the fees?" and {"mortgage", "ireland"} <= set(made.added)
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "words"),
+    [
+        ("en", "Who approves?", {"dublin", "staff", "leave"}),
+        ("zh", "谁来审批？", {"都柏林", "员工"}),
+        ("zh", "可以结转吗？", {"都柏林", "员工"}),
+        ("ja", "誰が承認しますか？", {"ダブリン", "休暇"}),
+        ("ja", "繰り越せますか？", {"ダブリン", "休暇"}),
+    ],
+)
+def test_what_says_only_what_is_done_is_given_words(language: str, question: str, words: set[str]) -> None:
+    made = stand_alone(question, LEAVE[language])
+    assert (made.question, made.depends) == (question, True) and words <= set(made.added)
+
+
+@pytest.mark.parametrize(
+    ("before", "question"),
+    [("zh", "誰が承認しますか？"), ("en", "誰が承認しますか？"), ("ja", "谁来审批？"), ("zh", "Who approves it?")],
+)
+def test_words_of_another_language_are_not_added(before: str, question: str) -> None:
+    made = stand_alone(question, LEAVE[before])
+    assert (made.question, made.added) == (question, ())
+
+
+def test_names_that_read_the_same_in_every_language_are() -> None:
+    assert "Pixel 7" in stand_alone("它的屏幕多大？", PHONE["en"]).question
+    assert "Pixel" in stand_alone("誰が承認しますか？", PHONE["zh"]).added
+
+
+@pytest.mark.parametrize(
+    ("language", "wanted", "topic"),
+    [
+        ("en", "its price", "price of Pixel 7"),
+        ("zh", "它的价格", "Pixel 7的价格"),
+        ("ja", "その値段", "Pixel 7の値段"),
+        ("en", "the population of Osaka", "the population of Osaka"),
+        ("zh", "大阪的人口", "大阪的人口"),
+        ("ja", "大阪の人口", "大阪の人口"),
+    ],
+)
+def test_what_is_searched_for_is_named(language: str, wanted: str, topic: str) -> None:
+    before = PHONE[language] if "7" in topic else LEAVE[language]
+    assert looked_for(wanted, "q", before, "")[1] == topic
+
+
+def test_what_cannot_be_named_is_told_by_the_question() -> None:
+    read, topic = looked_for("why it is so dear", "q", PHONE["en"], "")
+    assert topic == "" and read.question == "why it is so dear (Pixel 7)"
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ja"])
+def test_a_search_for_nothing_is_for_what_was_asked_before(language: str) -> None:
+    read, topic = looked_for("", "q", PHONE[language], "")
+    assert (read.question, topic) == (PHONE[language][0].question, "")
+    again = [*PHONE["en"], *turns(("Search the web for the Pixel 8", ""))]
+    assert looked_for("", "q", again, "")[0].question == "the Pixel 8"
+    assert looked_for("", "Look it up online", [], "")[0].question == "Look it up online"
+
+
+def test_requests_that_name_nothing_are_not_followed_on() -> None:
+    before = [
+        *PHONE["en"],
+        *turns(("Look it up online", "It is cheap [1]."), ("What did you say?", "It is cheap [1].")),
+    ]
+    assert looked_for("", "上网搜一下", before, "")[0].question == "How much is the Pixel 7?"
+    assert stand_alone("What is its screen size?", before).question == "What is its screen size (Pixel 7)?"
+
+
+@pytest.mark.parametrize(
+    ("summary", "question", "subject"),
+    [
+        ("The price of the Pixel 7 was asked for.", "What is its screen size?", "Pixel 7"),
+        ("用户询问了 Pixel 7 的价格。", "它的屏幕多大？", "Pixel 7"),
+        ("Pixel 7 の値段が質問された。", "その画面サイズは何インチですか。", "Pixel 7"),
+    ],
+)
+def test_the_summary_tells_where_no_turn_does(summary: str, question: str, subject: str) -> None:
+    assert subject in stand_alone(question, [], summary).question
+
+
+@pytest.mark.parametrize("before", ["x" * 50_000, "(" * 5_000, "Why? " * 5_000, "它" * 5_000, "[1]\n" * 2_000])
+def test_hostile_turns_stay_short(before: str) -> None:
+    made = stand_alone("Why is it so?", turns((before, before)))
+    assert len(made.question) <= LONGEST and sum(map(len, made.added)) <= ADDED * 60_000
+
+
+def evidence(text: str) -> Evidence:
+    return Evidence(
+        id="1",
+        text=text,
+        source="knowledge",
+        document_id="leave",
+        title="Leave",
+        location="leave.md",
+        headings=[],
+        page=None,
+        start=0,
+        end=len(text),
+        language=guess_language(text),
+        metadata=EvidenceMetadata(relevance_score=0.9),
+    )
+
+
+def test_the_extractive_writer_answers_what_was_put_anew() -> None:
+    text = "Staff in Osaka have 20 days of leave a year. Staff in Dublin have 24 days of leave a year."
+    asked = stand_alone("and in Osaka?", LEAVE["en"]).question
+    written = ExtractiveWriter().write(WritingTask(asked, [evidence(text)], []))
+    assert written.text.startswith("Staff in Osaka have 20 days of leave a year.")
+
+
+def test_the_extractive_writer_answers_about_a_side_of_the_matter() -> None:
+    before = turns(("有給休暇は年に何日ですか。", "有給休暇は年に二十日です[1]。"))
+    text = "有給休暇は年に二十日です。有給休暇の繰り越しは十日までです。"
+    asked = stand_alone("では、繰り越しは？", before).question
+    written = ExtractiveWriter().write(WritingTask(asked, [evidence(text)], []))
+    assert "有給休暇の繰り越しは十日までです。" in written.text

@@ -1,0 +1,373 @@
+"""The writer that needs no language model (SPEC X2): what it says is there, and it says when nothing is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.agents.passages import LEAVE
+from tests.retrieval.memory import Concepts
+from veracity.agents.extractive_writer import MOST_SENTENCES, ExtractiveWriter
+from veracity.agents.writer import Writer, WritingTask, Written
+from veracity.grounding import EvidenceTexts
+from veracity.grounding.statements import statements
+from veracity.language import guess_language, sentences
+from veracity.language.citations import cited_numbers, without_marks
+from veracity.models import Evidence, EvidenceMetadata
+
+ELSEWHERE = {
+    "en": "The canteen opens at noon.",
+    "zh": "食堂中午开放。",
+    "ja": "食堂は正午に開きます。",
+}
+
+
+def evidence(*texts: str, relevance: float = 0.7) -> list[Evidence]:
+    """The first is relevant, the others are what else was found; each is of its own document."""
+    return [
+        Evidence(
+            id=f"e{place}",
+            text=text,
+            source="knowledge",
+            document_id=f"d{place}",
+            title="",
+            location="",
+            headings=[],
+            page=None,
+            start=0,
+            end=len(text),
+            language=guess_language(text),
+            metadata=EvidenceMetadata(relevance_score=relevance if place == 0 else relevance / 4),
+        )
+        for place, text in enumerate(texts)
+    ]
+
+
+def written(question: str, found: Sequence[Evidence]) -> Written:
+    return ExtractiveWriter().write(WritingTask(question, found, ()))
+
+
+def test_it_is_a_writer_that_needs_no_model() -> None:
+    writer: Writer = ExtractiveWriter()
+    assert (writer.form, writer.model) == ("extractive", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "How many days of leave do staff get?",
+            "Leave is booked in the portal. Staff get 25 days of leave a year. Ask your manager first.",
+            "Staff get 25 days of leave a year. [1]",
+        ),
+        ("员工每年有多少天年假？", "年假在系统里申请。员工每年享有25天年假。", "员工每年享有25天年假。[1]"),
+        (
+            "社員の有給休暇は何日ですか？",
+            "休暇はポータルで申請します。社員の有給休暇は年間25日です。",
+            "社員の有給休暇は年間25日です。[1]",
+        ),
+    ],
+)
+def test_a_plain_fact_is_given_word_for_word(question: str, text: str, answer: str) -> None:
+    found = evidence(text, ELSEWHERE[guess_language(text)])
+    assert written(question, found) == Written(answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "Who founded Acme and where are its offices?",
+            "Acme was founded by Jane Miller. Acme makes pumps. The offices of Acme are in Oslo.",
+            "Acme was founded by Jane Miller. [1] The offices of Acme are in Oslo. [1]",
+        ),
+        (
+            "Acme公司是谁创立的？总部在哪里？",
+            "Acme公司由张伟创立。公司生产水泵。Acme公司的总部位于上海。",
+            "Acme公司由张伟创立。[1]Acme公司的总部位于上海。[1]",
+        ),
+        (
+            "Acme社の創業者は誰ですか？また、本社はどこにありますか？",
+            "Acme社の創業者は山田太郎です。ポンプを作っています。Acme社の本社は東京都にあります。",
+            "Acme社の創業者は山田太郎です。[1]Acme社の本社は東京都にあります。[1]",
+        ),
+    ],
+)
+def test_each_part_of_a_question_is_answered(question: str, text: str, answer: str) -> None:
+    assert written(question, evidence(text, ELSEWHERE[guess_language(text)])).text == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "missing", "text"),
+    [
+        (
+            "When was the merger with Globex?",
+            ("merger", "Globex"),
+            "The documents do not say: merger, Globex.",
+        ),
+        ("与环球公司的合并是什么时候完成的？", ("环球公司", "合并", "完成"), "资料没有提及：环球公司、合并、完成。"),
+        (
+            "グローベックスとの合併はいつですか？",
+            ("グローベックス", "合併"),
+            "資料に記載がありません：グローベックス、合併。",
+        ),
+    ],
+)
+def test_unrelated_evidence_is_no_answer_and_what_is_missing_is_named(
+    question: str, missing: tuple[str, ...], text: str
+) -> None:
+    found = evidence(ELSEWHERE[guess_language(question)], relevance=0.1)
+    assert written(question, found) == Written(text, abstains=True, missing=missing)
+    assert statements(text) == [], "that the documents are silent is nothing they could support"
+
+
+@pytest.mark.parametrize("question", ["When was the merger?", "合并是什么时候？", "合併はいつですか？"])
+def test_without_evidence_it_abstains(question: str) -> None:
+    given_up = written(question, [])
+    assert given_up.abstains
+    assert given_up.missing
+
+
+@pytest.mark.parametrize("question", ["", "   ", "?", "why?", "什么？", "[1]"])
+def test_a_question_that_says_nothing_is_not_answered(question: str) -> None:
+    assert written(question, evidence(ELSEWHERE["en"])).abstains
+
+
+def test_a_question_all_of_whose_words_are_there_is_named_whole() -> None:
+    found = evidence("Staff, leave, days.", relevance=0.0)
+    assert written("How many days of leave do staff get?", found).missing == ("How many days of leave do staff get",)
+
+
+@pytest.mark.parametrize(
+    "mark", ["[3]", "[1, 2]", "[[1]2]", "【3】", "［7］", "[1][2]"], ids=["one", "list", "nested", "han", "wide", "two"]
+)
+def test_marks_in_the_evidence_do_not_become_citations(mark: str) -> None:
+    found = evidence(f"Staff get 25 days of leave a year{mark}. The office is small.", ELSEWHERE["en"])
+    text = written("How many days of leave do staff get?", found).text
+    assert cited_numbers(text) == [1]
+    assert "25 days" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("- **Leave**: staff get 25 days of leave\n- **Hours**: 40 a week", "Leave: staff get 25 days of leave [1]"),
+        ("| Kind | Days |\n|---|---|\n| Leave of staff | 25 days |", "Leave of staff | 25 days [1]"),
+        ("1. Staff get 25 days of leave.\n2. Nobody gets more.", "Staff get 25 days of leave. [1]"),
+        (
+            "Staff get 25 days of [leave](https://bad.example/?q=1).",
+            "Staff get 25 days of leave. [1]",
+        ),
+    ],
+    ids=["list", "table", "numbered", "link"],
+)
+def test_markdown_is_made_presentable(text: str, answer: str) -> None:
+    found = evidence(text, ELSEWHERE["en"])
+    assert written("How many days of leave do staff get?", found).text == answer
+
+
+def test_a_heading_is_no_answer() -> None:
+    found = evidence("## Days of leave of staff\n\nStaff get 25 days of leave.", ELSEWHERE["en"])
+    assert written("How many days of leave do staff get?", found).text == "Staff get 25 days of leave. [1]"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "By when must the storm warning be lifted in the morning?",
+            "Storm and rain\n\nThe storm warning must be lifted by 10:30 in the morning.",
+            "The storm warning must be lifted by 10:30 in the morning. [1]",
+        ),
+        (
+            "台风预警最晚几点解除？",
+            "台风与暴雨\n\n台风预警须在10点30分之前解除。",
+            "台风预警须在10点30分之前解除。[1]",
+        ),
+        (
+            "台風の朝、何時までに警報が解除されなければ終日休業となりますか。",
+            "## 台風・大雨\n\n台風の警報が10時30分までに解除されなければ終日休業とする。",
+            "台風の警報が10時30分までに解除されなければ終日休業とする。[1]",
+        ),
+    ],
+)
+def test_a_heading_is_never_given_beside_the_sentence_below_it(question: str, text: str, answer: str) -> None:
+    assert written(question, evidence(text, ELSEWHERE[guess_language(text)])).text == answer
+
+
+@pytest.mark.parametrize("question", ["vacatoin carrying ovr dublin", "Annual leave in Dublin"])
+def test_a_heading_alone_is_no_answer(question: str) -> None:
+    [found] = evidence("# Annual leave in Dublin\n\n## Carrying days over")
+    found = found.model_copy(update={"title": "Annual leave in Dublin", "headings": ["Annual leave in Dublin"]})
+    assert written(question, [found]).abstains
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "What is the limit per night for hotels in London?",
+            "## Hotels\n\n| City | Limit per night |\n| --- | --- |\n| London, Zurich | 210 euro |\n| Cork | 9 euro |",
+            "London, Zurich | 210 euro [1]",
+        ),
+        (
+            "深圳的住宿每晚上限是多少？",
+            "## 住宿限额\n\n| 城市 | 每晚上限 |\n| --- | --- |\n| 北京、深圳、广州 | 650元 |\n| 其他城市 | 380元 |",
+            "北京、深圳、广州 | 650元[1]",
+        ),
+        (
+            "東京の宿泊費の上限はいくらですか。",
+            "## 国内出張\n\n| 区分 | 宿泊費の上限 |\n| --- | --- |\n| 東京・横浜 | 14,000円 |\n| その他 | 11,000円 |",
+            "東京・横浜 | 14,000円[1]",
+        ),
+    ],
+)
+def test_a_row_of_a_table_answers_under_its_head(question: str, text: str, answer: str) -> None:
+    assert written(question, evidence(text, ELSEWHERE[guess_language(text)])).text == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "Who is responsible for an instrument?",
+            "note: An instrument is under the responsibility of the office of Jane Miller.",
+            "An instrument is under the responsibility of the office of Jane Miller. [1]",
+        ),
+        ("Who is the leader?", "projects[2].leader: Orla Finnerty", "leader: Orla Finnerty [1]"),
+    ],
+)
+def test_keys_of_data_are_made_presentable(question: str, text: str, answer: str) -> None:
+    assert written(question, evidence(text, ELSEWHERE["en"])).text == answer
+
+
+def test_another_kind_of_leave_is_no_answer() -> None:
+    texts = ("Annual leave in Dublin is 24 days long.", "The Dublin office closes early. It is as long as the street.")
+    found = evidence(*texts, relevance=0.5)
+    assert "24 days" in written("How long is annual leave in Dublin?", found).text
+    assert written("How long is paternity leave in Dublin?", found).abstains
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "When was Acme founded?",
+            "Acme makes pumps in Oslo. It was founded in 1987.",
+            "Acme makes pumps in Oslo. [1] It was founded in 1987. [1]",
+        ),
+        ("Acme公司什么时候成立？", "Acme公司生产水泵。它成立于1987年。", "Acme公司生产水泵。[1]它成立于1987年。[1]"),
+        (
+            "Acme社の設立はいつですか？",
+            "Acme社はポンプを作る。その設立は1987年である。",
+            "Acme社はポンプを作る。[1]その設立は1987年である。[1]",
+        ),
+    ],
+)
+def test_a_sentence_that_points_back_comes_with_the_one_before(question: str, text: str, answer: str) -> None:
+    assert written(question, evidence(text, ELSEWHERE[guess_language(text)])).text == answer
+
+
+def test_no_more_than_three_sentences_however_many_fit() -> None:
+    texts = [f"In year {year} staff got {20 + year} days of leave." for year in range(1, 9)]
+    text = written("How many days of leave do staff get?", evidence(*texts)).text
+    assert len(sentences(text)) == MOST_SENTENCES
+
+
+def test_a_sentence_that_two_passages_share_is_given_once() -> None:
+    fact = "Staff get 25 days of leave a year."
+    found = evidence(f"Welcome to Acme. {fact}", f"{fact} Ask for them in time.")
+    assert written("How many days of leave do staff get?", found).text == f"{fact} [1]"
+
+
+def test_the_same_task_gives_the_same_answer() -> None:
+    task = WritingTask("How many days of leave?", evidence("Leave is 25 days of the year.", ELSEWHERE["en"]), ())
+    assert ExtractiveWriter().write(task) == ExtractiveWriter().write(task)
+
+
+def test_an_embedder_tells_which_sentence_is_near_in_meaning() -> None:
+    found = evidence("The vacation of staff lasts long. The portal of staff was built long ago.", ELSEWHERE["en"])
+    near = ExtractiveWriter(Concepts("holidays vacation leave"))
+    answer = near.write(WritingTask("How are holidays of staff?", found, ()))
+    assert answer.text.startswith("The vacation of staff lasts long. [1]")
+
+
+PIECES = st.sampled_from(
+    [
+        *"ab年假天员工。.!?？、，,:;[](){}#*|-_`>\n\t \u3000１2３『』",
+        "leave ",
+        "staff ",
+        "[1]",
+        "有給",
+        "休暇",
+        "です。",
+        "25",
+    ]
+)
+TEXTS = st.lists(
+    st.lists(PIECES, max_size=40).map(lambda made: "staff leave 员工年假 有給休暇 " + "".join(made)),
+    min_size=1,
+    max_size=4,
+)
+QUESTIONS = st.sampled_from(["How many days of leave do staff get?", "员工有多少天年假？", "有給休暇は何日ですか？"])
+
+
+@given(QUESTIONS, TEXTS)
+@settings(max_examples=150, deadline=None)
+def test_whatever_the_evidence_each_sentence_stands_in_what_it_cites(question: str, texts: list[str]) -> None:
+    answer = written(question, evidence(*texts, relevance=1.0))
+    if answer.abstains:
+        return
+    known = EvidenceTexts(texts)
+    said = [sentence.text for sentence in sentences(answer.text)]
+    assert 1 <= len(said) <= MOST_SENTENCES
+    for sentence in said:
+        [number] = cited_numbers(sentence)
+        found = known.support(without_marks(sentence), [number - 1])
+        assert found.supported
+        assert found.quote in texts[number - 1]
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ja"])
+def test_eight_full_passages_take_little_time(language: str) -> None:
+    line = {
+        "en": "Staff of the {} office get paid leave once the manager has signed, in 20{} too. ",
+        "zh": "第{}办公室的员工在经理签字后可以休年假，20{}年也是如此。",
+        "ja": "第{}事務所の社員は上司の署名の後に有給休暇を取得でき、20{}年も同じである。",
+    }[language]
+    texts = ["".join(line.format(place * 20 + at, 10 + at) for at in range(12)) for place in range(8)]
+    question = {"en": "How many days of leave do staff get?", "zh": "员工有多少天年假？", "ja": "有給休暇は何日？"}
+    task = WritingTask(question[language], evidence(*texts), ())
+    writer = ExtractiveWriter()
+    writer.write(task)  # dictionaries are loaded once
+    taken = []
+    for _ in range(5):
+        started = time.perf_counter()
+        writer.write(task)
+        taken.append(time.perf_counter() - started)
+    assert min(taken) < 0.09, "30 ms where nothing else runs"
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "own", "other"),
+    [
+        ("en", "How many unused days move into the next year in {}?", "Dublin", "Osaka"),
+        ("en", "In {}, how many days of paid annual leave do full-time staff receive?", "Dublin", "Shanghai"),
+        ("zh", "{}的员工入职满一年后每年享有多少天年休假？", "上海", "大阪"),
+        ("ja", "{}オフィスでは入社日に有給休暇を何日付与しますか。", "大阪", "上海"),
+    ],
+)
+def test_the_rule_of_another_office_is_no_answer(language: str, question: str, own: str, other: str) -> None:
+    found = LEAVE[language]
+    assert not written(question.format(own), found).abstains
+    silent = written(question.format(other), found)
+    assert silent.abstains and silent.missing == (other,) and other in silent.text
+
+
+def test_each_part_of_a_question_keeps_to_the_office_that_the_whole_names() -> None:
+    question = "How many days of paid annual leave do staff in Osaka receive, and how many unused days move over?"
+    assert written(question, LEAVE["en"]).abstains

@@ -1,0 +1,115 @@
+"""POST /api/ask: the answer, or the events on the way to it, in three languages."""
+
+import pytest
+
+from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
+from tests.server.conftest import MakeEngine, Serve
+from tests.server.events import events_of, read_events
+from tests.server.live.test_runs_live import Held
+from veracity.models import Answer
+from veracity.testing import ScriptedLLM
+
+LANGUAGES = {"en": QUESTION, "zh": "正式员工每年有多少天年假？", "ja": "正社員の有給休暇は年に何日ですか？"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_answer_comes_with_its_citations(serve: Serve, engine_with: MakeEngine, language: str) -> None:
+    response = serve(engine_with()).client().post("/api/ask", json={"question": LANGUAGES[language]})
+    answer = Answer.model_validate(response.json())
+    assert (response.status_code, answer.status, answer.language) == (200, "answered", language)
+    assert all(sentence.citations for sentence in answer.sentences if sentence.states)
+    assert response.headers["cache-control"] == "no-store"
+
+
+def test_events_tell_every_step_and_end_with_the_answer(serve: Serve, gated: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=[fail("Say 25."), PASS], judge=judged(90))
+    client = serve(gated(llm)).client()
+    events = events_of(client, "/api/ask", method="POST", json={"question": QUESTION})
+    kinds = [event.kind for event in events]
+    assert (kinds[0], kinds[-1]) == ("queued", "answer")
+    drafts = [
+        event.data["step"]["texts"]["draft"]
+        for event in events
+        if event.data.get("name") == "generate_answer" and event.kind == "finished"
+    ]
+    assert drafts == [WRONG, GOOD]
+    streamed = "".join(event.data["text"] for event in events if event.kind == "draft")
+    assert streamed == WRONG + GOOD
+    assert len({event.data["run_id"] for event in events}) == 1
+    assert events[-1].data["answer"]["text"] == GOOD
+    assert [event.id for event in events] == sorted(
+        {event.id for event in events}, key=lambda one: [int(part) for part in one.split(".")]
+    )
+
+
+def test_a_follow_up_belongs_to_its_conversation(serve: Serve, engine_with: MakeEngine) -> None:
+    client = serve(engine_with()).client()
+    for question in (QUESTION, "And who approves it?"):
+        client.post("/api/ask", json={"question": question, "conversation": "c1"})
+    turns = client.get("/api/conversations/c1/turns").json()
+    assert [turn["question"] for turn in turns] == [QUESTION, "And who approves it?"]
+    assert client.get("/api/conversations").json()[0]["conversation"] == "c1"
+    assert client.delete("/api/conversations/c1").json() == {"turns": 2}
+    assert client.get("/api/conversations/c1/turns").json() == []
+    assert client.delete("/api/conversations/c1").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ({"question": " "}, 400, "empty"),
+        ({"question": "?!"}, 400, "no word"),
+        ({}, 422, "question"),
+        ({"question": QUESTION, "max_rewrites": 21}, 422, "max_rewrites"),
+        ({"question": QUESTION, "extra": 1}, 422, "extra"),
+        ({"question": 5}, 422, "question"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_one_sentence(
+    serve: Serve, engine_with: MakeEngine, body: dict[str, object], status: int, told: str
+) -> None:
+    client = serve(engine_with()).client()
+    response = client.post("/api/ask", json=body)
+    problem = response.json()["error"]
+    assert (response.status_code, problem["kind"]) == (status, "InputError")
+    assert told in problem["message"] and problem["message"].endswith(".")
+    assert client.get("/api/runs").json() == []
+
+
+def test_a_model_that_fails_is_told_and_the_run_is_there(serve: Serve, engine_with: MakeEngine) -> None:
+    from veracity.errors import ModelAccessError
+
+    llm = ScriptedLLM.by_role(writer=ModelAccessError("The provider refused the key."), reviewer=PASS)
+    client = serve(engine_with(llm)).client()
+    response = client.post("/api/ask", json={"question": QUESTION})
+    assert response.status_code == 502
+    assert "refused the key" in response.json()["error"]["message"]
+    run = client.get("/api/runs").json()[0]
+    assert run["status"] == "failed"
+    events = events_of(client, f"/api/runs/{run['run_id']}/events")
+    assert events[-1].kind == "failed" and "refused the key" in events[-1].data["problem"]
+
+
+@pytest.mark.parametrize("stopped_by", ["ann", "bob"])
+def test_a_run_is_stopped_by_who_asked_or_by_an_approver(
+    serve: Serve, engine_with: MakeEngine, stopped_by: str
+) -> None:
+    """Whoever follows it is told at once; the model that is asked just now ends behind it."""
+    held = Held()
+    served = serve(engine_with(ScriptedLLM.by_role(writer=held, reviewer=PASS)))
+    ann, bob = served.client(role="asker", name="ann"), served.client(role="approver", name="bob")
+    accept = {"Accept": "text/event-stream"}
+    with ann.stream("POST", "/api/ask", json={"question": QUESTION}, headers=accept) as response:
+        run_id = response.headers["x-veracity-run"]
+        assert held.asked.wait(10)
+        stop = f"/api/runs/{run_id}/stop"
+        assert served.client(role="asker", name="eve").post(stop).status_code == 404
+        stopped = {"ann": ann, "bob": bob}[stopped_by].post(stop).json()
+        assert (stopped["status"], stopped["problem"]) == ("failed", f"Stopped by {stopped_by}.")
+        last = list(read_events(response))[-1]
+        assert (last.kind, last.data["problem"]) == ("failed", f"Stopped by {stopped_by}.")
+    held.goes_on.set()
+    assert ann.post("/api/ask", json={"question": QUESTION}).json()["text"] == GOOD
+    assert served.engine.receipt(run_id).run.problem == f"Stopped by {stopped_by}."
+    answered = served.engine.runs()[0]
+    assert ann.post(f"/api/runs/{answered.run_id}/stop").json()["status"] == "answered"

@@ -1,0 +1,111 @@
+"""Searching over HTTP."""
+
+import threading
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.runs.conftest import MakeEngine
+from tests.server.conftest import Serve, Served
+from veracity.models import Evidence
+from veracity.server import limits
+from veracity.settings import Settings
+
+
+@pytest.fixture
+def served(engine_with: MakeEngine, serve: Serve) -> Served:
+    return serve(engine_with())
+
+
+@pytest.fixture
+def client(served: Served) -> httpx.Client:
+    """An asker's."""
+    return served.client(role="asker")
+
+
+@pytest.mark.parametrize(
+    ("query", "document"),
+    [("How many days of annual leave?", "leave"), ("带薪年假有几天？", "年假"), ("有給休暇は何日ですか。", "休暇")],
+)
+def test_the_best_passages_first(client: httpx.Client, query: str, document: str) -> None:
+    response = client.post("/api/search", json={"query": query, "top_k": 3})
+    found = [Evidence.model_validate(one) for one in response.json()]
+    assert found[0].document_id == document
+    assert 1 <= len(found) <= 3
+    assert 0 <= found[0].metadata.relevance_score <= 1
+
+
+def test_a_search_in_some_sources_alone(client: httpx.Client) -> None:
+    response = client.post("/api/search", json={"query": "laptop", "sources": ["knowledge"]})
+    assert {source for one in response.json() for source in one["metadata"]["found_by"]} == {"knowledge"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "word"),
+    [
+        ({"query": "  "}, 400, "empty"),
+        ({"query": "leave", "sources": ["nowhere"]}, 400, "nowhere"),
+        ({"query": "leave", "sources": []}, 422, "sources"),
+        ({"query": "leave", "top_k": 0}, 422, "top_k"),
+        ({"query": "leave", "top_k": 10_000}, 422, "top_k"),
+        ({"query": "x" * 10_001}, 422, "query"),
+        ({"query": "leave", "model": "test:x"}, 422, "model"),
+        ({}, 422, "query"),
+        ([], 422, "body"),
+    ],
+)
+def test_what_cannot_be_searched_for(client: httpx.Client, body: Any, status: int, word: str) -> None:
+    response = client.post("/api/search", json=body)
+    told = response.json()["error"]
+    assert (response.status_code, told["kind"]) == (status, "InputError")
+    assert word in told["message"]
+
+
+def test_half_a_character_does_no_harm(client: httpx.Client) -> None:
+    sent = client.post(
+        "/api/search", content=rb'{"query": "leave \ud83d"}', headers={"Content-Type": "application/json"}
+    )
+    assert sent.status_code in (200, 422)
+
+
+def test_documents_that_were_indexed_otherwise_are_told(engine_with: MakeEngine, serve: Serve) -> None:
+    other = engine_with(knowledge=Settings().knowledge.model_copy(update={"passage_tokens": 99}).model_dump())
+    response = serve(other).client().post("/api/search", json={"query": "leave"})
+    assert (response.status_code, response.json()["error"]["kind"]) == (409, "OutdatedIndexError")
+
+
+def test_nobody_searches_without_a_token(served: Served) -> None:
+    assert served.client(token="").post("/api/search", json={"query": "leave"}).status_code == 401
+
+
+def test_who_searches_much_keeps_nobody_waiting_and_is_told_when_to_come_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, begun = threading.Event(), threading.Semaphore(0)
+    search = served.engine.search
+
+    def slow(query: str, *given: Any, **named: Any) -> list[Evidence]:
+        if query == "slow":
+            begun.release()
+            assert goes_on.wait(20)
+        return search(query, *given, **named)
+
+    monkeypatch.setattr(served.engine, "search", slow)
+    ann, ben = served.client(role="asker"), served.client(role="asker")
+    statuses: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: statuses.append(ann.post("/api/search", json={"query": "slow"}).status_code))
+        for _ in range(limits.OF_ONE_USER + limits.MOST_WAITING + 1)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        assert all(begun.acquire(timeout=10) for _ in range(limits.OF_ONE_USER))
+        assert ben.post("/api/search", json={"query": "laptop"}).status_code == 200
+        assert ben.get("/").status_code == 200
+    finally:
+        goes_on.set()
+        for thread in threads:
+            thread.join(20)
+    assert sorted(statuses) == [200] * (len(threads) - 1) + [429]
