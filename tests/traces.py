@@ -1,4 +1,4 @@
-"""Spans as a program's own provider is given them, for the tests of what is traced."""
+"""Records spans through a tracer provider, for tests of telemetry."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 
 class Spans:
-    """Those that have ended."""
+    """Finished spans."""
 
     def __init__(self, exporter: InMemorySpanExporter) -> None:
         self._exporter = exporter
@@ -26,10 +26,10 @@ class Spans:
 
     def parent(self, span: ReadableSpan) -> str:
         above = span.parent.span_id if span.parent else None
-        return next((one.name for one in self.all if one.context and one.context.span_id == above), "")
+        return next((other.name for other in self.all if other.context and other.context.span_id == above), "")
 
 
-def told(span: ReadableSpan) -> dict[str, Any]:
+def attributes(span: ReadableSpan) -> dict[str, Any]:
     return dict(span.attributes or {})
 
 

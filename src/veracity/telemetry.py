@@ -1,4 +1,7 @@
-"""Whether there is somebody who takes spans, and where on its thread a program is. Loads OpenTelemetry for nobody."""
+"""OpenTelemetry spans around runs, steps, model calls and web searches. No span holds text.
+
+Until a program sets up a tracer provider, spans are no-ops and OpenTelemetry is not imported.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +20,18 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Tracer
 
-
 SCOPE = "veracity"
-RUN = "run"
-STEP = "step {name}"
-MODEL_CALL = "chat {model}"
-WEB_SEARCH = "web_search {provider}"
-
 RUN_ID = "veracity.run.id"
 RUN_STRETCH = "veracity.run.stretch"
 RUN_OUTCOME = "veracity.run.outcome"
 STEP_NAME = "veracity.step.name"
-STEP_FACT = "veracity.step.{fact}"
+STEP_ATTRIBUTE = "veracity.step.{name}"
 ROLE = "veracity.role"
 WEB_PROVIDER = "veracity.web.provider"
 WEB_PAGES = "veracity.web.pages"
 WEB_EVIDENCE = "veracity.web.evidence"
 ERROR = "error.type"
-# OpenTelemetry's own, for calls to models.
+# OpenTelemetry's conventions for generative AI.
 OPERATION = "gen_ai.operation.name"
 PROVIDER = "gen_ai.provider.name"
 REQUEST_MODEL = "gen_ai.request.model"
@@ -47,122 +44,13 @@ FINISH_REASONS = "gen_ai.response.finish_reasons"
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
 
-# What is told of a step where its facts hold it: numbers, single words, and of a list how long it is.
-FACTS = (
-    *(
-        "abstains",
-        "attempt",
-        "confidence",
-        "edited",
-        "epoch",
-        "evidence",
-        "folded",
-        "form",
-        "found",
-        "grade",
-        "outcome",
-    ),
-    *("pages", "provider", "route", "score", "source", "sources", "status", "suggestions", "threshold"),
-    *("verdict",),
-)
-
+# Environment variables; the one for traces takes precedence.
+ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+PROTOCOL_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+SUPPORTED_PROTOCOL = "http/protobuf"
 
 T = TypeVar("T")
 P = ParamSpec("P")
-
-
-def tracer() -> Tracer | None:
-    """None where nobody set one up, for which OpenTelemetry need not be loaded."""
-    trace = sys.modules.get("opentelemetry.trace")
-    provider_of = getattr(trace, "get_tracer_provider", None)  # missing while another thread is loading it
-    if trace is None or provider_of is None:
-        return None
-    provider = provider_of()
-    if type(provider) in (trace.ProxyTracerProvider, trace.NoOpTracerProvider):  # an isinstance() takes 1 µs here
-        return None
-    return provider.get_tracer(SCOPE, __version__)  # type: ignore[no-any-return]
-
-
-def context() -> Any:
-    from opentelemetry import context  # noqa: PLC0415 - it is loaded, or we were not here
-
-    return context
-
-
-def here() -> Context | None:
-    """For another thread: what is current on this one."""
-    return context().get_current() if tracer() else None
-
-
-def carried(job: Callable[P, T]) -> Callable[P, T]:
-    """The job, to be done on another thread: what begins there belongs to what is current here."""
-    where = here()
-    if where is None:
-        return job
-
-    @wraps(job)
-    def there(*args: P.args, **kwargs: P.kwargs) -> T:
-        token = context().attach(where)
-        try:
-            return job(*args, **kwargs)
-        finally:
-            context().detach(token)
-
-    return there
-
-
-def stay(where: Context | None) -> None:
-    """What begins from now on in this context of Python's belongs there. For one that nobody else uses."""
-    if where is not None:
-        context().attach(where)
-
-
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-SPOKEN = "http/protobuf"
-
-
-def set_up() -> bool:
-    """Send spans to the collector that the environment names, if it names one. A program's own provider stays."""
-    named = _given(ENDPOINTS)
-    if not named or os.environ.get("OTEL_TRACES_EXPORTER") == "none" or tracer():
-        return False
-    protocol = _given(PROTOCOLS)
-    if protocol and os.environ[protocol] != SPOKEN:
-        raise ConfigurationError(f'{protocol} names a protocol that is not spoken here: set it to "{SPOKEN}".')
-    try:
-        from opentelemetry import trace  # noqa: PLC0415 - slow, and only for who wants it
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
-            OTLPSpanExporter,
-        )
-        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
-        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
-    except ImportError:
-        raise ConfigurationError(
-            f'{named} is set, and what sends spans there is not installed: pip install "veracity[otel]" '
-            '(in a checkout ".[otel]"), or unset it.'
-        ) from None
-    try:
-        resource = Resource.create({} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": SCOPE})
-        provider = TracerProvider(resource=resource)
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    except ValueError as problem:
-        told = " ".join(without_secrets(str(problem)).split())[:200]
-        raise ConfigurationError(f"An OTEL_… variable of the environment cannot be used ({told}).") from None
-    trace.set_tracer_provider(provider)
-    return True
-
-
-def _given(names: tuple[str, ...]) -> str:
-    """The first that is set: that for spans wins over that for everything."""
-    return next((name for name in names if os.environ.get(name)), "")
-
-
-__all__ = ["ModelCall", "Span", "carried", "here", "model_call", "run", "set_up", "stay", "step", "web_search"]
-
-
-LONGEST_WORD = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,95 +67,96 @@ class ModelCall:
 
 
 class Span:
-    """One that is under way. In a `with` it is what begins inside belongs to; what is raised there ends it as an error,
-    unless it is `expected`. This one is for where nothing is traced."""
+    """A no-op span. As a context manager it is the parent of spans started inside."""
 
     __slots__ = ()
-    here: Context | None = None
+    context: Context | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         pass
 
-    def tell(self, name: str, value: str | float | None) -> None:
+    def set(self, name: str, value: str | float | None) -> None:
         pass
 
-    def facts(self, facts: Mapping[str, Any]) -> None:
+    def set_step(self, attributes: Mapping[str, str | float], *, failed: bool) -> None:
         pass
 
-    def answered(self, model: str | None, finish_reason: str | None, input_tokens: int, output_tokens: int) -> None:
+    def set_response(self, model: str | None, finish_reason: str | None, input_tokens: int, output_tokens: int) -> None:
         pass
 
-    def looked_up(self, pages: int, evidence: int) -> None:
+    def set_web_results(self, pages: int, evidence: int) -> None:
         pass
 
-    def end(self, problem: BaseException | None = None) -> None:
+    def end(self, error: BaseException | None = None) -> None:
         pass
 
 
-class _Recorded(Span):
-    __slots__ = ("_expected", "_span", "_token", "here")
+NO_OP_SPAN = Span()
+
+
+class _RecordedSpan(Span):
+    """Ends with an error status on an exception that is not `expected`."""
+
+    __slots__ = ("_expected", "_span", "_token", "context")
 
     def __init__(self, span: Any, parent: Context | None, expected: tuple[type[BaseException], ...]) -> None:
-        from opentelemetry.trace import set_span_in_context  # noqa: PLC0415 - it is loaded
+        from opentelemetry.trace import set_span_in_context  # noqa: PLC0415 - already imported by the program
 
         self._span = span
         self._expected = expected
-        self.here = set_span_in_context(span, parent)
+        self.context = set_span_in_context(span, parent)
 
     def __enter__(self) -> Self:
-        self._token = context().attach(self.here)
+        self._token = _contexts().attach(self.context)
         return self
 
-    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
-        context().detach(self._token)
-        self.end(problem)
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        _contexts().detach(self._token)
+        self.end(error)
 
-    def tell(self, name: str, value: str | float | None) -> None:
+    def set(self, name: str, value: str | float | None) -> None:
         if value is not None:
             self._span.set_attribute(name, value)
 
-    def facts(self, facts: Mapping[str, Any]) -> None:
-        known = {**facts, **(facts.get("quality") or {})}
-        for fact in FACTS:
-            self.tell(STEP_FACT.format(fact=fact), _plain(known.get(fact)))
-        if "problem" in facts:
-            self._fail("_OTHER")
+    def set_step(self, attributes: Mapping[str, str | float], *, failed: bool) -> None:
+        for name, value in attributes.items():
+            self.set(STEP_ATTRIBUTE.format(name=name), value)
+        if failed:
+            self._set_error("_OTHER")
 
-    def answered(self, model: str | None, finish_reason: str | None, input_tokens: int, output_tokens: int) -> None:
-        self.tell(RESPONSE_MODEL, model)
+    def set_response(self, model: str | None, finish_reason: str | None, input_tokens: int, output_tokens: int) -> None:
+        self.set(RESPONSE_MODEL, model)
         self._span.set_attribute(FINISH_REASONS, [finish_reason] if finish_reason else [])
-        self.tell(INPUT_TOKENS, input_tokens)
-        self.tell(OUTPUT_TOKENS, output_tokens)
+        self.set(INPUT_TOKENS, input_tokens)
+        self.set(OUTPUT_TOKENS, output_tokens)
 
-    def looked_up(self, pages: int, evidence: int) -> None:
-        self.tell(WEB_PAGES, pages)
-        self.tell(WEB_EVIDENCE, evidence)
+    def set_web_results(self, pages: int, evidence: int) -> None:
+        self.set(WEB_PAGES, pages)
+        self.set(WEB_EVIDENCE, evidence)
 
-    def end(self, problem: BaseException | None = None) -> None:
-        if problem is not None and not isinstance(problem, self._expected):
-            self._fail(type(problem).__name__)
+    def end(self, error: BaseException | None = None) -> None:
+        if error is not None and not isinstance(error, self._expected):
+            self._set_error(type(error).__name__)
         self._span.end()
 
-    def _fail(self, kind: str) -> None:
-        from opentelemetry.trace import StatusCode  # noqa: PLC0415 - it is loaded
+    def _set_error(self, kind: str) -> None:
+        from opentelemetry.trace import StatusCode  # noqa: PLC0415 - already imported by the program
 
         self._span.set_attribute(ERROR, kind)
         self._span.set_status(StatusCode.ERROR)
 
 
-SILENT = Span()
-
-
 def run(run_id: str, stretch: int) -> Span:
-    """One stretch of a run: it ends where a person is asked, and the next stretch begins with the decision."""
-    return _begun(RUN, {RUN_ID: run_id, RUN_STRETCH: stretch})
+    """A run until it ends or waits for approval. A resumed run is another stretch."""
+    return _start("run", {RUN_ID: run_id, RUN_STRETCH: stretch})
 
 
 def step(name: str, expected: type[BaseException]) -> Span:
-    return _begun(STEP, {STEP_NAME: name}, expected=(expected,), name=name)
+    """A graph node. An `expected` exception is not an error."""
+    return _start(f"step {name}", {STEP_NAME: name}, expected=(expected,))
 
 
 def model_call(call: ModelCall, parent: Context | None) -> Span:
@@ -281,37 +170,110 @@ def model_call(call: ModelCall, parent: Context | None) -> Span:
         REQUEST_STREAM: call.streams,
         ROLE: call.role,
     }
-    return _begun(MODEL_CALL, attributes, parent=parent, calls_out=True, model=call.model)
+    return _start(f"chat {call.model}", attributes, parent=parent, is_client=True)
 
 
 def web_search(provider: str) -> Span:
-    return _begun(WEB_SEARCH, {WEB_PROVIDER: provider}, calls_out=True, provider=provider)
+    return _start(f"web_search {provider}", {WEB_PROVIDER: provider}, is_client=True)
 
 
-def _begun(
-    span_name: str,
+def tracer() -> Tracer | None:
+    """None when the program has set up no tracer provider."""
+    trace = sys.modules.get("opentelemetry.trace")
+    get_provider = getattr(trace, "get_tracer_provider", None)  # missing while another thread imports the module
+    if trace is None or get_provider is None:
+        return None
+    provider = get_provider()
+    if type(provider) in (trace.ProxyTracerProvider, trace.NoOpTracerProvider):  # isinstance() takes 1 µs here
+        return None
+    return provider.get_tracer(SCOPE, __version__)  # type: ignore[no-any-return]
+
+
+def current_context() -> Context | None:
+    """The trace context of this thread, to be passed to another thread."""
+    return _contexts().get_current() if tracer() else None
+
+
+def with_current_context(function: Callable[P, T]) -> Callable[P, T]:
+    """Wrap a function for another thread so that its spans are children of the current span."""
+    parent = current_context()
+    if parent is None:
+        return function
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        token = _contexts().attach(parent)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _contexts().detach(token)
+
+    return call
+
+
+def attach(context: Context | None) -> None:
+    """Make it the current trace context for good. Only for a `contextvars` context that nothing else uses."""
+    if context is not None:
+        _contexts().attach(context)
+
+
+def set_up() -> bool:
+    """Export spans to the collector that the environment names. False without one, or if the program has a provider.
+
+    Raises `ConfigurationError` for an unsupported protocol, unusable variables or a missing exporter package.
+    """
+    endpoint = _first_set(ENDPOINT_VARIABLES)
+    if not endpoint or os.environ.get("OTEL_TRACES_EXPORTER") == "none" or tracer():
+        return False
+    protocol = _first_set(PROTOCOL_VARIABLES)
+    if protocol and os.environ[protocol] != SUPPORTED_PROTOCOL:
+        raise ConfigurationError(f'{protocol} names an unsupported protocol: set it to "{SUPPORTED_PROTOCOL}".')
+    try:
+        from opentelemetry import trace  # noqa: PLC0415 - slow, and optional
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
+            OTLPSpanExporter,
+        )
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+    except ImportError:
+        raise ConfigurationError(
+            f'{endpoint} is set, but the exporter is not installed: pip install "veracity[otel]" '
+            '(in a checkout ".[otel]"), or unset it.'
+        ) from None
+    try:
+        resource = Resource.create({} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": SCOPE})
+        provider = TracerProvider(resource=resource)
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    except ValueError as error:
+        detail = " ".join(without_secrets(str(error)).split())[:200]
+        raise ConfigurationError(f"An OTEL_… environment variable has an unusable value ({detail}).") from None
+    trace.set_tracer_provider(provider)
+    return True
+
+
+def _start(
+    name: str,
     attributes: Mapping[str, Any],
     parent: Context | None = None,
     expected: tuple[type[BaseException], ...] = (),
-    calls_out: bool = False,
-    **named: str,
+    is_client: bool = False,
 ) -> Span:
-    taker = tracer()
-    if taker is None:
-        return SILENT
-    from opentelemetry.trace import SpanKind  # noqa: PLC0415 - it is loaded
+    spans = tracer()
+    if spans is None:
+        return NO_OP_SPAN
+    from opentelemetry.trace import SpanKind  # noqa: PLC0415 - already imported by the program
 
-    told = {name: value for name, value in attributes.items() if value is not None}
-    kind = SpanKind.CLIENT if calls_out else SpanKind.INTERNAL
-    span = taker.start_span(span_name.format(**named), context=parent, kind=kind, attributes=told)
-    return _Recorded(span, parent, expected)
+    present = {key: value for key, value in attributes.items() if value is not None}
+    kind = SpanKind.CLIENT if is_client else SpanKind.INTERNAL
+    return _RecordedSpan(spans.start_span(name, context=parent, kind=kind, attributes=present), parent, expected)
 
 
-def _plain(value: Any) -> str | float | None:
-    """A number or a single word, and of a list how long it is. A sentence may hold anything."""
-    if isinstance(value, list):
-        return len(value)
-    if isinstance(value, str):
-        is_word = value.isascii() and value.isidentifier() and len(value) <= LONGEST_WORD
-        return value if is_word else None
-    return value if isinstance(value, int | float) else None
+def _contexts() -> Any:
+    from opentelemetry import context  # noqa: PLC0415 - already imported by the program
+
+    return context
+
+
+def _first_set(names: tuple[str, ...]) -> str:
+    return next((name for name in names if os.environ.get(name)), "")

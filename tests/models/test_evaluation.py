@@ -37,7 +37,7 @@ def test_b8_a_metric_is_checked(values: dict[str, Any]) -> None:
         MetricConfig.model_validate({"name": "Coverage", **values})
 
 
-def test_b8_zero_is_a_value() -> None:
+def test_b8_zero_is_a_valid_value() -> None:
     metric = MetricConfig(name="Coverage", weight=0, temperature=0, max_retries=0)
     assert (metric.weight, metric.temperature, metric.max_retries) == (0.0, 0.0, 0)
 
@@ -51,7 +51,7 @@ def test_b7_a_custom_metric_is_named_by_its_class() -> None:
             EvaluationConfig(custom_metrics=metrics)
 
 
-def test_b6_a_request_survives_the_way_over_json() -> None:
+def test_b6_a_request_round_trips_through_json() -> None:
     config = EvaluationConfig(enabled_metrics=["Coverage"], metric_weights={"Coverage": 1.0})
     request = EvaluationRequest(user_query="q", submission="s", team_id="t", config=config, context=["c"])
     assert EvaluationRequest.model_validate_json(request.model_dump_json()) == request
@@ -65,6 +65,6 @@ def test_b2_scores_are_0_to_100(score: float) -> None:
         EvaluationResult(metrics=[], overall_score=score)
 
 
-def test_b6_what_came_out_is_not_changed_afterwards() -> None:
+def test_b6_results_are_frozen() -> None:
     with pytest.raises(ValidationError):
         MetricScore(metric_name="a", score=1, evaluator_comment="").score = 2  # type: ignore[misc]

@@ -12,9 +12,9 @@ START → process_input → summarize_if_needed → decide_route
     prepare_messages → generate_answer ─ abstains ─→ settle_answer (or select_sources, after earlier answers)
                                        ─ answers ─→ eval_answer ─ failed ─→ prepare_messages
                                                                 ─ else ─→ settle_answer
-    settle_answer ─ stands ─→ evaluate ─ scores high ─→ END
-                                       ─ low, or not scored ─→ human_approval
-                  ─ could not be reviewed, or abstains and the web may know ─→ human_approval
+    settle_answer ─ answers ─→ evaluate ─ high score ─→ END
+                                        ─ low score or none ─→ human_approval
+                  ─ not reviewed, or abstains and the web is configured ─→ human_approval
                   ─ abstains ─→ END
     human_approval ─ approved ─→ END
                    ─ rejected ─→ web_search, once ─ found ─→ prepare_messages
@@ -42,7 +42,8 @@ from veracity.graph.answer import (
     settle_answer,
 )
 from veracity.graph.approval import after_evaluate, after_human_approval, after_settle_answer, evaluate, human_approval
-from veracity.graph.context import Parts
+from veracity.graph.context import RunContext
+from veracity.graph.report import reporting
 from veracity.graph.retrieval import (
     after_grade_documents,
     after_rewrite_query,
@@ -55,7 +56,6 @@ from veracity.graph.retrieval import (
     select_sources,
 )
 from veracity.graph.state import Plain, RunState
-from veracity.graph.steps import traced
 from veracity.graph.turn import (
     after_decide_route,
     after_search_context,
@@ -67,9 +67,9 @@ from veracity.graph.turn import (
 )
 from veracity.graph.web import after_web_search, web_search
 
-Graph = CompiledStateGraph[RunState, Parts, RunState, RunState]
+Graph = CompiledStateGraph[RunState, RunContext, RunState, RunState]
 
-NODES: tuple[Callable[[Any, Runtime[Parts]], Plain], ...] = (
+NODES: tuple[Callable[[Any, Runtime[RunContext]], Plain], ...] = (
     process_input,
     summarize_if_needed,
     decide_route,
@@ -92,7 +92,7 @@ NODES: tuple[Callable[[Any, Runtime[Parts]], Plain], ...] = (
 
 
 def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
-    """Compiled once for a process: only the checkpointer is another one."""
+    """The graph with this checkpointer. It is compiled once per process."""
     graph = copy.copy(_compiled())
     graph.checkpointer = checkpointer
     return graph
@@ -100,9 +100,9 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
 
 @cache
 def _compiled() -> Graph:
-    graph = StateGraph(RunState, context_schema=Parts)
+    graph = StateGraph(RunState, context_schema=RunContext)
     for node in NODES:
-        graph.add_node(node.__name__, traced(node))
+        graph.add_node(node.__name__, reporting(node))
     graph.add_edge(START, "process_input")
     graph.add_edge("process_input", "summarize_if_needed")
     graph.add_edge("summarize_if_needed", "decide_route")

@@ -1,52 +1,42 @@
-"""What the nodes of a run work with. Handed in by whoever runs the graph, and never part of the state."""
+"""The dependencies of one run's nodes: agents, search, evaluator, memory, settings, limits. Never part of the state."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeVar
 
 from veracity import telemetry
-from veracity.agents.reviewer import Reviewer
-from veracity.agents.rewriter import Rewriter
-from veracity.agents.router import Router
-from veracity.agents.summarizer import Summarizer
-from veracity.agents.writer import Writer
+from veracity.agents.base import Reviewer, Rewriter, Router, Summarizer, Writer
 from veracity.deadlines import Deadline
 from veracity.errors import OutOfTimeError
+from veracity.evaluator import Evaluator
+from veracity.ledger import WeakPoint
 from veracity.llm import Budget
-from veracity.models import (
-    Decision,
-    EvaluationRequest,
-    EvaluationResult,
-    Evidence,
-    PastTurn,
-    Remembered,
-    WebPage,
-)
+from veracity.models import Decision, Evidence, PastTurn, Remembered, RunParameters, WebPage
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
 from veracity.settings import Settings
-from veracity.workers import Workers
+from veracity.workers import NATIVE_CLOSE_SECONDS, Workers
 
 T = TypeVar("T")
 
-
-class WeakPoint(Protocol):
-    """An earlier question of the asker that went wrong, and the passages that were at hand."""
-
-    @property
-    def question(self) -> str: ...
-
-    @property
-    def passage_ids(self) -> Sequence[str]: ...
+LOCAL_AGENTS = {
+    "writer": "extractive",
+    "reviewer": "local checks",
+    "rewriter": "local",
+    "router": "local",
+    "summarizer": "local",
+}
 
 
 class Memory(Protocol):
-    """What is remembered of this run and of earlier ones."""
+    """The stored data of this run and earlier ones: the ledger, or a read-only view of it."""
 
     def weak_points(self, user: str, question: str) -> Sequence[WeakPoint]: ...
 
@@ -57,7 +47,7 @@ class Memory(Protocol):
     def keep_summary(self, user: str, conversation: str, summary: str, folded: int) -> None: ...
 
     def past_turns(
-        self, user: str, conversation: str | None, query: str, vector: bytes | None, limit: int, leave_out: str = ""
+        self, user: str, conversation: str | None, query: str, vector: bytes | None, limit: int, exclude_run: str = ""
     ) -> Sequence[PastTurn]: ...
 
     def turns(self, user: str, conversation: str, limit: int = 50) -> Sequence[PastTurn]: ...
@@ -65,61 +55,64 @@ class Memory(Protocol):
     def decision(self, run_id: str, attempt: int) -> Decision | None: ...
 
 
-class Gate(Protocol):
-    """Scores what would go out."""
+@dataclass(frozen=True, slots=True)
+class WebFindings:
+    """`problem` says why there is no evidence; it is empty otherwise."""
 
-    def evaluate(
-        self, request: EvaluationRequest, *, budget: Budget | None = None, deadline: Deadline | None = None
-    ) -> EvaluationResult: ...
-
-
-class FoundOnWeb(Protocol):
-    """`problem` says why nothing, or not all, was found."""
-
-    @property
-    def evidence(self) -> Sequence[Evidence]: ...
-
-    @property
-    def pages(self) -> Sequence[WebPage]: ...
-
-    @property
-    def problem(self) -> str: ...
+    evidence: list[Evidence]
+    pages: list[WebPage]
+    problem: str = ""
 
 
 class Web(Protocol):
     @property
     def name(self) -> str: ...
 
-    def look_up(self, query: str, question: str, deadline: Deadline) -> FoundOnWeb: ...
+    def look_up(self, query: str, question: str, deadline: Deadline) -> WebFindings: ...
 
     def close(self) -> None: ...
 
 
-@dataclass
-class Limits:
-    """What one run may take. The loop of searches has a deadline of its own, which begins with the first search.
-    `drafts`: somebody reads them while they are written."""
+class RunLimits:
+    """Deadline and budget of one run, and what it has used. A resumed run goes on with what is left.
 
-    run: Deadline
-    loop_seconds: float
-    budget: Budget
-    drafts: bool = False
-    _begin: threading.Lock = field(default_factory=threading.Lock)
+    The retrieval loop's own deadline starts with its first use. With `drafts`, pieces of drafts are streamed while they
+    are written.
+    """
+
+    def __init__(self, run: RunParameters, settings: Settings, *, drafts: bool = False) -> None:
+        self.deadline = Deadline.within(max(0.0, run.deadline - run.seconds))
+        self.budget = Budget(settings.budget.tokens, settings.budget.cost_usd, run.usage)
+        self.drafts = drafts
+        self._loop_seconds = settings.quality.loop_deadline
+        self._earlier_seconds = run.seconds
+        self._started = time.monotonic()
+        self._lock = threading.Lock()
+
+    @property
+    def seconds(self) -> float:
+        """Active time so far. The time that a run waits for approval does not count."""
+        return self._earlier_seconds + time.monotonic() - self._started
 
     @property
     def loop(self) -> Deadline:
-        with self._begin:
+        with self._lock:
             return self._loop
 
     @cached_property
     def _loop(self) -> Deadline:
-        return self.run.or_within(self.loop_seconds)
+        return self.deadline.capped_at(self._loop_seconds)
 
 
-@dataclass(frozen=True)
-class Parts:
-    """`embed` gives a text's vector as it is kept, None where its language has none. `web` is None where no provider is
-    configured. The `local_` ones stand in for models that fail."""
+@dataclass(eq=False, repr=False)
+class RunContext:
+    """`for_run` copies the base context of a workspace and sets `run`, `token` (of the lease) and `limits`.
+
+    `embed` returns a text's vector, or None for a language without one. `web` is None without a provider.
+
+    The `local_` agents replace a model that fails; `extractor` writes when time or budget for the writer is used up;
+    `recaller` quotes earlier answers.
+    """
 
     router: Router
     local_router: Router
@@ -129,25 +122,44 @@ class Parts:
     checker: QualityChecker
     rewriter: Rewriter
     writer: Writer
-    extractor: Writer  # for when there is no more time or money for the writer
-    recaller: Writer  # quotes earlier answers
+    extractor: Writer
+    recaller: Writer
     reviewer: Reviewer
-    gate: Gate
+    gate: Evaluator
     web: Web | None
     embed: Callable[[str], bytes | None]
     prompts: Mapping[str, str]
     memory: Memory
     settings: Settings
-    limits: Limits
     workers: Workers
+    run: RunParameters = field(init=False)
+    token: int = field(init=False)
+    limits: RunLimits = field(init=False)
 
-    def within(self, deadline: Deadline, job: Callable[[], T], grace: float = 0.0) -> T:
-        """Do it on another thread, so that nothing that hangs there can hold up the run. What keeps to the deadline by
-        itself has a `grace` to tell of it."""
-        job = telemetry.carried(job)
+    def for_run(self, run: RunParameters, token: int = 0, *, drafts: bool = False) -> RunContext:
+        context = copy(self)
+        context.run, context.token, context.limits = run, token, RunLimits(run, self.settings, drafts=drafts)
+        return context
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The model of each role, or what replaces it."""
+        return {role: getattr(self, role).model or local for role, local in LOCAL_AGENTS.items()}
+
+    def close(self) -> None:
+        if self.web:
+            self.web.close()
+        self.workers.close(NATIVE_CLOSE_SECONDS)
+
+    def run_within(self, deadline: Deadline, job: Callable[[], T], grace: float = 0.0) -> T:
+        """Run a job on another thread, so that a hanging job cannot block the run past its deadline.
+
+        `grace` is extra time for a job that observes the deadline itself. Raises `OutOfTimeError`.
+        """
+        job = telemetry.with_current_context(job)
         future = self.workers.submit(lambda _: job())
         wait([future], deadline.left + grace)
-        if not future.done():  # asking for the result might raise a timeout of the job's own
+        if not future.done():  # future.result(timeout) could not be told apart from a TimeoutError of the job
             future.cancel()
-            raise OutOfTimeError("The time for searching was up.")
+            raise OutOfTimeError("The search deadline has passed.")
         return future.result()  # type: ignore[no-any-return]

@@ -1,6 +1,7 @@
-"""What a run carries from step to step: plain values and LangChain messages, nothing else.
+"""The state of a run: plain values and LangChain messages, nothing else.
 
-Checkpoints bring other things back as something else, silently: an enum as text, a Pydantic value as a dictionary.
+Checkpoints silently return anything else as another type: an enum as text, a Pydantic model as a dictionary. They
+outlive the process that wrote them, so keys keep their names.
 """
 
 from __future__ import annotations
@@ -12,31 +13,14 @@ from langgraph.graph.message import add_messages
 
 from veracity.language import Language, guess_language
 from veracity.llm import Message
-
-KINDS: dict[str, type[SystemMessage | HumanMessage | AIMessage]] = {
-    "system": SystemMessage,
-    "user": HumanMessage,
-    "assistant": AIMessage,
-}
-
-
-def as_langchain(message: Message) -> AnyMessage:
-    return KINDS[message.role](message.text)
-
-
-def as_ours(message: AnyMessage) -> Message:
-    text = str(message.content)
-    if isinstance(message, SystemMessage):
-        return Message("system", text)
-    return Message("assistant" if isinstance(message, AIMessage) else "user", text)
-
+from veracity.models import RunParameters
 
 Plain = dict[str, Any]
 
 
-def gathered(known: dict[str, list[Plain]], new: dict[str, list[Plain]] | None) -> dict[str, list[Plain]]:
-    """What the sources found, each under its name. None empties it, for the next round."""
-    return {} if new is None else {**known, **new}
+def merge_found(current: dict[str, list[Plain]], update: dict[str, list[Plain]] | None) -> dict[str, list[Plain]]:
+    """Reducer for the results of parallel searches, by source. None clears them for the next round."""
+    return {} if update is None else {**current, **update}
 
 
 class RunState(TypedDict, total=False):
@@ -45,52 +29,52 @@ class RunState(TypedDict, total=False):
     question: str
     language: Language
     messages: Annotated[list[AnyMessage], add_messages]
-    notices: list[Plain]  # code, and what its text needs to know
+    notices: list[Plain]  # code, and the values its text needs
 
     # The conversation (SPEC D2, D3).
     conversation: str
     summary: str  # of the turns before `recent`
-    folded: int  # the number of the last turn that the summary holds
-    recent: list[Plain]  # the turns before this one, word for word
-    standalone: str  # the question as it is understood without the conversation
+    folded: int  # number of the last turn in the summary
+    recent: list[Plain]  # the latest turns, verbatim
+    standalone: str  # the question as understood without the conversation
     route: str
-    topic: str  # what is looked for among earlier answers
+    topic: str  # subject to look for among earlier answers
 
     # The retrieval loop (SPEC C6).
     query: str
-    added: list[str]  # words to look for beside it, that count less
+    added: list[str]  # extra search words with a lower weight
     original_queries: list[str]
-    mended: str  # the question without its slips of spelling, where it had some
+    mended: str  # the question with its spelling corrected; empty if it had no mistakes
     sources: list[str]
-    width: int  # passages that are graded
-    weak_points: list[Plain]  # of the asker, that match the question
-    found: Annotated[dict[str, list[Plain]], gathered]
+    width: int  # number of passages to grade
+    weak_points: list[Plain]  # the user's weak points that match the question
+    found: Annotated[dict[str, list[Plain]], merge_found]
     fused_results: list[Plain]
     quality_grade: str
     quality_score: float
     quality_issues: list[str]
     best_round: Plain  # query, evidence and quality of the best round so far
-    first_round: list[Plain]  # the best evidence that the question itself found
+    first_round: list[Plain]  # the best evidence found by the question itself
     retry_count: int
     max_rewrites: int
     rewrote: bool
 
-    # Attempts: the documents or earlier answers first; after a rejection the web, once (SPEC D7).
+    # Attempts: documents or earlier answers first; after a rejection the web, once (SPEC D7).
     attempt: int
     evidence_from: str  # history, knowledge or web
     web_tried: bool
-    rejected: Plain  # the attempt that a person rejected, as it was
+    rejected: Plain  # the rejected attempt's values
     decisions: list[Plain]
 
     # The answer review loop (SPEC A11).
-    retrieved_nodes_score: list[Plain]  # the evidence that writer and reviewer are given
+    retrieved_nodes_score: list[Plain]  # the evidence for writer and reviewer
     epoch: int
     last_answer: str
     last_evaluation: Plain | None
     drafts: list[Plain]  # text, form and review of each
     abstains: bool
     missing: list[str]
-    halted: bool  # no further draft can be had
+    halted: bool  # no further draft is possible
     final_answer: str
     final_review: Plain | None
     form: str
@@ -100,59 +84,9 @@ class RunState(TypedDict, total=False):
     score: float | None
 
 
-def asked(state: RunState) -> str:
-    """What was asked, as it is understood."""
-    return state["standalone"] or state["question"]
-
-
-def matter(state: RunState) -> str:
-    """What an answer has to speak of. An earlier answer is about the topic, not about having been given."""
-    return state["topic"] if state["evidence_from"] == "history" and state["topic"] else asked(state)
-
-
-def fresh_turn(run_id: str, question: str, user: str, max_rewrites: int, conversation: str = "") -> RunState:
-    """Every default of a turn: what is not here is not there when it begins (SPEC D1)."""
-    return RunState(
-        run_id=run_id,
-        user=user,
-        question=question,
-        language=guess_language(question),
-        messages=[],
-        notices=[],
-        conversation=conversation,
-        summary="",
-        folded=0,
-        recent=[],
-        standalone="",
-        route="",
-        topic="",
-        query=question,
-        added=[],
-        original_queries=[],
-        mended="",
-        sources=[],
-        width=0,
-        weak_points=[],
-        found={},
-        fused_results=[],
-        quality_grade="",
-        quality_score=0.0,
-        quality_issues=[],
-        best_round={},
-        first_round=[],
-        retry_count=0,
-        max_rewrites=max_rewrites,
-        rewrote=False,
-        attempt=1,
-        evidence_from="",
-        web_tried=False,
-        rejected={},
-        decisions=[],
-        **fresh_attempt(),
-    )
-
-
 class Attempt(TypedDict):
+    """The keys that start afresh with every attempt within a turn."""
+
     retrieved_nodes_score: list[Plain]
     epoch: int
     last_answer: str
@@ -168,8 +102,50 @@ class Attempt(TypedDict):
     score: float | None
 
 
+def fresh_turn(run: RunParameters) -> RunState:
+    """Every default of a turn (SPEC D1)."""
+    return RunState(
+        run_id=run.run_id,
+        user=run.user,
+        question=run.question,
+        language=guess_language(run.question),
+        messages=[],
+        notices=[],
+        conversation=run.conversation,
+        summary="",
+        folded=0,
+        recent=[],
+        standalone="",
+        route="",
+        topic="",
+        query=run.question,
+        added=[],
+        original_queries=[],
+        mended="",
+        sources=[],
+        width=0,
+        weak_points=[],
+        found={},
+        fused_results=[],
+        quality_grade="",
+        quality_score=0.0,
+        quality_issues=[],
+        best_round={},
+        first_round=[],
+        retry_count=0,
+        max_rewrites=run.max_rewrites,
+        rewrote=False,
+        attempt=1,
+        evidence_from="",
+        web_tried=False,
+        rejected={},
+        decisions=[],
+        **fresh_attempt(),
+    )
+
+
 def fresh_attempt() -> Attempt:
-    """What begins anew with every attempt within a turn (SPEC A11)."""
+    """Every default of an attempt (SPEC A11)."""
     return Attempt(
         retrieved_nodes_score=[],
         epoch=0,
@@ -185,3 +161,30 @@ def fresh_attempt() -> Attempt:
         evaluation=None,
         score=None,
     )
+
+
+def standalone_question(state: RunState) -> str:
+    """The question as understood, without needing the conversation."""
+    return state["standalone"] or state["question"]
+
+
+def answer_topic(state: RunState) -> str:
+    """What the answer has to be about. For an earlier answer that is its topic, not the request to repeat it."""
+    is_recalled = state["evidence_from"] == "history" and state["topic"]
+    return state["topic"] if is_recalled else standalone_question(state)
+
+
+def to_langchain(message: Message) -> AnyMessage:
+    kinds: dict[str, type[SystemMessage | HumanMessage | AIMessage]] = {
+        "system": SystemMessage,
+        "user": HumanMessage,
+        "assistant": AIMessage,
+    }
+    return kinds[message.role](message.text)
+
+
+def from_langchain(message: AnyMessage) -> Message:
+    text = str(message.content)
+    if isinstance(message, SystemMessage):
+        return Message("system", text)
+    return Message("assistant" if isinstance(message, AIMessage) else "user", text)

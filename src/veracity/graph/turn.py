@@ -1,7 +1,7 @@
-"""How a turn begins: what was said before, what is asked now, and where its answer is looked for (SPEC D1–D4).
+"""How a turn starts: load the conversation, understand the question, choose the route (SPEC D1–D4).
 
-Courtesies are answered at once, with words of ours. All else is looked for among earlier answers, in the documents or
-on the web, and examined.
+Small talk is answered directly with a fixed text. Everything else is searched for among earlier answers, in the
+documents or on the web, and reviewed.
 """
 
 from __future__ import annotations
@@ -10,96 +10,106 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from veracity.agents import writer
-from veracity.agents import writer as writer_module
-from veracity.agents.follow_up.explicit_requests import from_the_web, which_turn
-from veracity.agents.follow_up.small_talk import reply
-from veracity.agents.router import Routing, RoutingTask
-from veracity.agents.summarizer import Summary, SummaryTask
+from veracity import locales
+from veracity.agents.base import Routing, RoutingTask, Summary, SummaryTask
+from veracity.agents.follow_up.explicit_requests import parse_turn_request, parse_web_request
+from veracity.agents.follow_up.small_talk import reply_to_small_talk
+from veracity.agents.writer import opening_messages
 from veracity.errors import ModelError
-from veracity.graph.context import Parts
-from veracity.graph.state import Plain, RunState, as_langchain, asked
-from veracity.graph.steps import trace
-from veracity.language import Language, guess_language
+from veracity.graph.context import RunContext
+from veracity.graph.report import report
+from veracity.graph.state import Plain, RunState, standalone_question, to_langchain
+from veracity.language import guess_language
 from veracity.language.citations import without_marks
 from veracity.models import Evidence, EvidenceMetadata, PastTurn, Route
+from veracity.models.steps import (
+    DirectAnswerFacts,
+    ProcessInputFacts,
+    QueryTexts,
+    RouteFacts,
+    RouteTexts,
+    SearchContextFacts,
+    SummarizeFacts,
+    SummarizeTexts,
+)
 
-EARLIER_ANSWERS = 3  # that are looked at, at most
-MOST_TURNS, RECENT_TURNS = 1_000_000, 20  # that are looked at for the first one, and for the last
+MAX_EARLIER_ANSWERS = 3
+MAX_TURNS, RECENT_TURNS = 1_000_000, 20  # read to find the first turn, and the last
 HISTORY: Route = "history"
 WEB: Route = "web"
-NOTHING_SAID: dict[Language, str] = {
-    "en": "Nothing has been answered in this conversation yet.",
-    "zh": "本次对话中还没有任何回答。",
-    "ja": "この会話ではまだ何も回答していません。",
-}
 
 
-def process_input(state: RunState, runtime: Runtime[Parts]) -> Plain:
-    """The question opens the conversation with the writer (SPEC A10)."""
-    parts, question = runtime.context, state["question"]
+def process_input(state: RunState, runtime: Runtime[RunContext]) -> Plain:
+    """Load the conversation and start the writer's messages with instructions and question (SPEC A10)."""
+    context, question = runtime.context, state["question"]
     language = guess_language(question)
-    instructions = parts.prompts.get("writer", writer.INSTRUCTIONS)
-    opening = writer_module.opening(question, language, instructions)
-    known: Plain = {}
-    if state["conversation"]:
-        remembered = parts.memory.remembered(state["user"], state["conversation"], state["run_id"])
-        turns = [turn.model_dump(mode="json") for turn in remembered.turns]
-        known = {"summary": remembered.summary, "folded": remembered.folded, "recent": turns}
-    return {
+    opening = opening_messages(question, language, context.prompts.get("writer"))
+    update: Plain = {
         "language": language,
-        "messages": [as_langchain(message) for message in opening],
-        **known,
-        **trace({"language": language, "turns": len(known.get("recent", [])), "folded": known.get("folded", 0)}),
+        "messages": [to_langchain(message) for message in opening],
     }
+    facts = ProcessInputFacts(language=language, turns=0, folded=0)
+    if state["conversation"]:
+        remembered = context.memory.remembered(state["user"], state["conversation"], state["run_id"])
+        turns = [turn.model_dump(mode="json") for turn in remembered.turns]
+        update |= {"summary": remembered.summary, "folded": remembered.folded, "recent": turns}
+        facts = ProcessInputFacts(language=language, turns=len(turns), folded=remembered.folded)
+    return {**update, **report(facts)}
 
 
-def summarize_if_needed(state: RunState, runtime: Runtime[Parts]) -> Plain:
-    """Past a size, the older turns are folded into the summary; the recent ones stay word for word (SPEC D2). Several
-    at a time, so that not every turn pays for it."""
-    parts, settings = runtime.context, runtime.context.settings.conversation
-    turns = _turns(state)
+def summarize_if_needed(state: RunState, runtime: Runtime[RunContext]) -> Plain:
+    """Fold older turns into the summary when the conversation is long; recent turns stay verbatim (SPEC D2).
+
+    Several turns are folded at once, so that not every turn pays for a summary.
+    """
+    context, settings = runtime.context, runtime.context.settings.conversation
+    turns = _recent_turns(state)
     older = turns[: -settings.recent_turns]
     size = sum(len(turn.question) + len(turn.answer) for turn in turns)
     if size <= settings.summarize_after or len(older) < max(1, settings.recent_turns // 2):
-        return trace({"folded": state["folded"]})
+        return report(SummarizeFacts(folded=state["folded"]))
     task = SummaryTask(
         summary=state["summary"],
         turns=older,
-        longest=settings.longest_summary,
+        max_length=settings.longest_summary,
         language=state["language"],
-        deadline=parts.limits.run,
-        budget=parts.limits.budget,
+        deadline=context.limits.deadline,
+        budget=context.limits.budget,
     )
-    summary, facts, notices = _summed_up(task, parts, state["notices"])
+    summary, failure, notices = _summarize(task, context, state["notices"])
     folded = older[-1].number
-    parts.memory.keep_summary(state["user"], state["conversation"], summary.text, folded)
+    context.memory.keep_summary(state["user"], state["conversation"], summary.text, folded)
     return {
         "summary": summary.text,
         "folded": folded,
         "recent": state["recent"][len(older) :],
         "notices": notices,
-        **trace({**facts, "folded": folded, "usage": summary.usage.model_dump()}, {"summary": summary.text}),
+        **report(
+            SummarizeFacts(
+                model="" if failure else context.summarizer.model, folded=folded, usage=summary.usage, **failure
+            ),
+            SummarizeTexts(summary=summary.text),
+        ),
     }
 
 
-def decide_route(state: RunState, runtime: Runtime[Parts]) -> Plain:
-    """Where to look, and what is really asked: a follow-up is understood by what came before it (SPEC D3)."""
-    parts = runtime.context
-    available: list[Route] = ["direct", "history", "knowledge", *([WEB] if parts.web else [])]
+def decide_route(state: RunState, runtime: Runtime[RunContext]) -> Plain:
+    """Choose where to search, and make a follow-up question standalone (SPEC D3)."""
+    context = runtime.context
+    available: list[Route] = ["direct", "history", "knowledge", *([WEB] if context.web else [])]
     task = RoutingTask(
         question=state["question"],
         summary=state["summary"],
-        turns=_turns(state),
+        turns=_recent_turns(state),
         available=available,
-        deadline=parts.limits.run,
-        budget=parts.limits.budget,
+        deadline=context.limits.deadline,
+        budget=context.limits.budget,
     )
-    routing, facts, notices = _routed(task, parts, state["notices"])
-    if parts.web is None and from_the_web(state["question"]) is not None:
+    routing, failure, notices = _route(task, context, state["notices"])
+    if context.web is None and parse_web_request(state["question"]) is not None:
         notices = [*notices, {"code": "web_not_configured"}]
     question = routing.topic if routing.route == WEB and routing.topic else routing.question
-    direct = {"final_answer": reply(routing.courtesy, state["language"]), "form": "direct"}
+    direct = {"final_answer": reply_to_small_talk(routing.small_talk_kind, state["language"]), "form": "direct"}
     return {
         "route": routing.route,
         "standalone": question,
@@ -108,9 +118,11 @@ def decide_route(state: RunState, runtime: Runtime[Parts]) -> Plain:
         "added": list(routing.added),
         "notices": notices,
         **(direct if routing.route == "direct" else {}),
-        **trace(
-            {**facts, "route": routing.route, "usage": routing.usage.model_dump()},
-            {"reason": routing.reason, "standalone": question, "added": list(routing.added)},
+        **report(
+            RouteFacts(
+                model="" if failure else context.router.model, route=routing.route, usage=routing.usage, **failure
+            ),
+            RouteTexts(reason=routing.reason, standalone=question, added=list(routing.added)),
         ),
     }
 
@@ -128,79 +140,84 @@ def after_decide_route(
     return "select_sources"
 
 
-def answer_directly(state: RunState, runtime: Runtime[Parts]) -> Plain:
-    """A courtesy states nothing, so there is nothing to examine."""
-    return trace({"form": state["form"]})
+def answer_directly(state: RunState, runtime: Runtime[RunContext]) -> Plain:
+    """Small talk makes no claim, so there is nothing to review."""
+    return report(DirectAnswerFacts(form=state["form"]))
 
 
-def search_context(state: RunState, runtime: Runtime[Parts]) -> Plain:
-    """Earlier answers that stood, of this conversation or of this user; never of another one (SPEC D4)."""
-    parts = runtime.context
-    wanted = state["topic"] or asked(state)
-    which = which_turn(state["question"])
-    evidence = _said_then(state, parts, which) if which else _said_about(state, parts, wanted)
-    told = trace({"found": len(evidence), "scope": parts.settings.conversation.history}, {"query": wanted})
+def search_context(state: RunState, runtime: Runtime[RunContext]) -> Plain:
+    """Search earlier approved answers of this conversation or user; never of another user (SPEC D4)."""
+    context = runtime.context
+    topic = state["topic"] or standalone_question(state)
+    which = parse_turn_request(state["question"])
+    evidence = _turn_evidence(state, context, which) if which else _topic_evidence(state, context, topic)
+    scope = context.settings.conversation.history
+    reported = report(SearchContextFacts(found=len(evidence), scope=scope), QueryTexts(query=topic))
     if not evidence and which:
-        return {"final_answer": NOTHING_SAID[state["language"]], "form": "direct", "evidence_from": "", **told}
+        text = locales.text(state["language"], "graph", "no_earlier_answer")
+        return {"final_answer": text, "form": "direct", "evidence_from": "", **reported}
     if not evidence:
-        return {"query": wanted, "standalone": wanted, "evidence_from": "", **told}
-    parts.memory.keep_evidence(state["run_id"], evidence, given=False)
-    best = {"query": wanted, "evidence": [one.model_dump() for one in evidence], "quality": None}
-    topic = evidence[0].title if which else state["topic"]
-    return {"best_round": best, "evidence_from": HISTORY, "topic": topic, **told}
+        return {"query": topic, "standalone": topic, "evidence_from": "", **reported}
+    context.memory.keep_evidence(state["run_id"], evidence, given=False)
+    best = {"query": topic, "evidence": [item.model_dump() for item in evidence], "quality": None}
+    answered = evidence[0].title if which else state["topic"]
+    return {"best_round": best, "evidence_from": HISTORY, "topic": answered, **reported}
 
 
 def after_search_context(state: RunState) -> Literal["prepare_messages", "select_sources", "answer_directly"]:
-    """Nothing found: the documents may know (SPEC D4); but not what was said here first or last."""
+    """Searches the documents if there is no earlier answer (SPEC D4), unless the first or last turn was asked for."""
     if state["evidence_from"] == HISTORY:
         return "prepare_messages"
     return "answer_directly" if state["form"] == "direct" else "select_sources"
 
 
-def _said_about(state: RunState, parts: Parts, wanted: str) -> list[Evidence]:
-    within = state["conversation"] if parts.settings.conversation.history == "conversation" else None
-    if within == "":  # a single question has no conversation to look in
+def _topic_evidence(state: RunState, context: RunContext, topic: str) -> list[Evidence]:
+    conversation = state["conversation"] if context.settings.conversation.history == "conversation" else None
+    if conversation == "":  # a single question has no conversation to search
         return []
-    found = parts.memory.past_turns(
-        state["user"], within, wanted, parts.embed(wanted), EARLIER_ANSWERS, leave_out=state["run_id"]
+    turns = context.memory.past_turns(
+        state["user"], conversation, topic, context.embed(topic), MAX_EARLIER_ANSWERS, exclude_run=state["run_id"]
     )
-    return [_as_evidence(turn, without_marks(turn.answer)) for turn in found]
+    return [_to_evidence(turn, without_marks(turn.answer)) for turn in turns]
 
 
-def _said_then(state: RunState, parts: Parts, which: Literal["first", "last"]) -> list[Evidence]:
-    """The first or last turn that has an answer: with its question, which may be what is asked for."""
+def _turn_evidence(state: RunState, context: RunContext, which: Literal["first", "last"]) -> list[Evidence]:
+    """The first or last turn with an answer. Includes its question, which may be what is asked for."""
     if not state["conversation"]:
         return []
-    limit = MOST_TURNS if which == "first" else RECENT_TURNS
-    turns = parts.memory.turns(state["user"], state["conversation"], limit)
-    usable = [turn for turn in turns if turn.answer and turn.run_id != state["run_id"]]
-    chosen = usable[:1] if which == "first" else usable[-1:]
-    return [_as_evidence(turn, f"{turn.question}\n{without_marks(turn.answer)}") for turn in chosen]
+    limit = MAX_TURNS if which == "first" else RECENT_TURNS
+    turns = context.memory.turns(state["user"], state["conversation"], limit)
+    answered = [turn for turn in turns if turn.answer and turn.run_id != state["run_id"]]
+    chosen = answered[:1] if which == "first" else answered[-1:]
+    return [_to_evidence(turn, f"{turn.question}\n{without_marks(turn.answer)}") for turn in chosen]
 
 
-def _turns(state: RunState) -> list[PastTurn]:
-    return [PastTurn.model_validate(one) for one in state["recent"]]
+def _recent_turns(state: RunState) -> list[PastTurn]:
+    return [PastTurn.model_validate(turn) for turn in state["recent"]]
 
 
-def _summed_up(task: SummaryTask, parts: Parts, notices: list[Plain]) -> tuple[Summary, Plain, list[Plain]]:
+def _summarize(
+    task: SummaryTask, context: RunContext, notices: list[Plain]
+) -> tuple[Summary, dict[str, str], list[Plain]]:
+    """Use the local summarizer when the model fails."""
     try:
-        return parts.summarizer.summarize(task), {"model": parts.summarizer.model}, notices
-    except ModelError as problem:
-        told = {"code": "not_summarized", "problem": str(problem)}
-        return parts.local_summarizer.summarize(task), {"model": "", "failed": str(problem)}, [*notices, told]
+        return context.summarizer.summarize(task), {}, notices
+    except ModelError as error:
+        notice = {"code": "not_summarized", "problem": str(error)}
+        return context.local_summarizer.summarize(task), {"failed": str(error)}, [*notices, notice]
 
 
-def _routed(task: RoutingTask, parts: Parts, notices: list[Plain]) -> tuple[Routing, Plain, list[Plain]]:
+def _route(task: RoutingTask, context: RunContext, notices: list[Plain]) -> tuple[Routing, dict[str, str], list[Plain]]:
+    """Use the local router when the model fails."""
     try:
-        return parts.router.route(task), {"model": parts.router.model}, notices
-    except ModelError as problem:
-        told = {"code": "not_routed", "problem": str(problem)}
-        return parts.local_router.route(task), {"model": "", "failed": str(problem)}, [*notices, told]
+        return context.router.route(task), {}, notices
+    except ModelError as error:
+        notice = {"code": "not_routed", "problem": str(error)}
+        return context.local_router.route(task), {"failed": str(error)}, [*notices, notice]
 
 
-def _as_evidence(turn: PastTurn, text: str) -> Evidence:
-    """Its marks named evidence of that turn, and mean nothing here."""
-    known = {"relevance_score": turn.similarity, "found_by": [HISTORY], "asked": turn.asked.isoformat()}
+def _to_evidence(turn: PastTurn, text: str) -> Evidence:
+    metadata = {"relevance_score": turn.similarity, "found_by": [HISTORY], "asked": turn.asked.isoformat()}
     return Evidence(
         id=f"turn:{turn.run_id}",
         text=text,
@@ -213,5 +230,5 @@ def _as_evidence(turn: PastTurn, text: str) -> Evidence:
         start=0,
         end=len(text),
         language=guess_language(text),
-        metadata=EvidenceMetadata.model_validate(known),
+        metadata=EvidenceMetadata.model_validate(metadata),
     )

@@ -1,4 +1,4 @@
-"""The data that travels through Veracity, as Pydantic models without behaviour of their own."""
+"""The data that travels through Veracity, as Pydantic models without behaviour."""
 
 from veracity.models.answer import (
     Answer,
@@ -23,10 +23,20 @@ from veracity.models.evaluation import (
     MetricSet,
     WritableText,
 )
-from veracity.models.evidence import Evidence, EvidenceMetadata, Grade, Hit, Passage, Quality, QualityIssue, Shortfall
+from veracity.models.evidence import (
+    Evidence,
+    EvidenceMetadata,
+    Grade,
+    Hit,
+    Passage,
+    Quality,
+    QualityIssue,
+    Shortfall,
+    WebPage,
+)
 from veracity.models.llm import NOTHING_USED, ModelName, Usage
 from veracity.models.people import LOCAL, Feedback, Role, Thumb, User
-from veracity.models.review import Decision, Dimension, Review, ReviewOutcome, Verdict
+from veracity.models.review import Decision, Difference, Dimension, Review, ReviewOutcome, Verdict
 from veracity.models.run import (
     Draft,
     Receipt,
@@ -38,10 +48,9 @@ from veracity.models.run import (
     RunStatus,
     RunSummary,
     Scoring,
-    Step,
     WebLookup,
-    WebPage,
 )
+from veracity.models.steps import Step, load_step
 
 __all__ = [
     "LOCAL",
@@ -57,6 +66,7 @@ __all__ = [
     "Citation",
     "ConversationSummary",
     "Decision",
+    "Difference",
     "Dimension",
     "Document",
     "Draft",
@@ -107,4 +117,5 @@ __all__ = [
     "WebLookup",
     "WebPage",
     "WritableText",
+    "load_step",
 ]

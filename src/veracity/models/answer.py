@@ -1,4 +1,4 @@
-"""An answer, sentence by sentence, with what it stands on."""
+"""An answer with its sentences, citations, evidence and notices."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NoticeCode = Literal[
 
 
 class Citation(BaseModel):
-    """`number` is the [n] of the answer, the place in its evidence. `quote` is the document's text[start:end]."""
+    """`number` is the [n] in the answer, counted from 1 in its evidence. `quote` is the document's text[start:end]."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,8 +63,8 @@ class Citation(BaseModel):
 
 
 class AnswerSentence(BaseModel):
-    """`text` as it stands in the answer, marks included. `states` is False for what holds nothing to be checked, such
-    as a courtesy; `support` is how far the cited texts support it, from 0 to 1."""
+    """`text` includes the citation marks. `states` is False for a sentence without a claim to check; `support` is the
+    degree to which the cited texts support it, from 0 to 1."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -73,11 +73,11 @@ class AnswerSentence(BaseModel):
     supported: bool
     support: float = Field(ge=0, le=1)
     citations: list[Citation] = []
-    unresolved: list[int] = Field(default=[], description="numbers that name no evidence")
+    unresolved: list[int] = Field(default=[], description="citation numbers without evidence")
 
 
 class Notice(BaseModel):
-    """Something that whoever reads the answer should know. `text` is in the language of the question."""
+    """A remark for the reader of the answer, in the language of the question."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -86,11 +86,11 @@ class Notice(BaseModel):
 
 
 class Answer(BaseModel):
-    """What came of a question. `evidence` is what the writer had: [1] is its first item.
+    """The result of a question. `evidence` is what the writer received: [1] is its first item.
 
-    While it waits for a person, `text` only says so: the draft is in the approval of this id. `standalone` is the
-    question as it is understood without the conversation. `score` is from 0 to 1, `evaluation` how it came about; both
-    are None for what is not scored. `quality` is None where no documents were searched.
+    While `status` is "awaiting_approval", `text` only says so; the draft is in the approval `approval_id`. `standalone`
+    is the question as understood without the conversation. `score` (0 to 1) and `evaluation` are None for an unscored
+    answer, `quality` is None if no documents were searched.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -107,7 +107,7 @@ class Answer(BaseModel):
     language: str
     sentences: list[AnswerSentence] = []
     evidence: list[Evidence] = []
-    missing: list[str] = Field(default=[], description="where it abstains: what the documents do not say")
+    missing: list[str] = Field(default=[], description="for an abstention: what the documents do not say")
     review: Review | None = None
     quality: Quality | None
     evaluation: EvaluationResult | None = None

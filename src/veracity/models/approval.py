@@ -1,4 +1,4 @@
-"""A draft that waits for a person (SPEC D6)."""
+"""An answer that waits for a person's decision (SPEC D6)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ OnReject = Literal["search", "searched", "end"]
 
 
 class Approval(BaseModel):
-    """`draft` is the answer as it would go out. `draft_hash` tells this draft from any other: a decision on another one
-    is refused. `why` it waits; `on_reject` is what a rejection leads to: a search of the web, or the end of the run,
-    since the web was "searched" already in this turn or cannot be ("end": there is no provider, or the progress of the
-    run is gone with a document that was forgotten). "superseded": it cannot be decided any more, since a document it
-    rests on was forgotten."""
+    """`draft` is the answer as it would be released; a decision with another `draft_hash` is refused.
+
+    `why` says why it waits. `on_reject` says what a rejection does: "search" searches the web; "searched" and "end" end
+    the run, because this turn has searched the web already, or cannot (no provider, or the run's checkpoint was removed
+    with a forgotten document). A "superseded" approval can no longer be decided: a document it relies on was forgotten.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -40,7 +41,7 @@ class Approval(BaseModel):
 
 
 class ApprovalStanding(BaseModel):
-    """How an approval stands, without its draft. `user` is who asked, `by` who decided, empty while nobody has."""
+    """An approval's state without its draft. `user` asked the question; `by` decided, and is empty while pending."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""A conversation: questions of one user that follow on one another, and what was answered (SPEC D2, D4)."""
+"""A conversation: one user's questions and answers in order (SPEC D2, D4)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Route = Literal["direct", "history", "knowledge", "web"]
-# Those of a run, whose module imports this one.
+# The same values as `RunStatus`, whose module imports this one.
 TurnStatus = Literal["running", "interrupted", "awaiting_approval", "answered", "abstained", "rejected", "failed"]
 
 
 class PastTurn(BaseModel):
-    """`answer` is empty where there was none that may be used again. `number` counts the turns of its conversation,
-    from 1. `similarity` is how well it fits what was searched for; `status` is that of its run."""
+    """`answer` is empty if there is none to reuse. `number` counts the conversation's turns from 1. `similarity` is
+    the match with the search, if one was made; `status` is the run's."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -28,7 +28,7 @@ class PastTurn(BaseModel):
 
 
 class Remembered(BaseModel):
-    """What a conversation remembers: the turns up to number `folded` as a summary, those after it word for word."""
+    """A summary of the turns up to number `folded`, and the turns after it verbatim."""
 
     model_config = ConfigDict(frozen=True)
 

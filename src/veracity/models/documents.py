@@ -1,4 +1,4 @@
-"""Documents: as they are handed in, as they are kept, and how their ingestion went."""
+"""Documents: as added, as stored, and the report of an ingestion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MetadataValue = str | int | float | bool
 
 
 class Document(BaseModel):
-    """A text that is in memory already. Adding another with the same `id` replaces it."""
+    """A text in memory. Adding another with the same `id` replaces it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,7 +28,7 @@ class Document(BaseModel):
     def _is_unicode(cls, metadata: dict[str, MetadataValue]) -> dict[str, MetadataValue]:
         for text in (*metadata, *(value for value in metadata.values() if isinstance(value, str))):
             if any("\ud800" <= character <= "\udfff" for character in text):
-                raise ValueError("the metadata hold half a character (a lone surrogate), which is no Unicode")
+                raise ValueError("the metadata contain a lone surrogate, which is not valid Unicode: remove it")
         return metadata
 
 
@@ -39,7 +39,7 @@ class KnownDocument(BaseModel):
 
     id: str
     title: str
-    location: str = Field(description="its file; `uploads/…` when it was uploaded, empty when handed in as text")
+    location: str = Field(description="its file; `uploads/…` for an upload, empty for a text added from memory")
     format: str
     language: str
     passages: int
@@ -49,7 +49,7 @@ class KnownDocument(BaseModel):
 
 
 class Outcome(BaseModel):
-    """What became of one file or document. `reason` is empty when all is well."""
+    """The result for one file or document. `reason` is empty on success."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -75,5 +75,5 @@ class IngestReport(BaseModel):
 
     @property
     def passages(self) -> int:
-        """How many passages were written."""
+        """Number of passages written."""
         return sum(outcome.passages for outcome in self.outcomes)

@@ -1,4 +1,4 @@
-"""What goes into an evaluation and what comes out of it (SPEC B2, B3, B6)."""
+"""Evaluation requests, configuration and results (SPEC B2, B3, B6)."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ CustomMetrics = Annotated[dict[str, Any], AfterValidator(_named_by_class)]
 
 
 def _writable(text: Any) -> Any:
-    """Half of a character that a model cut in two cannot be written as UTF-8: a mark takes its place."""
+    """Replace lone surrogates, which cannot be encoded as UTF-8."""
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
 
 
 WritableText = Annotated[str, BeforeValidator(_writable)]
 
 MetricSet = Literal["configured", "default-llm", "default-local"]
-"""Who chose the metrics: the configuration, or one of the two default sets."""
+"""The origin of the metrics: the configuration or one of the two default sets."""
 
 
 class LLMParameters(BaseModel):
-    """How a judge model is asked. None means: not set here, look one level up."""
+    """Parameters of a judge model. None inherits from the level above."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
@@ -47,7 +47,7 @@ class LLMParameters(BaseModel):
 
 
 class LLMDefaultConfig(LLMParameters):
-    """`[llm_default]`: what every metric falls back to."""
+    """`[llm_default]`: the defaults of every metric."""
 
 
 class MetricConfig(LLMParameters):
@@ -59,9 +59,9 @@ class MetricConfig(LLMParameters):
 
 
 class EvaluationConfig(BaseModel):
-    """What `configs/evaluator.toml` says, or what a request brings in its place.
+    """The content of `configs/evaluator.toml`, or a request's replacement for it.
 
-    `metrics` is the full form. `enabled_metrics` and `metric_weights` are the short one, for Python callers who only
+    `metrics` is the full form. `enabled_metrics` and `metric_weights` are the short one, for Python callers that only
     want to choose; a configuration uses one form or the other. `custom_metrics` maps class names to metric classes.
     """
 
@@ -75,7 +75,7 @@ class EvaluationConfig(BaseModel):
 
 
 class EvaluationRequest(BaseModel):
-    """One submission to judge. `context` is the evidence the answer was given, in the order `[1]`, `[2]`, … name it."""
+    """One submission to score. `context` is the evidence of the answer, in the order `[1]`, `[2]`, … name it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -87,7 +87,7 @@ class EvaluationRequest(BaseModel):
 
 
 class MetricScore(BaseModel):
-    """What one metric found. `spread` is highest minus lowest where a judge was asked several times."""
+    """One metric's result. `spread` is the highest minus the lowest of several samples."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

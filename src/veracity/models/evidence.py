@@ -1,15 +1,14 @@
-"""A passage of a document, and evidence: a passage that was found for a question."""
+"""Passages of documents; evidence, which is a passage found for a question; and the quality of evidence."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.models.documents import MetadataValue
-
-# FOLDED models/quality.py: How good the evidence for a question is (SPEC C1, C2).
 
 Grade = Literal["high", "medium", "low"]
 Shortfall = Literal["empty", "coverage", "relevance", "diversity", "count"]
@@ -25,7 +24,7 @@ class QualityIssue(BaseModel):
 
 
 class Quality(BaseModel):
-    """Each dimension from 0 to 1. `coverage` is None where no weak point of the asker matches the question."""
+    """Each dimension is from 0 to 1. `coverage` is None if none of the user's weak points matches the question."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -40,7 +39,7 @@ class Quality(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of a document's text: `text` is `document[start:end]`. `headings` lead to it, outermost first."""
+    """A part of a document: `text` is `document[start:end]`. `headings` are those above it, outermost first."""
 
     id: str
     text: str
@@ -58,18 +57,18 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that a search of the store found: by its words (`score` is theirs) or by its vector."""
+    """A search result of the store, found by its words (`score`) or its vector."""
 
     passage: Passage
     score: float
-    words: str  # those by which it is found, separated by spaces
-    vector: Any  # a numpy array of length 1, or None for a passage that has none
+    words: str  # its search tokens, separated by spaces
+    vector: Any  # a normalised numpy array, or None for a passage without one
 
 
 class EvidenceMetadata(BaseModel):
-    """`relevance_score` is the chance that the passage bears on the question; docs/search.md tells how it is found.
+    """`relevance_score` is the probability that the passage is relevant; docs/search.md explains it.
 
-    `found_by` names every source that found it. The document's own metadata stands beside these.
+    `found_by` lists every source that found it. The document's own metadata are extra fields.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -79,7 +78,7 @@ class EvidenceMetadata(BaseModel):
 
 
 class Evidence(BaseModel):
-    """A passage that was found, and how well it fits. The `id` is the same for the same text of the same document."""
+    """A passage found for a question. The same text of the same document always has the same `id`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -95,3 +94,14 @@ class Evidence(BaseModel):
     end: int
     language: str
     metadata: EvidenceMetadata
+
+
+class WebPage(BaseModel):
+    """A web page that was opened. `problem` says why its text is missing; its search snippet may be used instead."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    title: str = ""
+    retrieved: datetime
+    problem: str = ""

@@ -1,4 +1,4 @@
-"""What language-model calls consumed."""
+"""Names of language models, and the usage of their calls."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-LONGEST = 300
-# The model part is free text to us (Bedrock's has colons, OpenRouter's has slashes), but it has no white space.
+MAX_MODEL_NAME = 300
+# The model part is free text (Bedrock's has colons, OpenRouter's has slashes) without white space.
 MODEL_NAME = re.compile(r"[a-z0-9][a-z0-9_./-]*:\S+")
 
 
@@ -18,8 +18,8 @@ def checked_model_name(name: str) -> str:
             'a model is written "provider:model", without spaces and with the provider in small letters, '
             'such as "openai:gpt-5" or "openai-chat:my-local-model"'
         )
-    if len(name) > LONGEST:
-        raise ValueError(f"the name of a model has at most {LONGEST} characters")
+    if len(name) > MAX_MODEL_NAME:
+        raise ValueError(f"a model name has at most {MAX_MODEL_NAME} characters")
     return name
 
 
@@ -27,7 +27,7 @@ ModelName = Annotated[str, AfterValidator(checked_model_name)]
 
 
 class Usage(BaseModel):
-    """`cost_usd` is None as soon as the price of one call is not known: a part of a sum is no sum."""
+    """`cost_usd` is None as soon as the price of one call is unknown."""
 
     model_config = ConfigDict(frozen=True)
 

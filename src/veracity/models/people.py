@@ -1,4 +1,4 @@
-"""Who uses a workspace together, and what they say of answers."""
+"""Users of a workspace and their feedback on answers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pydantic import BaseModel, ConfigDict
 
 Role = Literal["asker", "approver", "admin"]
 Thumb = Literal["up", "down"]
-LOCAL = "local"  # whoever is at the command line
+LOCAL = "local"  # the user at the command line
 
 
 class User(BaseModel):
-    """An asker asks and sees what is his own. An approver also sees and decides on the drafts of others. An admin also
-    changes the documents. `last_seen` is true to the hour."""
+    """An asker sees their own questions and answers, an approver also sees and decides on other users' drafts, an admin
+    also changes documents. `last_seen` is accurate to the hour."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -25,7 +25,7 @@ class User(BaseModel):
 
 
 class Feedback(BaseModel):
-    """What somebody says of an answer. A new word of the same person takes the place of the last one."""
+    """A user's rating of an answer. A later one by the same user replaces it."""
 
     model_config = ConfigDict(frozen=True)
 

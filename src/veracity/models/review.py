@@ -1,4 +1,4 @@
-"""What a reviewer finds in a draft (SPEC A6, A7)."""
+"""Reviews of a draft by a model or local checks (SPEC A6, A7), and a person's decision on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Verdict = Literal["approve", "reject"]
 
 
 class Decision(BaseModel):
-    """`edit` is the text that was put in the draft's place by whoever approved it."""
+    """A person's decision. `edit` is the text that replaces the draft."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,8 +37,8 @@ class Dimension(BaseModel):
 
 
 class Review(BaseModel):
-    """`outcome` is "doubtful" for a fail below the configured confidence, which does not count as one, and
-    "not_reviewed" where the reviewer could not be had: `problem` says why. `reviewer` is a model, or "local"."""
+    """`outcome` is "doubtful" for a failed review below the configured confidence, which does not count, and
+    "not_reviewed" if the reviewer failed: `problem` says why. `reviewer` is a model, or "local"."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,3 +51,12 @@ class Review(BaseModel):
     reviewer: str = "local"
     problem: str = ""
     usage: Usage = Usage()
+
+
+class Difference(BaseModel):
+    """A piece of two compared texts. Without "new" the pieces join to the first text, without "gone" to the second."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["same", "gone", "new"]
+    text: str

@@ -1,34 +1,22 @@
-"""A run: one question on its way to an answer, as the ledger keeps it."""
+"""A run: one question from start to answer, as stored in the ledger."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from veracity.models.answer import Answer
 from veracity.models.approval import Approval
 from veracity.models.evaluation import EvaluationResult
-from veracity.models.evidence import Evidence, Quality
+from veracity.models.evidence import Evidence, Quality, WebPage
 from veracity.models.llm import Usage
 from veracity.models.people import Feedback
 from veracity.models.review import Review
+from veracity.models.steps import Step
 
 RunStatus = Literal["running", "interrupted", "awaiting_approval", "answered", "abstained", "rejected", "failed"]
-
-
-class Step(BaseModel):
-    """What one step of a run did. `texts` hold what may come from documents, and go when one of them is forgotten;
-    `facts` hold the rest, and lose only the words of what went wrong."""
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    started: datetime
-    seconds: float
-    facts: dict[str, Any] = {}
-    texts: dict[str, Any] | None = {}
 
 
 class RunSummary(BaseModel):
@@ -45,7 +33,7 @@ class RunSummary(BaseModel):
 
 
 class RunParameters(BaseModel):
-    """What a run was begun with, so that another process can take it up. `deadline` is in seconds of active time."""
+    """The inputs of a run, stored so that another process can resume it. `deadline` is in seconds of active time."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -61,8 +49,7 @@ class RunParameters(BaseModel):
 
 
 class RunStanding(BaseModel):
-    """How a run stands, for whoever looks often: who asked, how many steps the ledger holds, and whether anything of it
-    was forgotten."""
+    """A run's status for pollers: cheap to read. `forgotten` is True once any of its texts were erased."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -74,7 +61,7 @@ class RunStanding(BaseModel):
 
 
 class RunProgress(BaseModel):
-    """How far a run has come, as the ledger knows it. `answer` is there once it ended, or waits for a person."""
+    """The steps of a run so far. `answer` is set once it has ended or waits for approval."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -84,7 +71,7 @@ class RunProgress(BaseModel):
 
 
 class Round(BaseModel):
-    """One search: the query, what was found, and its grade. `rewritten` says how the query came about."""
+    """One retrieval round: query, evidence and grade. `rewritten` is the reason for a rewritten query."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -96,7 +83,7 @@ class Round(BaseModel):
 
 
 class Draft(BaseModel):
-    """A draft and what the reviewer said of it. `epoch` is 0 for the first of each attempt."""
+    """A draft and its review. `epoch` is 0 for the first draft of an attempt."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -107,7 +94,7 @@ class Draft(BaseModel):
 
 
 class Scoring(BaseModel):
-    """How an attempt was scored; `problem` says why it was not."""
+    """The score of an attempt; `problem` says why there is none."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -118,19 +105,8 @@ class Scoring(BaseModel):
     problem: str = ""
 
 
-class WebPage(BaseModel):
-    """A page that was looked up. `problem` says why its text could not be had; a snippet may stand in for it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    url: str
-    title: str = ""
-    retrieved: datetime
-    problem: str = ""
-
-
 class WebLookup(BaseModel):
-    """A search of the web: what was searched for, the pages that were opened, and what of them was used."""
+    """A web search: its query, the pages that were opened and the evidence taken from them."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -143,7 +119,7 @@ class WebLookup(BaseModel):
 
 
 class Receipt(BaseModel):
-    """All that is known of a run. `standalone` is the question as it was understood."""
+    """Everything stored about a run. `standalone` is the question as understood without the conversation."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -164,8 +140,8 @@ class Receipt(BaseModel):
 
 
 class RunEvent(BaseModel):
-    """Something that just happened in a run: a step began, a piece of a draft was written (`begins`: what was written
-    before is left), a step ended, or all ended and here is the answer."""
+    """A step started, a piece of a draft was written (`begins`: it replaces the pieces so far), a step finished, or the
+    run ended with an answer."""
 
     model_config = ConfigDict(frozen=True)
 
