@@ -1,4 +1,4 @@
-"""Running a command as a user does, and seeing what they see."""
+"""The result of a command that a test runs."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,9 +1,9 @@
-"""No test can reach a provider: no key is in the environment, and no connection leaves this machine."""
+"""No test can reach a provider: the environment holds no key, and connections to other machines are blocked."""
 
 import io
 import os
 
-os.environ["COLUMNS"] = "100"  # before the console is made, whichever test comes first
+os.environ["COLUMNS"] = "100"  # before the console is created
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,23 +17,23 @@ from veracity.providers.keys import PROVIDERS
 from veracity.settings import ALIASES, PREFIX
 from veracity.testing import offline
 
-SLOW = ("tests/server/", "tests/cli/", "tests/runs/", "tests/test_uploads.py", "tests/knowledge/")
+SLOW = ("tests/server/", "tests/cli/", "tests/runs/", "tests/uploads/", "tests/knowledge/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long comes first, so that quick ones fill the end when several processes share them."""
+    """Run slow tests first, so that quick ones fill the gaps at the end of a parallel run."""
     items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_way_out() -> Iterator[None]:
+def block_network() -> Iterator[None]:
     with offline():
         yield
 
 
 @pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither keys nor settings of the developer's own, and a current directory that is no workspace."""
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Remove the developer's keys and settings, and change to a directory that is not a workspace."""
     for names in PROVIDERS.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
@@ -46,7 +46,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
-    """An OpenAI-compatible server of our own; models are named `openai-chat:anything`."""
+    """An OpenAI-compatible server; its models are named `openai-chat:anything`."""
     with LoopbackServer() as running:
         monkeypatch.setenv("OPENAI_BASE_URL", running.url)
         yield running
@@ -62,15 +62,15 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`run("evaluate", …, stdin=b"…")` gives the exit code and what was printed."""
+    """`run("evaluate", …, stdin=b"…")` returns the exit code and the output."""
 
     def run(*arguments: object, stdin: bytes = b"") -> Ran:
         monkeypatch.setattr(sys, "argv", ["veracity", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         monkeypatch.setenv("COLUMNS", "100")
-        with pytest.raises(SystemExit) as stopped:
+        with pytest.raises(SystemExit) as exit_info:
             main()
-        code = stopped.value.code
+        code = exit_info.value.code
         return Ran(code if isinstance(code, int) else 0, *capsys.readouterr())
 
     return run

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible chat server on loopback that behaves as it is told, one behaviour per request."""
+"""An OpenAI-compatible chat server on loopback with a scripted response for each request."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Behaviour = Callable[["Handler", dict[str, Any]], None]
 
 
 def verdict(score: Any = 80, reason: Any = "It is fine.") -> Behaviour:
-    """A right answer, as a tool call or as JSON text, whichever was asked for."""
-    return says(json.dumps({"reason": reason, "score": score}))
+    """A valid reply, as a tool call or JSON text as requested."""
+    return reply_with(json.dumps({"reason": reason, "score": score}))
 
 
-def says(content: str, finish_reason: str = "stop", **message: Any) -> Behaviour:
-    """Whatever content, in the place where a structured answer belongs."""
+def reply_with(content: str, finish_reason: str = "stop", **message: Any) -> Behaviour:
+    """Reply with any content, as a tool call if the request has tools."""
 
     def respond(handler: Handler, body: dict[str, Any]) -> None:
         handler.complete(body, content, finish_reason, message)
@@ -28,7 +28,7 @@ def says(content: str, finish_reason: str = "stop", **message: Any) -> Behaviour
 
 
 def text(content: str) -> Behaviour:
-    """Plain text although a tool call was asked for."""
+    """Reply with plain text even if the request has tools."""
 
     def respond(handler: Handler, body: dict[str, Any]) -> None:
         handler.complete({**body, "tools": None}, content, "stop", {})
@@ -36,16 +36,16 @@ def text(content: str) -> Behaviour:
     return respond
 
 
-def calls_tools(*calls: tuple[str, str]) -> Behaviour:
-    """Any tool calls, as (name, arguments), whatever was asked for."""
+def call_tools(*calls: tuple[str, str]) -> Behaviour:
+    """Reply with tool calls, each a (name, arguments) pair."""
     listed = [
         {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
         for number, (name, arguments) in enumerate(calls)
     ]
-    return says("", tool_calls=listed)
+    return reply_with("", tool_calls=listed)
 
 
-def refuses(handler: Handler, body: dict[str, Any]) -> None:
+def refuse(handler: Handler, body: dict[str, Any]) -> None:
     handler.complete(body, "", "stop", {"refusal": "I cannot help with that.", "tool_calls": None})
 
 
@@ -58,7 +58,7 @@ def status(code: int, body: Any = None, **headers: str) -> Behaviour:
 
 
 def raw(content: bytes, **headers: str) -> Behaviour:
-    """Any bytes, status 200."""
+    """Reply with any bytes and status 200."""
 
     def respond(handler: Handler, _: dict[str, Any]) -> None:
         handler.send_bytes(200, content, {name.replace("_", "-"): value for name, value in headers.items()})
@@ -66,14 +66,14 @@ def raw(content: bytes, **headers: str) -> Behaviour:
     return respond
 
 
-def promises_more(handler: Handler, _: dict[str, Any]) -> None:
-    """Says that its body is longer than it is, and hangs up."""
+def truncate_body(handler: Handler, _: dict[str, Any]) -> None:
+    """Send less than Content-Length announces, then disconnect."""
     handler.send_bytes(200, b'{"id": "1"}', {"Content-Length": "5000"})
     handler.close_connection = True
 
 
-def redirects(handler: Handler, _: dict[str, Any]) -> None:
-    """To itself, for ever."""
+def redirect_forever(handler: Handler, _: dict[str, Any]) -> None:
+    """Redirect to itself forever."""
     handler.send(307, {}, {"Location": handler.path})
 
 
@@ -85,15 +85,26 @@ def after(seconds: float, behaviour: Behaviour) -> Behaviour:
     return respond
 
 
-def hangs(seconds: float = 30) -> Behaviour:
+def after_requests(count: int, behaviour: Behaviour) -> Behaviour:
+    """Respond when `count` concurrent requests have arrived."""
+    together = threading.Barrier(count)
+
+    def respond(handler: Handler, body: dict[str, Any]) -> None:
+        together.wait(300)
+        behaviour(handler, body)
+
+    return respond
+
+
+def hang(seconds: float = 30) -> Behaviour:
     def respond(handler: Handler, _: dict[str, Any]) -> None:
         handler.server.stopping.wait(seconds)
 
     return respond
 
 
-def drips(seconds: float = 30, every: float = 0.02) -> Behaviour:
-    """A byte now and then: each read succeeds, the answer never ends."""
+def drip_bytes(seconds: float = 30, every: float = 0.02) -> Behaviour:
+    """Send the body byte by byte: every read succeeds, and the reply never ends."""
 
     def respond(handler: Handler, _: dict[str, Any]) -> None:
         handler.send_response(200)
@@ -112,8 +123,8 @@ def drips(seconds: float = 30, every: float = 0.02) -> Behaviour:
     return respond
 
 
-def closes(handler: Handler, _: dict[str, Any]) -> None:
-    """Hangs up without a word."""
+def disconnect(handler: Handler, _: dict[str, Any]) -> None:
+    """Disconnect without a reply."""
     handler.close_connection = True
     handler.connection.close()
 
@@ -124,22 +135,22 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.turn = threading.Lock()
+        self.lock = threading.Lock()
         self.stopping = threading.Event()
-        self.under_way = 0
-        self.forget()
+        self.active_requests = 0
+        self.reset()
 
-    def forget(self) -> None:
-        """Behave as if new. Whoever still hangs or drips stops."""
+    def reset(self) -> None:
+        """Clear the record and end hanging requests."""
         self.stopping.set()
         self.stopping = threading.Event()
         self.requests: list[dict[str, Any]] = []
         self.times: list[float] = []
         self.behaviours: list[Behaviour] = []
-        self.most_under_way = 0
+        self.max_active_requests = 0
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is part of the tests."""
+        """Ignored: tests disconnect on purpose."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -150,18 +161,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with self.server.turn:
+        with self.server.lock:
             number = len(self.server.requests)
             self.server.requests.append(body)
             self.server.times.append(time.monotonic())
-            self.server.under_way += 1
-            self.server.most_under_way = max(self.server.most_under_way, self.server.under_way)
+            self.server.active_requests += 1
+            self.server.max_active_requests = max(self.server.max_active_requests, self.server.active_requests)
         behaviours = self.server.behaviours or [verdict()]
         try:
             behaviours[min(number, len(behaviours) - 1)](self, body)
         finally:
-            with self.server.turn:
-                self.server.under_way -= 1
+            with self.server.lock:
+                self.server.active_requests -= 1
 
     def complete(self, body: dict[str, Any], content: str, finish_reason: str, message: dict[str, Any]) -> None:
         if body.get("tools"):
@@ -188,11 +199,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
+        """Disabled."""
 
 
 class LoopbackServer:
-    """`behaves(a, b, c)`: the first request gets a, the second b, the third and all later ones c."""
+    """`respond_with(a, b, c)` responds to the first request with a, the second with b, and all later ones with c."""
 
     def __enter__(self) -> Self:
         self._server = Server()
@@ -205,10 +216,10 @@ class LoopbackServer:
         self._server.shutdown()
         self._server.server_close()
 
-    def forget(self) -> None:
-        self._server.forget()
+    def reset(self) -> None:
+        self._server.reset()
 
-    def behaves(self, *behaviours: Behaviour) -> None:
+    def respond_with(self, *behaviours: Behaviour) -> None:
         self._server.behaviours = list(behaviours)
 
     @property
@@ -220,12 +231,12 @@ class LoopbackServer:
         return self._server.times
 
     @property
-    def most_at_once(self) -> int:
-        return self._server.most_under_way
+    def max_concurrent_requests(self) -> int:
+        return self._server.max_active_requests
 
 
 class SilentServer:
-    """Lets everybody connect, reads nothing and says nothing: the system accepts, up to its backlog, on our behalf."""
+    """Accepts connections (in the system's backlog) and never reads or replies."""
 
     def __enter__(self) -> Self:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=16)

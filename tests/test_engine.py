@@ -1,4 +1,4 @@
-"""A workspace end to end: documents in, evidence out, on disk and with the embedder that comes along (SPEC C1, C3)."""
+"""A workspace end to end, on disk and with the bundled embedder (SPEC C1, C3)."""
 
 import shutil
 import threading
@@ -20,7 +20,7 @@ from veracity import (
     OutdatedIndexError,
     Veracity,
 )
-from veracity.engine import LONGEST_QUERY, MOST_RESULTS
+from veracity.engine import MAX_QUERY_LENGTH, MAX_RESULTS
 from veracity.models import Outcome
 from veracity.settings import ModelSettings, ReadingSettings, RetrievalSettings, Settings
 
@@ -39,7 +39,7 @@ Make = Callable[..., Veracity]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    """`make()` opens the workspace, with the settings that are given written to its file."""
+    """`make()` opens a workspace whose settings file has this content."""
     opened = []
 
     def make(settings: str = WORDS_ONLY, name: str = "ws") -> Veracity:
@@ -56,7 +56,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Veracity]:
-    """Three documents in three languages, with the bundled embedder. To be read only."""
+    """Three documents in three languages, with the bundled embedder. Shared: do not change it."""
     settings = Settings(reading=ReadingSettings(workers=1))
     with Veracity(tmp_path_factory.mktemp("notes"), settings=settings) as engine:
         engine.add(NOTES)
@@ -76,14 +76,14 @@ def ids(found: list[Evidence]) -> list[str]:
         ("有給休暇", "休暇"),
     ],
 )
-def test_c3_what_is_asked_is_found_in_three_languages(notes: Veracity, query: str, found: str) -> None:
+def test_c3_search_in_three_languages(notes: Veracity, query: str, found: str) -> None:
     best = notes.search(query)[0]
     assert best.document_id == found
     assert (best.source, best.metadata.found_by) == ("knowledge", ["knowledge", "graph"])
     assert 0 <= best.metadata.relevance_score <= 1
 
 
-def test_without_a_word_in_common_the_meaning_finds(notes: Veracity) -> None:
+def test_search_by_meaning_without_common_words(notes: Veracity) -> None:
     assert ids(notes.search("vacation for staff", 1)) == ["leave"]
 
 
@@ -93,15 +93,15 @@ def test_offsets_point_into_the_text_of_the_document(notes: Veracity) -> None:
             assert notes.text(item.document_id)[item.start : item.end] == item.text
 
 
-def test_evidence_tells_where_it_stands(notes: Veracity) -> None:
+def test_evidence_has_its_location(notes: Veracity) -> None:
     item = notes.search("annual leave", 1)[0]
     assert (item.headings, item.page, item.language, item.location) == (["Leave"], None, "en", "")
     assert item.model_dump()["metadata"]["office"] == "Dublin"
 
 
-def test_the_documents_there_are(notes: Veracity) -> None:
-    told = {one.id: (one.language, one.passages, one.characters) for one in notes.documents()}
-    assert told == {
+def test_documents_are_listed(notes: Veracity) -> None:
+    documents = {item.id: (item.language, item.passages, item.characters) for item in notes.documents()}
+    assert documents == {
         "leave": ("en", 1, len(ENGLISH)),
         "travel": ("zh", 1, len(CHINESE)),
         "休暇": ("ja", 1, len(JAPANESE)),
@@ -117,25 +117,25 @@ def test_an_empty_query_is_refused(notes: Veracity, query: str) -> None:
         notes.search(query)
 
 
-@pytest.mark.parametrize("top_k", [0, -1, MOST_RESULTS + 1])
-def test_top_k_has_bounds(notes: Veracity, top_k: int) -> None:
+@pytest.mark.parametrize("top_k", [0, -1, MAX_RESULTS + 1])
+def test_top_k_is_bounded(notes: Veracity, top_k: int) -> None:
     with pytest.raises(InputError, match=f"between 1 and 1000 passages, not {top_k}"):
         notes.search("leave", top_k)
     assert len(notes.search("leave", 1)) == 1
-    assert 1 <= len(notes.search("leave", MOST_RESULTS)) <= 3
+    assert 1 <= len(notes.search("leave", MAX_RESULTS)) <= 3
 
 
 @pytest.mark.parametrize(
-    "query", ["?!", "the of", "🙂", "\udcff", "a\x00b", "'; DROP TABLE --", "+leave -(", "word " * LONGEST_QUERY]
+    "query", ["?!", "the of", "🙂", "\udcff", "a\x00b", "'; DROP TABLE --", "+leave -(", "word " * MAX_QUERY_LENGTH]
 )
-def test_any_other_query_is_answered(notes: Veracity, query: str) -> None:
+def test_unusual_queries_do_not_fail(notes: Veracity, query: str) -> None:
     assert len(notes.search(query)) <= 3
 
 
-def test_sources_are_named_or_those_of_the_settings(notes: Veracity) -> None:
+def test_sources_default_to_the_settings(notes: Veracity) -> None:
     assert [item.source for item in notes.search("annual leave", 1, sources="graph")] == ["graph"]
     assert [item.source for item in notes.search("annual leave", 1, sources=["knowledge"])] == ["knowledge"]
-    with pytest.raises(InputError, match='There is no source "web"; there are: knowledge, graph.'):
+    with pytest.raises(InputError, match='There is no source "web"; known: knowledge, graph.'):
         notes.search("leave", sources="web")
     with pytest.raises(InputError, match="No source is named"):
         notes.search("leave", sources=[])
@@ -148,19 +148,19 @@ def test_threads_share_an_engine(notes: Veracity) -> None:
         assert list(threads.map(notes.search, queries)) == alone
 
 
-def test_the_first_use_by_many_threads_makes_one_library(make: Make) -> None:
+def test_concurrent_first_use_builds_one_library(make: Make) -> None:
     engine = make()
     ready = threading.Barrier(8)
 
     def first(_: int) -> Any:
         ready.wait()
-        return engine._library
+        return engine._parts.library
 
     with ThreadPoolExecutor(8) as threads:
         assert len(set(map(id, threads.map(first, range(8))))) == 1
 
 
-def test_a_workspace_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_workspace_is_created_on_the_first_write(tmp_path: Path) -> None:
     settings = Settings(models=ModelSettings(embedder="none"), reading=ReadingSettings(workers=1))
     with Veracity(str(tmp_path / "new"), settings=settings) as engine:
         for use in (
@@ -177,7 +177,7 @@ def test_a_workspace_that_is_not_there(tmp_path: Path) -> None:
         assert ids(engine.search("leave")) == ["leave"]
 
 
-def test_a_workspace_that_is_a_file(tmp_path: Path) -> None:
+def test_a_workspace_cannot_be_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(ConfigurationError):
         Veracity(tmp_path / "file").search("leave")
@@ -216,7 +216,7 @@ def test_files_folders_and_patterns(make: Make, tmp_path: Path) -> None:
         engine.ingest(folder / "nothing.md")
 
 
-def test_one_document_a_list_or_a_generator(make: Make) -> None:
+def test_add_takes_a_document_a_list_or_a_generator(make: Make) -> None:
     engine = make()
     assert engine.add(NOTES[0]).count("added") == 1
     assert engine.add(document for document in NOTES).counts == {"updated": 1, "added": 2}
@@ -224,18 +224,18 @@ def test_one_document_a_list_or_a_generator(make: Make) -> None:
     assert len(engine.documents()) == 3
 
 
-def test_what_is_forgotten_is_not_found(make: Make) -> None:
+def test_forgotten_documents_are_not_found(make: Make) -> None:
     engine = make()
     engine.add(NOTES)
     assert ids(engine.search("Dublin")) == ["leave"]
-    assert [one.id for one in engine.forget("leave")] == ["leave"]
+    assert [item.id for item in engine.forget("leave")] == ["leave"]
     assert engine.search("Dublin") == []
-    assert [one.id for one in engine.documents()] == ["travel", "休暇"]
+    assert [item.id for item in engine.documents()] == ["travel", "休暇"]
     with pytest.raises(InputError, match='There is no document "leave"'):
         engine.forget("leave")
 
 
-def test_evidence_keeps_its_id_as_long_as_its_text_stays(make: Make) -> None:
+def test_evidence_keeps_its_id_while_its_text_is_unchanged(make: Make) -> None:
     """Citations and past turns point to it."""
     sections = [
         f"# Part {name}\n\n" + f"The {name} engine needs {name} oil every week. " * 30 for name in ("red", "blue")
@@ -260,7 +260,7 @@ def test_evidence_keeps_its_id_as_long_as_its_text_stays(make: Make) -> None:
     assert blue().id != first.id
 
 
-def test_documents_with_the_same_text_have_evidence_of_their_own(make: Make) -> None:
+def test_documents_with_the_same_text_have_separate_evidence(make: Make) -> None:
     engine = make()
     engine.add([Document(id="one", text=ENGLISH), Document(id="two", text=ENGLISH)])
     (first,) = engine.search("Dublin")
@@ -271,7 +271,7 @@ def test_documents_with_the_same_text_have_evidence_of_their_own(make: Make) -> 
     assert first.text == second.text
 
 
-def test_two_steps_lead_to_the_second_passage(make: Make) -> None:
+def test_the_graph_source_finds_linked_passages(make: Make) -> None:
     engine = make()
     engine.add(
         [
@@ -284,7 +284,7 @@ def test_two_steps_lead_to_the_second_passage(make: Make) -> None:
     assert (book.document_id, author.document_id, author.source) == ("book", "author", "graph")
 
 
-def test_settings_come_from_the_file(make: Make) -> None:
+def test_settings_are_read_from_the_workspace(make: Make) -> None:
     engine = make(WORDS_ONLY + "[knowledge]\npassage_tokens = 32\noverlap_tokens = 0\n[retrieval]\nsources = ['graph']")
     engine.add(Document(id="long", text="One sentence follows another here. " * 40))
     assert engine.documents()[0].passages > 5
@@ -293,7 +293,7 @@ def test_settings_come_from_the_file(make: Make) -> None:
         make("[models]\nembedder = 'mini'", name="other")
 
 
-def test_settings_that_are_handed_in_count_instead(tmp_path: Path) -> None:
+def test_explicit_settings_replace_the_file(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / "veracity.toml").write_text("[retrieval]\nsources = ['graph']")
     retrieval = RetrievalSettings(sources=["knowledge"])
@@ -303,7 +303,7 @@ def test_settings_that_are_handed_in_count_instead(tmp_path: Path) -> None:
         assert [item.source for item in engine.search("leave")] == ["knowledge"]
 
 
-def test_another_embedder_asks_for_a_reindex(make: Make) -> None:
+def test_another_embedder_requires_a_reindex(make: Make) -> None:
     engine = make()
     engine.add(NOTES)
     before = engine.search("annual leave")
@@ -319,7 +319,7 @@ def test_another_embedder_asks_for_a_reindex(make: Make) -> None:
         engine.search("annual leave")
 
 
-def test_changes_of_another_engine_are_seen(make: Make) -> None:
+def test_changes_by_another_engine_are_visible(make: Make) -> None:
     reader, writer = make(), make()
     assert reader.search("Dublin") == []
     writer.add(NOTES[0])
@@ -328,7 +328,7 @@ def test_changes_of_another_engine_are_seen(make: Make) -> None:
     assert reader.search("Dublin") == []
 
 
-def test_documents_that_were_removed_by_hand_are_not_found(make: Make, tmp_path: Path) -> None:
+def test_a_deleted_knowledge_folder_is_noticed(make: Make, tmp_path: Path) -> None:
     reader, writer = make(), make()
     writer.add(Document(id="old", text="The car is red."))
     assert ids(reader.search("car")) == ["old"]
@@ -337,7 +337,7 @@ def test_documents_that_were_removed_by_hand_are_not_found(make: Make, tmp_path:
     assert ids(reader.search("car")) == ["new"]
 
 
-def test_one_writes_at_a_time_and_others_go_on_reading(make: Make) -> None:
+def test_one_writer_at_a_time_and_concurrent_readers(make: Make) -> None:
     engine, other = make(), make()
     engine.add(NOTES[1:])
 
@@ -351,22 +351,22 @@ def test_one_writes_at_a_time_and_others_go_on_reading(make: Make) -> None:
     assert other.add(NOTES[1]).count("updated") == 1
 
 
-def test_what_was_closed_cannot_be_used(make: Make) -> None:
+def test_a_closed_engine_cannot_be_used(make: Make) -> None:
     engine = make()
     engine.add(NOTES[0])
     engine.close()
     engine.close()
     for use in (lambda: engine.search("leave"), lambda: engine.add(NOTES[0]), engine.documents, engine.reindex):
-        with pytest.raises(ConfigurationError, match="was closed and cannot be used again"):
+        with pytest.raises(ConfigurationError, match="is closed and cannot be used again"):
             use()
     with make() as another:
         assert ids(another.search("leave")) == ["leave"]
 
 
-def test_closing_what_was_never_used(make: Make) -> None:
+def test_closing_an_unused_engine(make: Make) -> None:
     engine = make()
     engine.close()
-    with pytest.raises(ConfigurationError, match="was closed"):
+    with pytest.raises(ConfigurationError, match="is closed"):
         engine.add(NOTES[0])
 
 
@@ -381,7 +381,7 @@ def test_listing_and_forgetting_need_neither_key_nor_network(make: Make, tmp_pat
     assert unreachable.documents() == []
 
 
-def test_the_files_of_the_workspace_itself_are_no_documents(make: Make, tmp_path: Path) -> None:
+def test_ingest_skips_the_files_of_the_workspace(make: Make, tmp_path: Path) -> None:
     engine = make()
     engine.add(Document(id="a", text="zebra"))
     for name in (
@@ -394,8 +394,8 @@ def test_the_files_of_the_workspace_itself_are_no_documents(make: Make, tmp_path
         path = tmp_path / "ws" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("# text\n")
-    told = [Path(outcome.name).name for outcome in engine.ingest(tmp_path / "ws").outcomes]
-    assert told == ["notes.md"]
+    names = [Path(outcome.name).name for outcome in engine.ingest(tmp_path / "ws").outcomes]
+    assert names == ["notes.md"]
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_the_files_of_the_workspace_itself_are_no_documents(make: Make, tmp_path
         lambda engine: engine.search("zebra", "3"),
     ],
 )
-def test_wrong_types_are_told_in_a_sentence(make: Make, use: Callable[[Veracity], object]) -> None:
+def test_wrong_types_are_input_errors(make: Make, use: Callable[[Veracity], object]) -> None:
     engine = make()
     engine.add(Document(id="a", text="zebra"))
     with pytest.raises(InputError):

@@ -1,4 +1,4 @@
-"""What langgraph.json names opens in LangGraph's own tools, and runs with parts of its own."""
+"""The graph that langgraph.json names runs in LangGraph's tools, with its own context."""
 
 import asyncio
 import importlib
@@ -15,6 +15,7 @@ from tests.runs.scripts import DOCUMENTS, QUESTION
 from veracity import studio
 from veracity.engine import Veracity
 from veracity.errors import ConfigurationError, InputError
+from veracity.ledger import Ledger
 from veracity.settings import Settings
 
 FILE = Path(__file__).parents[1] / "langgraph.json"
@@ -38,8 +39,8 @@ def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         opened.close()
 
 
-def named() -> Any:
-    """As LangGraph's tools load it."""
+def load_graph() -> Any:
+    """Load it like LangGraph's tools."""
     (place,) = json.loads(FILE.read_text())["graphs"].values()
     path, name = place.split(":")
     assert (FILE.parent / path).is_file()
@@ -47,7 +48,7 @@ def named() -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def asks_always(root: Path) -> None:
+def require_approval(root: Path) -> None:
     (root / "veracity.toml").write_text('[models]\nembedder = "none"\n\n[approval]\npolicy = "always"\n')
 
 
@@ -55,10 +56,10 @@ def files(root: Path) -> list[Path]:
     return sorted(root.rglob("*"))
 
 
-def test_it_draws_the_nodes_of_the_specification() -> None:
-    drawn = named().get_graph()
+def test_the_graph_has_the_nodes_of_the_specification() -> None:
+    drawn = load_graph().get_graph()
     assert set(drawn.nodes) >= SPEC_NODES
-    edges = {(one.source, one.target) for one in drawn.edges}
+    edges = {(edge.source, edge.target) for edge in drawn.edges}
     assert {
         ("human_approval", "web_search"),
         ("evaluate", "human_approval"),
@@ -67,39 +68,39 @@ def test_it_draws_the_nodes_of_the_specification() -> None:
     assert "grade_documents" in drawn.draw_mermaid()
 
 
-def test_its_form_asks_for_a_question_and_for_no_parts() -> None:
-    form = named().get_input_jsonschema()
+def test_the_input_form_needs_only_a_question() -> None:
+    form = load_graph().get_input_jsonschema()
     assert form["required"] == ["question"]
     assert set(form["properties"]) == {"question", "conversation", "user", "max_rewrites"}
-    assert named().get_context_jsonschema() is None
+    assert load_graph().get_context_jsonschema() is None
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "expected"),
     [(QUESTION, "25 days"), ("正式员工每年有多少天年假?", "十五天"), ("有給休暇は年に何日ありますか?", "二十日")],
 )
-def test_a_question_alone_is_answered_from_the_workspace(filled: Path, question: str, said: str) -> None:
-    state = named().invoke({"question": question})
-    assert said in state["final_answer"]
+def test_a_question_is_answered_from_the_workspace(filled: Path, question: str, expected: str) -> None:
+    state = load_graph().invoke({"question": question})
+    assert expected in state["final_answer"]
     assert state["score"] is not None
 
 
-def test_it_runs_under_an_event_loop_as_the_tools_run_it(filled: Path) -> None:
+def test_the_graph_runs_in_an_event_loop(filled: Path) -> None:
     async def steps() -> list[str]:
-        told = named().astream({"question": QUESTION}, stream_mode="updates", context={})
-        return [name async for update in told for name in update]
+        updates = load_graph().astream({"question": QUESTION}, stream_mode="updates", context={})
+        return [name async for update in updates for name in update]
 
     ran = asyncio.run(steps())
     assert ran[0] == "process_input"
     assert ran[-1] == "evaluate"
 
 
-def test_a_rehearsal_leaves_nothing_in_the_ledger(filled: Path) -> None:
-    asks_always(filled)
+def test_a_studio_run_writes_nothing(filled: Path) -> None:
+    require_approval(filled)
     before = files(filled)
-    waits = named().copy({"checkpointer": InMemorySaver()})
-    waits.invoke({"question": QUESTION}, THREAD)
-    waits.invoke(Command(resume={"verdict": "approve"}), THREAD)
+    graph = load_graph().copy({"checkpointer": InMemorySaver()})
+    graph.invoke({"question": QUESTION}, THREAD)
+    graph.invoke(Command(resume={"verdict": "approve"}), THREAD)
     assert files(filled) == before
     with Veracity(filled) as engine:
         assert engine.runs() == []
@@ -107,66 +108,64 @@ def test_a_rehearsal_leaves_nothing_in_the_ledger(filled: Path) -> None:
         assert engine.conversations() == []
 
 
-def test_whoever_watches_decides(filled: Path) -> None:
-    """D6: the answer to the interrupt is the decision; what is none is asked for again."""
-    asks_always(filled)
-    waits = named().copy({"checkpointer": InMemorySaver()})
-    state = waits.invoke({"question": QUESTION}, THREAD)
+def test_d6_the_interrupt_takes_the_decision(filled: Path) -> None:
+    require_approval(filled)
+    graph = load_graph().copy({"checkpointer": InMemorySaver()})
+    state = graph.invoke({"question": QUESTION}, THREAD)
     assert "final_answer" in state["__interrupt__"][0].value["approve"]
     for nonsense in ("maybe", {"verdict": "perhaps"}, 7):
-        state = waits.invoke(Command(resume=nonsense), THREAD)
-        assert state["__interrupt__"][0].value["problem"] == "That is no decision."
-    state = waits.invoke(Command(resume={"verdict": "approve", "edit": "Twenty-five days."}), THREAD)
+        state = graph.invoke(Command(resume=nonsense), THREAD)
+        assert state["__interrupt__"][0].value["problem"] == "This is not a decision."
+    state = graph.invoke(Command(resume={"verdict": "approve", "edit": "Twenty-five days."}), THREAD)
     assert "__interrupt__" not in state
     assert state["final_answer"] == "Twenty-five days."
-    assert [(one["verdict"], one["by"]) for one in state["decisions"]] == [("approve", "studio")]
+    assert [(decision["verdict"], decision["by"]) for decision in state["decisions"]] == [("approve", "studio")]
 
 
-def test_a_run_is_forked_from_an_earlier_step(filled: Path) -> None:
-    """The time of a stretch begins with it, and nothing outside the state remembers the first one."""
-    graph = named().copy({"checkpointer": InMemorySaver()})
+def test_a_run_can_be_forked_from_an_earlier_step(filled: Path) -> None:
+    """Each invocation has its own deadline, and nothing outside the state remembers the first one."""
+    graph = load_graph().copy({"checkpointer": InMemorySaver()})
     first = graph.invoke({"question": QUESTION}, THREAD)
-    (before,) = [one for one in graph.get_state_history(THREAD) if one.next == ("prepare_messages",)]
+    (before,) = [past for past in graph.get_state_history(THREAD) if past.next == ("prepare_messages",)]
     again = graph.invoke(None, before.config)
     assert again["final_answer"] == first["final_answer"]
 
 
 @pytest.mark.parametrize("wrong", [{}, {"question": " "}, {"question": QUESTION, "max_rewrites": 99}])
-def test_a_bad_input_is_told_in_one_sentence(filled: Path, wrong: dict[str, Any]) -> None:
+def test_bad_input_is_an_input_error(filled: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        named().invoke(wrong)
+        load_graph().invoke(wrong)
 
 
-def test_a_workspace_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_workspace_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(studio.VARIABLE, str(tmp_path / "nowhere"))
     with pytest.raises(ConfigurationError, match="There is no workspace"):
-        named().invoke({"question": QUESTION})
+        load_graph().invoke({"question": QUESTION})
     studio._workspaces.clear()
 
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_no_run_is_sent_to_a_tracing_service(filled: Path, monkeypatch: pytest.MonkeyPatch, is_async: bool) -> None:
-    """As of any other run, whatever the environment says."""
     from langsmith.utils import tracing_is_enabled
 
     seen: list[bool] = []
 
-    def looks(self: Any, user: str, question: str) -> list[Any]:
+    def weak_points(self: Any, user: str, question: str) -> list[Any]:
         seen.append(bool(tracing_is_enabled()))
         return []
 
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
-    monkeypatch.setattr(studio.Rehearsed, "weak_points", looks)
-    between: list[bool] = []  # two steps, in the context of whoever asks: whose own tracing is left alone
+    monkeypatch.setattr(Ledger, "weak_points", weak_points)
+    between: list[bool] = []  # the caller's tracing stays enabled between two steps
 
-    async def asks() -> None:
-        async for _ in named().astream({"question": QUESTION}):
+    async def ask() -> None:
+        async for _ in load_graph().astream({"question": QUESTION}):
             between.append(bool(tracing_is_enabled()))
 
     if is_async:
-        asyncio.run(asks())
+        asyncio.run(ask())
     else:
-        between += [bool(tracing_is_enabled()) for _ in named().stream({"question": QUESTION})]
+        between += [bool(tracing_is_enabled()) for _ in load_graph().stream({"question": QUESTION})]
     assert seen
     assert not any(seen)
     assert between

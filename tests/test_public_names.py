@@ -1,4 +1,4 @@
-"""What `import veracity` offers, and what it costs."""
+"""The public names of the package, and the cost of importing it."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ STORAGE = ("sqlalchemy", "lancedb", "pyarrow", "numpy", "onnxruntime", "tokenize
 HEAVY = (*PROVIDERS, *STORAGE, "rjieba", "rich")
 
 
-def test_the_public_names() -> None:
+def test_public_names() -> None:
     assert sorted(veracity.__all__) == [
         "Answer",
         "Approval",
@@ -73,15 +73,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("import veracity.engine", (*HEAVY, "langchain_core")),
     ],
 )
-def test_what_is_not_needed_is_not_loaded(code: str, unwanted: tuple[str, ...]) -> None:
-    """DESIGN 7: names, help and configuration checks pay for no provider SDK, no database and no embedding model."""
+def test_heavy_modules_are_not_imported(code: str, unwanted: tuple[str, ...]) -> None:
+    """DESIGN 7: names, help and configuration checks import no provider SDK, database or embedding model."""
     program = f"{code}\nimport sys\nprint([name for name in {unwanted!r} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
 
 
-def test_no_library_writes_an_identity_into_the_home(tmp_path: Path) -> None:
-    """onnxruntime would, for its telemetry."""
+def test_no_library_writes_an_id_to_the_home_directory(tmp_path: Path) -> None:
+    """onnxruntime does by default, for its telemetry."""
     program = "from veracity.embedding.bundled import BundledEmbedder; BundledEmbedder().embed_query('a')"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "ORT_"))}
     subprocess.run([sys.executable, "-c", program], check=True, env={**environment, "HOME": str(tmp_path)})

@@ -1,4 +1,4 @@
-"""Metrics that are tried from Python: what is handed in is text, or is told in one sentence."""
+"""`Veracity.evaluate`: arguments are strings or lists of strings."""
 
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,16 @@ from veracity.errors import InputError
 QUESTION, ANSWER = "How long is the warranty?", "The warranty lasts 24 months."
 
 
-def test_one_text_is_a_list_of_one(workspace: Path) -> None:
+def test_a_string_is_a_list_of_one(workspace: Path) -> None:
     with Veracity(workspace) as engine:
         alone = engine.evaluate(QUESTION, ANSWER, ANSWER, metrics="Groundedness")
         listed = engine.evaluate(QUESTION, ANSWER, [ANSWER], metrics=["Groundedness"])
-    assert [one.metric_name for one in alone.metrics] == ["Groundedness"]
+    assert [metric.metric_name for metric in alone.metrics] == ["Groundedness"]
     assert alone.metrics[0].score == listed.metrics[0].score == 100
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"question": 1},
         {"answer": None},
@@ -32,6 +32,6 @@ def test_one_text_is_a_list_of_one(workspace: Path) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_text_is_told(workspace: Path, given: dict[str, Any]) -> None:
-    with Veracity(workspace) as engine, pytest.raises(InputError, match=r"by text, not by|as text or as a list of it"):
-        engine.evaluate(**{"question": QUESTION, "answer": ANSWER, **given})
+def test_non_strings_are_input_errors(workspace: Path, arguments: dict[str, Any]) -> None:
+    with Veracity(workspace) as engine, pytest.raises(InputError, match="must be a string"):
+        engine.evaluate(**{"question": QUESTION, "answer": ANSWER, **arguments})

@@ -1,4 +1,4 @@
-"""The threads calls run on (DESIGN 3)."""
+"""The thread pool for calls (DESIGN 3)."""
 
 import asyncio
 import sys
@@ -11,7 +11,7 @@ from veracity.errors import ConfigurationError
 from veracity.workers import Workers
 
 
-def test_jobs_run_on_as_many_threads_as_are_allowed() -> None:
+def test_the_number_of_threads_is_limited() -> None:
     workers = Workers(3, "test")
     gate = threading.Event()
     seen: set[int] = set()
@@ -29,7 +29,7 @@ def test_jobs_run_on_as_many_threads_as_are_allowed() -> None:
     workers.close()
 
 
-def test_each_worker_has_a_loop_of_its_own() -> None:
+def test_each_thread_has_its_own_event_loop() -> None:
     workers = Workers(1, "test")
     first, second = (
         workers.submit(lambda _: asyncio.get_event_loop_policy().get_event_loop()).result(10) for _ in "ab"
@@ -39,7 +39,7 @@ def test_each_worker_has_a_loop_of_its_own() -> None:
     assert first.is_closed()
 
 
-def test_a_job_that_is_given_up_in_time_is_not_done() -> None:
+def test_a_cancelled_job_does_not_run() -> None:
     workers = Workers(1, "test")
     gate = threading.Event()
     done: list[str] = []
@@ -53,7 +53,7 @@ def test_a_job_that_is_given_up_in_time_is_not_done() -> None:
     workers.close()
 
 
-def test_an_error_reaches_the_one_who_waits_and_the_worker_lives_on() -> None:
+def test_an_error_reaches_the_caller_and_the_thread_survives() -> None:
     workers = Workers(1, "test")
     with pytest.raises(ZeroDivisionError):
         workers.submit(lambda _: 1 // 0).result(10)
@@ -63,7 +63,7 @@ def test_an_error_reaches_the_one_who_waits_and_the_worker_lives_on() -> None:
     workers.close()
 
 
-def test_models_are_closed_with_their_worker() -> None:
+def test_thread_locals_are_closed_with_their_thread() -> None:
     class Model:
         closed = False
 
@@ -71,7 +71,7 @@ def test_models_are_closed_with_their_worker() -> None:
 
         async def __aexit__(self, *_: object) -> None:
             self.closed = True
-            raise RuntimeError("nobody is there to be told")
+            raise RuntimeError("ignored")
 
     workers = Workers(1, "test")
     models = [Model(), Model()]
@@ -80,7 +80,7 @@ def test_models_are_closed_with_their_worker() -> None:
     assert all(model.closed for model in models)
 
 
-def test_what_was_submitted_before_closing_is_done() -> None:
+def test_jobs_submitted_before_closing_are_run() -> None:
     workers = Workers(1, "test")
     futures = [workers.submit(lambda _: 1) for _ in range(5)]
     workers.close()

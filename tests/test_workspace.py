@@ -1,14 +1,14 @@
-"""Where the files of a workspace are (SPEC B3, B7, B16)."""
+"""The files of a workspace (SPEC B3, B7, B16)."""
 
 from pathlib import Path
 
 import pytest
 
 from veracity.errors import ConfigurationError
-from veracity.workspace import Workspace, open_workspace, workspace_or_here
+from veracity.workspace import Workspace, find_workspace, open_workspace
 
 
-def test_b7_metric_files_are_the_python_files_that_are_not_private(workspace: Path) -> None:
+def test_b7_metric_files_are_public_python_files(workspace: Path) -> None:
     folder = workspace / "metrics"
     for name in ("b.py", "a.py", "_shared.py", "__init__.py", ".#lock.py", ".hidden.py", "notes.md", "c.pyc", "D.PY"):
         (folder / name).write_text("")
@@ -16,7 +16,7 @@ def test_b7_metric_files_are_the_python_files_that_are_not_private(workspace: Pa
     assert [path.name for path in Workspace(workspace).metric_files()] == ["a.py", "b.py", "link.py"]
 
 
-def test_b16_the_contents_are_all_files_that_configure_the_evaluator(workspace: Path) -> None:
+def test_b16_contents_are_the_files_that_configure_the_evaluator(workspace: Path) -> None:
     assert Workspace(workspace).contents() == {}
     (workspace / "veracity.toml").write_bytes(b"1")
     (workspace / "configs" / "evaluator.toml").write_bytes(b"2")
@@ -24,11 +24,11 @@ def test_b16_the_contents_are_all_files_that_configure_the_evaluator(workspace: 
     assert list(Workspace(workspace).contents().values()) == [b"1", b"2", b"3"]
 
 
-def test_b7_no_metrics_folder_is_none(tmp_path: Path) -> None:
+def test_b7_without_a_metrics_folder_there_are_no_metrics(tmp_path: Path) -> None:
     assert Workspace(tmp_path).metric_files() == []
 
 
-def test_b8_a_metrics_folder_that_is_no_folder(tmp_path: Path) -> None:
+def test_b8_a_metrics_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "metrics").write_text("")
     with pytest.raises(
         ConfigurationError, match=r"metrics cannot be read \(Not a directory\): make it a readable folder"
@@ -36,17 +36,17 @@ def test_b8_a_metrics_folder_that_is_no_folder(tmp_path: Path) -> None:
         Workspace(tmp_path).metric_files()
 
 
-def test_b7_a_folder_and_a_link_to_nothing_that_are_called_like_metrics(workspace: Path) -> None:
+def test_b7_a_directory_or_broken_link_named_like_a_metric_is_an_error(workspace: Path) -> None:
     (workspace / "metrics" / "x.py").mkdir()
     with pytest.raises(ConfigurationError, match=r"x\.py is not a file: make it one or remove it"):
         Workspace(workspace).contents()
     (workspace / "metrics" / "x.py").rmdir()
     (workspace / "metrics" / "x.py").symlink_to("absent.py")
-    with pytest.raises(ConfigurationError, match=r"x\.py is a link to nothing"):
+    with pytest.raises(ConfigurationError, match=r"x\.py is a broken link"):
         Workspace(workspace).contents()
 
 
-def test_b8_no_workspace(tmp_path: Path) -> None:
+def test_b8_a_missing_workspace_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="is not a directory: name the directory"):
         open_workspace(tmp_path / "file")
@@ -58,11 +58,11 @@ def test_b8_no_workspace(tmp_path: Path) -> None:
     assert open_workspace(str(tmp_path)) == Workspace(tmp_path)
 
 
-def test_the_current_directory_is_a_workspace_when_it_has_a_file_of_ours(
+def test_the_current_directory_is_a_workspace_if_it_has_our_files(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(workspace)
-    assert workspace_or_here(None) is None
+    assert find_workspace(None) is None
     (workspace / "configs" / "evaluator.toml").write_text("")
-    assert workspace_or_here(None) == Path()
-    assert workspace_or_here(Path("named")) == Path("named")
+    assert find_workspace(None) == Path()
+    assert find_workspace(Path("named")) == Path("named")

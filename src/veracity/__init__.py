@@ -1,6 +1,6 @@
-"""Veracity: answers that have been examined. See README.md.
+"""Veracity: self-correcting question answering over your documents. See README.md.
 
-Names are loaded on first use, so that importing the package costs next to nothing.
+Names are imported on first use, so that importing the package is cheap.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from veracity.version import __version__
 
-# onnxruntime asks for this before it is loaded: else it writes an identity of this machine into the user's home.
+# Set before onnxruntime is imported: otherwise it writes an id of this machine to the home directory.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
@@ -51,43 +51,6 @@ if TYPE_CHECKING:
         RunEvent,
         RunSummary,
     )
-
-_HOMES = {
-    "Answer": "veracity.models",
-    "Approval": "veracity.models",
-    "BaseMetric": "veracity.evaluator",
-    "BusyError": "veracity.errors",
-    "ConfigurationError": "veracity.errors",
-    "ConversationSummary": "veracity.models",
-    "DecidedError": "veracity.errors",
-    "Decision": "veracity.models",
-    "DecisionError": "veracity.errors",
-    "Document": "veracity.models",
-    "EvaluationConfig": "veracity.models",
-    "EvaluationError": "veracity.errors",
-    "EvaluationRequest": "veracity.models",
-    "EvaluationResult": "veracity.models",
-    "Evaluator": "veracity.evaluator",
-    "Evidence": "veracity.models",
-    "IngestReport": "veracity.models",
-    "InputError": "veracity.errors",
-    "KnowledgeError": "veracity.errors",
-    "KnownDocument": "veracity.models",
-    "LLMMetric": "veracity.evaluator",
-    "LedgerError": "veracity.errors",
-    "MetricConfig": "veracity.models",
-    "MetricScore": "veracity.models",
-    "ModelError": "veracity.errors",
-    "OutdatedIndexError": "veracity.errors",
-    "PastTurn": "veracity.models",
-    "Receipt": "veracity.models",
-    "RunEvent": "veracity.models",
-    "RunSummary": "veracity.models",
-    "SupersededError": "veracity.errors",
-    "Veracity": "veracity.engine",
-    "VeracityError": "veracity.errors",
-    "WebSearchError": "veracity.errors",
-}
 
 __all__ = [
     "Answer",
@@ -129,12 +92,19 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'veracity' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
+    value = globals()[name] = getattr(import_module(_module_of(name)), name)
     return value
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _module_of(name: str) -> str:
+    if name == "Veracity":
+        return "veracity.engine"
+    if name in ("BaseMetric", "Evaluator", "LLMMetric"):
+        return "veracity.evaluator"
+    return "veracity.errors" if name.endswith("Error") else "veracity.models"

@@ -1,14 +1,11 @@
-"""The parts of a workspace, each made when it is first needed, once, and ended together.
-
-Knows what each part is made of, and nothing about what is done with them.
-"""
+"""Builds the parts of a workspace: each on first use, once, and closes them together."""
 
 from __future__ import annotations
 
 import threading
-from functools import cached_property
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from veracity.errors import ConfigurationError
 from veracity.llm import LLM
@@ -19,170 +16,138 @@ from veracity.workspace import Workspace, open_workspace
 if TYPE_CHECKING:
     from veracity.embedding import Embedder
     from veracity.evaluator import Evaluator
+    from veracity.graph.context import RunContext
     from veracity.knowledge.library import Library
     from veracity.ledger import Ledger
     from veracity.reranking import Reranker
     from veracity.retrieval import Searcher
-    from veracity.runs.factory import Kit
-    from veracity.runs.runner import Runs
+    from veracity.runs.runner import Runner
+
+T = TypeVar("T")
+
+
+class _part(Generic[T]):
+    """A property that builds its value on first use, under the assembly's lock. Raises if the assembly is closed."""
+
+    def __init__(self, build: Callable[[Any], T]) -> None:
+        self._build = build
+        self._name = build.__name__
+
+    def __get__(self, assembly: Assembly, _owner: type | None = None) -> T:
+        with assembly.lock:
+            assembly.require_open()
+            if self._name not in assembly.built:
+                assembly.built[self._name] = self._build(assembly)
+            part: T = assembly.built[self._name]
+            return part
 
 
 class Assembly:
-    """Can be shared by threads."""
+    """Can be shared by threads. The parts import their libraries when they are built: not every command needs all."""
 
-    def __init__(
-        self, workspace: Path | str = ".", *, settings: Settings | None = None, llm: LLM | None = None
-    ) -> None:
-        self._workspace = Workspace(Path(workspace).expanduser())
-        self._settings = settings or _settings_of(self._workspace)
-        self._given_settings = settings
-        self._llm = llm or LLM(self._settings.llm)
-        self._making = threading.RLock()
+    def __init__(self, root: Path | str, *, settings: Settings | None = None, llm: LLM | None = None) -> None:
+        self.workspace = Workspace(Path(root).expanduser())
+        self.settings = settings or _load_settings(self.workspace)
+        self.llm = llm or LLM(self.settings.llm)
+        self.lock = threading.RLock()
+        self.built: dict[str, Any] = {}
+        self._explicit_settings = settings
         self._is_closed = False
 
-    @property
-    def settings(self) -> Settings:
-        return self._settings
-
     def close(self) -> None:
-        with self._making:
+        with self.lock:
             self._is_closed = True
-            names = (
-                "_made_runs",
-                "_made_kit",
-                "_made_ledger",
-                "_made_library",
-                "_made_searcher",
-                "_reranker",
-                "_embedder",
-            )
-            made = [*(self.__dict__.pop(name, None) for name in names), self._llm]
-        for one in made:
-            if close := getattr(one, "close", None):
+            built = list(self.built.values())
+            self.built.clear()
+        for part in (*reversed(built), self.llm):  # a part is built after the parts it uses
+            if close := getattr(part, "close", None):
                 close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _require_workspace(self) -> None:
-        open_workspace(self._workspace.root)
-
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
         if self._is_closed:
-            raise ConfigurationError("This engine was closed and cannot be used again: make a new one.")
+            raise ConfigurationError("This engine is closed and cannot be used again: create a new one.")
+
+    def require_workspace(self) -> None:
+        """Raise `ConfigurationError` if the workspace is not a directory."""
+        open_workspace(self.workspace.root)
 
     @property
-    def _library(self) -> Library:
-        with self._making:
-            self._require_open()
-            return self._made_library
+    def ledger(self) -> Ledger:
+        self.require_workspace()
+        return self._ledger
 
-    @property
-    def _searcher(self) -> Searcher:
-        with self._making:
-            self._require_open()
-            return self._made_searcher
-
-    @property
-    def _runs(self) -> Runs:
-        with self._making:
-            self._require_open()
-            return self._made_runs
-
-    def _runs_there(self) -> Runs | None:
-        """Nothing is made for it."""
-        with self._making:
-            return self.__dict__.get("_made_runs")
-
-    @property
-    def _kit(self) -> Kit:
-        with self._making:
-            self._require_open()
-            return self._made_kit
-
-    @property
-    def _gate(self) -> Evaluator:
-        """The one that scores the answers of the runs, also for who asks it directly."""
-        with self._making:
-            self._require_open()
-            return self._made_gate
-
-    @property
+    @_part
     def _ledger(self) -> Ledger:
-        self._require_workspace()
-        with self._making:
-            self._require_open()
-            return self._made_ledger
+        from veracity.ledger import Ledger  # noqa: PLC0415 - imports SQLAlchemy
 
-    # Under the lock, or two threads would make two of each.
+        return Ledger(self.workspace.ledger_folder)
 
-    @cached_property
-    def _made_ledger(self) -> Ledger:
-        from veracity.ledger import Ledger  # noqa: PLC0415 - loads SQLAlchemy, which searching does not need
+    @_part
+    def runner(self) -> Runner:
+        from veracity.runs.runner import Runner  # noqa: PLC0415 - imports LangGraph
 
-        return Ledger(self._workspace.ledger_folder)
+        return Runner(self.context, self._ledger, self.workspace)
 
-    @cached_property
-    def _made_runs(self) -> Runs:
-        from veracity.runs.factory import make_runs  # noqa: PLC0415 - loads LangGraph
+    @_part
+    def context(self) -> RunContext:
+        """The context that every run copies."""
+        from veracity.runs.factory import make_context  # noqa: PLC0415 - imports LangGraph
 
-        return make_runs(self._made_kit, self._workspace, self._settings, self._made_ledger)
+        return make_context(
+            self.workspace,
+            self.settings,
+            self.llm,
+            self.library.store,
+            self.embedder,
+            self.searcher,
+            self._ledger,
+            self.evaluator,
+        )
 
-    @cached_property
-    def _made_kit(self) -> Kit:
-        from veracity.runs.factory import make_kit  # noqa: PLC0415 - loads LangGraph
-
-        store, searcher, gate = self._library.store, self._searcher, self._gate
-        parts = (self._workspace, self._settings, self._llm, store, self._embedder, searcher, self._made_ledger, gate)
-        return make_kit(*parts)
-
-    @cached_property
-    def _made_gate(self) -> Evaluator:
-        from veracity.evaluator import Evaluator  # noqa: PLC0415 - not needed for searching
+    @_part
+    def evaluator(self) -> Evaluator:
+        """Scores the answers of runs."""
+        from veracity.evaluator import Evaluator  # noqa: PLC0415 - imports the metrics
 
         return Evaluator(
-            self._workspace.root,
-            llm=self._llm,
-            settings=self._given_settings,
+            self.workspace.root,
+            llm=self.llm,
+            settings=self._explicit_settings,
             keep_last_good=True,
             only_named_judges=True,
         )
 
-    @cached_property
-    def _embedder(self) -> Embedder:
-        from veracity.embedding import make_embedder  # noqa: PLC0415 - loads NumPy, which the ledger does not need
+    @_part
+    def embedder(self) -> Embedder:
+        from veracity.embedding import make_embedder  # noqa: PLC0415 - imports NumPy
 
-        return make_embedder(self._settings.models.embedder, self._settings.llm)
+        return make_embedder(self.settings.models.embedder, self.settings.llm)
 
-    @cached_property
-    def _made_library(self) -> Library:
-        from veracity.knowledge.library import Library  # noqa: PLC0415 - loads LanceDB
+    @_part
+    def library(self) -> Library:
+        from veracity.knowledge.library import Library  # noqa: PLC0415 - imports LanceDB
 
-        settings, own = self._settings, self._workspace
-        folders = (own.ledger_folder, own.metrics_folder, own.prompts_folder)
-        leave_out = (*folders, own.settings_file, own.evaluator_file, own.observations_file)
+        settings, files = self.settings, self.workspace
+        folders = (files.ledger_folder, files.metrics_folder, files.prompts_folder)
+        excluded = (*folders, files.settings_file, files.evaluator_file, files.observations_file)
         return Library(
-            own.knowledge_folder, self._embedder, settings.knowledge, settings.reading, leave_out, own.uploads_folder
+            files.knowledge_folder, self.embedder, settings.knowledge, settings.reading, excluded, files.uploads_folder
         )
 
-    @cached_property
-    def _made_searcher(self) -> Searcher:
-        from veracity.retrieval import make_searcher  # noqa: PLC0415 - loads NumPy
+    @_part
+    def searcher(self) -> Searcher:
+        from veracity.retrieval import make_searcher  # noqa: PLC0415 - imports NumPy
 
-        return make_searcher(self._library.store, self._embedder, self._settings.retrieval, self._reranker)
+        return make_searcher(self.library.store, self.embedder, self.settings.retrieval, self._reranker)
 
-    @cached_property
+    @_part
     def _reranker(self) -> Reranker | None:
-        from veracity.reranking import make_reranker  # noqa: PLC0415 - loads NumPy
+        from veracity.reranking import make_reranker  # noqa: PLC0415 - imports NumPy
 
-        return make_reranker(self._settings.retrieval.reranker, self._settings.llm)
+        return make_reranker(self.settings.retrieval.reranker, self.settings.llm)
 
 
-def _settings_of(workspace: Workspace) -> Settings:
+def _load_settings(workspace: Workspace) -> Settings:
     if workspace.root.exists():
-        open_workspace(workspace.root)  # or a file would be told as settings that cannot be read
-    path = workspace.settings_file
-    return load_settings(read_bytes(path), path)
+        open_workspace(workspace.root)  # a clear error if it is a file
+    return load_settings(read_bytes(workspace.settings_file), workspace.settings_file)

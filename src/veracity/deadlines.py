@@ -1,4 +1,4 @@
-"""When something has to be done by. Knows nothing about what it is."""
+"""Deadlines on the monotonic clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import inf
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment of the monotonic clock. `inf` never comes."""
+    """A point in time on the monotonic clock; `inf` means no deadline."""
 
     end: float = inf
 
@@ -19,13 +19,13 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds; 0 when it has passed."""
+        """Remaining seconds; 0 if the deadline has passed."""
         return max(0.0, self.end - time.monotonic())
 
     @property
     def has_passed(self) -> bool:
         return self.left <= 0
 
-    def or_within(self, seconds: float) -> Deadline:
-        """The sooner of this one and so many seconds from now."""
+    def capped_at(self, seconds: float) -> Deadline:
+        """The earlier of this deadline and `seconds` from now."""
         return Deadline(min(self.end, time.monotonic() + seconds))

@@ -1,8 +1,8 @@
-"""The graph of a run for LangGraph's own tools: `langgraph dev` and Studio open what langgraph.json names here.
+"""The graph for LangGraph's tools: `langgraph dev` and Studio open `graph`, which langgraph.json names.
 
-They hand in a question and no parts, so this graph brings its own, from the workspace that VERACITY_WORKSPACE names.
-Such a run is a rehearsal: it reads what the workspace remembers and leaves nothing there, so that it may be forked and
-run again from any step. Whoever watches it decides on its draft, by what the run is resumed with. Knows no node.
+They pass only a question, so this graph takes its context from the workspace that VERACITY_WORKSPACE names. Such a run
+reads the ledger and writes nothing, so it can be forked and repeated from any step. The value that resumes it is the
+decision on its draft.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,141 +22,123 @@ from langsmith.run_helpers import tracing_context
 from pydantic import BaseModel, Field, ValidationError
 
 from veracity.assembly import Assembly
-from veracity.deadlines import Deadline
-from veracity.engine import checked_question
+from veracity.engine import MAX_REWRITES, check_question, new_run_id
 from veracity.errors import InputError
 from veracity.graph.build import build_graph
-from veracity.graph.context import Limits, Memory, Parts, WeakPoint
+from veracity.graph.context import RunContext
 from veracity.graph.state import RunState, fresh_turn
-from veracity.llm import Budget
-from veracity.models import LOCAL, Decision, Evidence, PastTurn, Remembered
-from veracity.runs.driver import untraced
-from veracity.runs.runner import new_run_id
+from veracity.ledger import Ledger
+from veracity.models import LOCAL, Decision, Evidence, Remembered, RunParameters
+from veracity.runs.driver import EXHAUSTED, untraced
 
 VARIABLE = "VERACITY_WORKSPACE"
-ME = "studio"
-ENDED = object()
-HOW = 'Resume with {"verdict": "approve"}, and "edit" for other words, or with {"verdict": "reject", "reason": "…"}.'
+HELP = 'Resume with {"verdict": "approve"}, optionally with "edit", or with {"verdict": "reject", "reason": "…"}.'
+
+_workspaces: dict[Path, Assembly] = {}
+_lock = threading.Lock()
 
 
 class Question(BaseModel):
-    """What Studio's form asks for. With the name of a conversation of `user`, its turns are known."""
+    """The input form of Studio. `conversation` continues a conversation of `user`."""
 
     question: str
     conversation: str = ""
     user: str = LOCAL
-    max_rewrites: int | None = Field(default=None, ge=0, le=20)
+    max_rewrites: int | None = Field(default=None, ge=0, le=MAX_REWRITES)
 
 
-class Rehearsing(Assembly):
-    """A workspace whose runs leave nothing in it."""
+class ReadOnlyMemory:
+    """A view of the ledger that stores nothing and takes the decision from an interrupt."""
 
-    def parts(self) -> Parts:
-        """For one stretch of a run: its time begins now."""
-        self._require_workspace()
-        settings, ceiling = self._settings, self._settings.budget
-        run = Deadline.within(settings.answering.run_deadline)
-        limits = Limits(run, settings.quality.loop_deadline, Budget(ceiling.tokens, ceiling.cost_usd))
-        return replace(self._kit.parts(limits), memory=Rehearsed(self._ledger))
-
-    def start(self, asked: Any) -> Any:
-        """The question as the state of a fresh turn. A state that somebody edited goes on as it is."""
-        if not isinstance(asked, dict) or asked.get("run_id"):
-            return asked
-        try:
-            given = Question.model_validate(asked)
-        except ValidationError as problem:
-            wrong = ", ".join(str(one["loc"][0]) for one in problem.errors())
-            raise InputError(f'A run begins with {{"question": "…"}}; this cannot be used: {wrong}.') from None
-        rewrites = self._settings.quality.max_rewrites if given.max_rewrites is None else given.max_rewrites
-        return fresh_turn(new_run_id(), checked_question(given.question), given.user, rewrites, given.conversation)
-
-
-class Rehearsed:
-    """What is remembered, to be read only; the decision is the answer to an interrupt."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-
-    def weak_points(self, user: str, question: str) -> Sequence[WeakPoint]:
-        return self._memory.weak_points(user, question)
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.weak_points = ledger.weak_points
+        self.past_turns = ledger.past_turns
+        self.turns = ledger.turns
 
     def keep_evidence(self, run_id: str, evidence: Sequence[Evidence], *, given: bool) -> None:
-        """Nothing is kept."""
-
-    def remembered(self, user: str, conversation: str, before_run: str | None = None) -> Remembered:
-        """All of its turns: this run is none of them."""
-        return self._memory.remembered(user, conversation)
+        """No-op."""
 
     def keep_summary(self, user: str, conversation: str, summary: str, folded: int) -> None:
-        """Nothing is kept."""
+        """No-op."""
 
-    def past_turns(
-        self, user: str, conversation: str | None, query: str, vector: bytes | None, limit: int, leave_out: str = ""
-    ) -> Sequence[PastTurn]:
-        return self._memory.past_turns(user, conversation, query, vector, limit, leave_out)
-
-    def turns(self, user: str, conversation: str, limit: int = 50) -> Sequence[PastTurn]:
-        return self._memory.turns(user, conversation, limit)
+    def remembered(self, user: str, conversation: str, before_run: str | None = None) -> Remembered:
+        """All turns of the conversation: this run is not in the ledger."""
+        return self._ledger.remembered(user, conversation)
 
     def decision(self, run_id: str, attempt: int) -> Decision | None:
-        """Called by the node that waits, which is run again with the answer."""
-        problem = ""
+        """Interrupt the run until it is resumed with a valid decision."""
+        request = {"approve": f"the draft of attempt {attempt}, in final_answer", "how": HELP}
         while True:
-            asked = {"approve": f"the draft of attempt {attempt}, in final_answer", "how": HOW}
-            said = interrupt({**asked, "problem": problem} if problem else asked)
-            told = {"verdict": said} if isinstance(said, str) else said
+            value = interrupt(request)
+            fields = {"verdict": value} if isinstance(value, str) else value
             try:
-                known = {"by": ME, "at": datetime.now(UTC), "attempt": attempt}
-                return Decision.model_validate({**told, **known})
+                return Decision.model_validate({**fields, "by": "studio", "at": datetime.now(UTC), "attempt": attempt})
             except (ValidationError, TypeError):
-                problem = "That is no decision."
+                request["problem"] = "This is not a decision."
 
 
-class Rehearsal(CompiledStateGraph[RunState, Any, Any, Any]):
-    """The graph, to which parts and the state of a turn are handed in here."""
+class StudioGraph(CompiledStateGraph[RunState, Any, Any, Any]):
+    """The graph of a run, with a context and an initial state of its own."""
 
     def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:
-        here = _opened()
-        began, given = here.start(input), {**options, "context": here.parts()}
-        stream = super().stream  # questions and documents are sent nowhere, whatever the environment says
-        yield from untraced(lambda: stream(began, *args, **given))
+        state, context = _prepare(input)
+        with untraced(super().stream(state, *args, **{**options, "context": context})) as updates:
+            yield from updates
 
     async def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        here = await asyncio.to_thread(_opened)  # opening a workspace takes time and reads files
-        began, given = here.start(input), {**options, "context": await asyncio.to_thread(here.parts)}
-        async with aclosing(super().astream(began, *args, **given)) as steps:  # type: ignore[type-var]
+        state, context = await asyncio.to_thread(_prepare, input)  # reads files
+        stream = super().astream(state, *args, **{**options, "context": context})
+        async with aclosing(stream) as updates:  # type: ignore[type-var]
             while True:
-                with tracing_context(enabled=False):  # not while we have yielded: the tracing of who asks is left alone
-                    told = await anext(steps, ENDED)
-                if told is ENDED:
+                with tracing_context(enabled=False):  # not around the yield: the caller's tracing is unchanged
+                    update = await anext(updates, EXHAUSTED)
+                if update is EXHAUSTED:
                     return
-                yield told
+                yield update
 
     def get_input_jsonschema(self, config: Any = None) -> dict[str, Any]:
         return Question.model_json_schema()
 
     def get_context_jsonschema(self, config: Any = None) -> dict[str, Any] | None:
-        """There is none to be handed in."""
         return None
 
 
-_workspaces: dict[Path, Rehearsing] = {}
-_opening = threading.Lock()
-
-
-def _opened() -> Rehearsing:
-    """The workspace, opened once: its models take a while to load."""
+def _prepare(input: Any) -> tuple[Any, RunContext]:
+    """The initial state for a question, and a context whose deadline starts now. Any other input stays unchanged."""
     root = Path(os.environ.get(VARIABLE) or ".").expanduser().resolve()
-    with _opening:
+    with _lock:  # one assembly for each workspace: its models take a while to load
         if root not in _workspaces:
-            _workspaces[root] = Rehearsing(root)
-        return _workspaces[root]
+            _workspaces[root] = Assembly(root)
+        parts = _workspaces[root]
+    is_new = isinstance(input, dict) and not input.get("run_id")
+    run = _run_parameters(parts, input if is_new else {"question": "resumed"})
+    memory = ReadOnlyMemory(parts.ledger)  # raises without a workspace
+    context = parts.context.for_run(run)
+    context.memory = memory
+    return (fresh_turn(run) if is_new else input), context
 
 
-def _made() -> Rehearsal:
-    known = {name: value for name, value in vars(build_graph()).items() if name != "__orig_class__"}
-    return Rehearsal(**{**known, "name": "veracity", "context_schema": None})
+def _run_parameters(parts: Assembly, input: dict[str, Any]) -> RunParameters:
+    try:
+        asked = Question.model_validate(input)
+    except ValidationError as error:
+        fields = ", ".join(str(detail["loc"][0]) for detail in error.errors())
+        raise InputError(f'A run starts with {{"question": "…"}}. These fields cannot be used: {fields}.') from None
+    settings = parts.settings
+    return RunParameters(
+        run_id=new_run_id(),
+        question=check_question(asked.question),
+        user=asked.user,
+        conversation=asked.conversation,
+        max_rewrites=settings.quality.max_rewrites if asked.max_rewrites is None else asked.max_rewrites,
+        deadline=settings.answering.run_deadline,
+    )
 
 
-graph = _made()
+def _make_graph() -> StudioGraph:
+    fields = {name: value for name, value in vars(build_graph()).items() if name != "__orig_class__"}
+    return StudioGraph(**{**fields, "name": "veracity", "context_schema": None})
+
+
+graph = _make_graph()

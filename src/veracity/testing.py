@@ -1,4 +1,4 @@
-"""For your own tests: models that answer from a script, and a guard that lets no call leave this machine.
+"""For your own tests: models that reply from a script, and a guard that blocks connections to other machines.
 
 llm = ScriptedLLM({"reason": "Clear.", "score": 90})
 result = Evaluator(workspace, llm=llm).evaluate(request)
@@ -26,17 +26,17 @@ from pydantic_ai.settings import ModelSettings
 
 from veracity.deadlines import Deadline
 from veracity.llm import LLM, Message
-from veracity.llm.pydantic_ai import TOOL
+from veracity.llm.pydantic_ai import OUTPUT_TOOL
 from veracity.settings import LLMSettings
 
 __all__ = ["Pieces", "ScriptedCall", "ScriptedLLM", "offline"]
 
-FEW = 4
+SCRIPTED_PIECES = 4  # that a plain reply is streamed in
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """One call as the model saw it. `messages` are all of them, the system's first; `prompt` is the user's last."""
+    """A call as the model sees it. `messages` start with the system's; `prompt` is the last message of the user."""
 
     model: str
     role: str
@@ -47,7 +47,7 @@ class ScriptedCall:
 
 
 class Pieces:
-    """A text as it comes to who listens, `pause` seconds between two pieces. An error in it breaks it off."""
+    """A streamed reply, with a `pause` in seconds between two pieces. An exception among them ends the stream."""
 
     def __init__(self, *pieces: str | Exception, pause: float = 0.0) -> None:
         self.pieces = pieces
@@ -55,50 +55,52 @@ class Pieces:
 
 
 Reply = dict[str, Any] | str | Pieces | Exception | Callable[[ScriptedCall], Any]
-"""A structured answer, plain text (for who listens in a few pieces, or in those that are given), an error to raise, or
-a function that is given the call and returns one of these."""
+"""A structured reply, a text (streamed in a few pieces, or in the given ones), an error to raise, or a function that
+takes the call and returns one of these."""
 
 Replies = Reply | list[Any] | tuple[Reply, ...]
-"""One reply or several."""
+"""One reply or several in order."""
 
-QUICK = LLMSettings(backoff=0)
+NO_BACKOFF = LLMSettings(backoff=0)
 
 
 class ScriptedLLM(LLM):
-    """Gives the replies one after another, the last one for ever; `calls` records what was asked. Needs no key.
+    """Returns the replies in order and then repeats the last one; `calls` records the calls. Needs no key.
 
-    `roles` has a script for each role, such as "writer"; the replies are for all others.
+    `roles` has a script for each role, such as "writer". The replies are for all other roles.
     """
 
     def __init__(
-        self, *replies: Reply, settings: LLMSettings = QUICK, roles: Mapping[str, Replies] | None = None
+        self, *replies: Reply, settings: LLMSettings = NO_BACKOFF, roles: Mapping[str, Replies] | None = None
     ) -> None:
         self._script = _Script(replies, roles or {})
         super().__init__(settings, make_model=self._script.model)
         self.calls = self._script.calls
 
     @classmethod
-    def by_role(cls, settings: LLMSettings = QUICK, /, **roles: Replies) -> ScriptedLLM:
-        """`by_role(writer=["Draft.", "Better."], reviewer={"passed": True})`: no other role may be asked."""
+    def by_role(cls, settings: LLMSettings = NO_BACKOFF, /, **roles: Replies) -> ScriptedLLM:
+        """`by_role(writer=["Draft.", "Better."], reviewer={"passed": True})`: no other role may be called."""
         return cls(settings=settings, roles=roles)
 
     def require(self, model: str, role: str, deadline: Deadline | None = None) -> None:
         if not self._script.of(role):
-            raise AssertionError(f'The role "{role}" (model "{model}") was asked and has no script.')
+            raise AssertionError(f'The role "{role}" (model "{model}") was called and has no script.')
         super().require(model, role, deadline)
 
 
 class _Script:
-    """Knows nothing of the LLM: the workers hold its models, and would keep alive what these know."""
+    """Holds no reference to the LLM: the worker threads keep the models alive, and so all that they reference."""
 
     def __init__(self, replies: tuple[Reply, ...], roles: Mapping[str, Replies]) -> None:
         self.calls: list[ScriptedCall] = []
         self._replies = replies
-        self._roles = {role: tuple(one) if isinstance(one, list | tuple) else (one,) for role, one in roles.items()}
+        self._roles = {
+            role: tuple(script) if isinstance(script, list | tuple) else (script,) for role, script in roles.items()
+        }
         if not all(self._roles.values()) or not (replies or roles):
             raise ValueError("a script needs at least one reply")
-        self._given: Counter[str] = Counter()
-        self._turn = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def of(self, role: str) -> tuple[Reply, ...]:
         return self._roles.get(role, self._replies)
@@ -107,53 +109,53 @@ class _Script:
         async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             return _response(await self._reply(_call(name, role, messages, info)))
 
-        async def speak(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-            async for piece in _spoken(await self._reply(_call(name, role, messages, info))):
+        async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+            async for piece in _stream(await self._reply(_call(name, role, messages, info))):
                 yield piece
 
-        return FunctionModel(respond, stream_function=speak, model_name=name)
+        return FunctionModel(respond, stream_function=stream, model_name=name)
 
     async def _reply(self, call: ScriptedCall) -> Any:
         reply = self._next(call)
-        return await _apart(lambda: reply(call)) if callable(reply) else reply
+        return await _in_thread(lambda: reply(call)) if callable(reply) else reply
 
     def _next(self, call: ScriptedCall) -> Reply:
         script, name = self.of(call.role), call.role if call.role in self._roles else ""
-        with self._turn:
-            reply = script[min(self._given[name], len(script) - 1)]
-            self._given[name] += 1
+        with self._lock:
+            reply = script[min(self._counts[name], len(script) - 1)]
+            self._counts[name] += 1
             self.calls.append(call)
         return reply
 
 
 def _call(name: str, role: str, messages: list[ModelMessage], info: AgentInfo) -> ScriptedCall:
     instructions = info.instructions or ""
-    said = [Message("system", instructions)] if instructions else []
+    spoken = [Message("system", instructions)] if instructions else []
     for message in messages:
-        speaker: Any = "assistant" if isinstance(message, ModelResponse) else "user"
+        role_name: Any = "assistant" if isinstance(message, ModelResponse) else "user"
         texts = [str(part.content) for part in message.parts if isinstance(part, TextPart | UserPromptPart)]
-        said.append(Message(speaker, "\n".join(texts)))
-    return ScriptedCall(name, role, instructions, said[-1].text, said, info.model_settings or ModelSettings())
+        spoken.append(Message(role_name, "\n".join(texts)))
+    return ScriptedCall(name, role, instructions, spoken[-1].text, spoken, info.model_settings or ModelSettings())
 
 
-def _apart(action: Callable[[], Any]) -> Awaitable[Any]:
-    """On a thread of its own: a call whose reply sleeps is left in time, as one over the network is."""
+def _in_thread(action: Callable[[], Any]) -> Awaitable[Any]:
+    """Run on another thread, so that a reply that sleeps can time out like a call over the network."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
 
     def act() -> None:
         try:
             future.set_result(action())
-        except BaseException as problem:  # noqa: BLE001 - it is raised again by the call
-            future.set_exception(problem)
+        except BaseException as error:  # noqa: BLE001 - raised again by the call
+            future.set_exception(error)
 
     threading.Thread(target=act, daemon=True).start()
     return asyncio.wrap_future(future)
 
 
-async def _spoken(reply: Any) -> AsyncIterator[str | DeltaToolCalls]:
+async def _stream(reply: Any) -> AsyncIterator[str | DeltaToolCalls]:
     if isinstance(reply, dict):
-        yield {0: DeltaToolCall(TOOL, json.dumps(reply))}
+        yield {0: DeltaToolCall(OUTPUT_TOOL, json.dumps(reply))}
         return
     pieces = reply if isinstance(reply, Pieces) else _cut(reply)
     for number, piece in enumerate(pieces.pieces):
@@ -167,23 +169,23 @@ async def _spoken(reply: Any) -> AsyncIterator[str | DeltaToolCalls]:
 def _cut(reply: str | Exception) -> Pieces:
     if isinstance(reply, Exception) or not reply:
         return Pieces(reply)
-    size = -(-len(reply) // FEW)
+    size = -(-len(reply) // SCRIPTED_PIECES)
     return Pieces(*(reply[start : start + size] for start in range(0, len(reply), size)))
 
 
 def _response(reply: Any) -> ModelResponse:
     if isinstance(reply, Pieces):
-        broken = next((piece for piece in reply.pieces if isinstance(piece, Exception)), None)
-        reply = broken or "".join(map(str, reply.pieces))
+        error = next((piece for piece in reply.pieces if isinstance(piece, Exception)), None)
+        reply = error or "".join(map(str, reply.pieces))
     if isinstance(reply, Exception):
         raise reply
-    part = TextPart(reply) if isinstance(reply, str) else ToolCallPart(TOOL, reply)
+    part = TextPart(reply) if isinstance(reply, str) else ToolCallPart(OUTPUT_TOOL, reply)
     return ModelResponse(parts=[part])
 
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Connections to other machines are refused, whoever asks for one. Loopback stays open."""
+    """Refuse every connection to another machine. Loopback stays open."""
     connect, connect_ex = _guarded(socket.socket.connect), _guarded(socket.socket.connect_ex)
     with patch("socket.socket.connect", connect), patch("socket.socket.connect_ex", connect_ex):
         yield

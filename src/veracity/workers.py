@@ -1,8 +1,7 @@
-"""Threads that do jobs: as many at once as there are workers.
+"""A pool of daemon threads, each with an event loop and values that it keeps from job to job.
 
-A worker has an event loop and keeps things of its own from job to job, which no other thread sees and which it closes
-when it goes. The threads are daemons: a program that is told to stop does not wait for them. Knows nothing about what
-the jobs do.
+Unlike `concurrent.futures`, a program that exits does not wait for the threads, and a worker closes its values (such as
+HTTP connections) in its own event loop.
 """
 
 from __future__ import annotations
@@ -21,90 +20,86 @@ from typing import Any
 
 from veracity.errors import ConfigurationError
 
-Belongings = dict[Hashable, Any]
-Job = Callable[[Belongings], Any]
+ThreadLocals = dict[Hashable, Any]
+Job = Callable[[ThreadLocals], Any]
 Tasks = SimpleQueue[tuple[Future[Any], Job] | None]
 
-PATIENCE = 1.0  # seconds that closing waits for jobs under way
-NATIVE_PATIENCE = 5.0  # the same where jobs run native code, such as a search
+CLOSE_SECONDS = 1.0  # how long closing waits for running jobs
+NATIVE_CLOSE_SECONDS = 5.0  # for jobs in native code, such as a search: it crashes if the interpreter exits under it
 
 
 def processors() -> int:
-    """Those this process may use."""
+    """The number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Workers:
-    def __init__(self, most: int, name: str) -> None:
-        self._most = most
+    def __init__(self, max_threads: int, name: str) -> None:
+        self._max_threads = max_threads
         self._name = name
         self._tasks: Tasks = SimpleQueue()
         self._idle = threading.Semaphore(0)
-        self._started: list[threading.Thread] = []
+        self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
-        self._release = weakref.finalize(self, _dismiss, self._tasks, self._started)
-        self._release.atexit = False  # a program that ends takes its daemons along; waking them then is a race
+        self._stop = weakref.finalize(self, _stop_threads, self._tasks, self._threads)
+        self._stop.atexit = False  # daemon threads end with the program; waking them at exit is a race
 
     def submit(self, job: Job) -> Future[Any]:
-        """Run the job on a free worker, a new one if there may be more, else as soon as one is free."""
+        """Run a job on an idle thread, a new one up to the maximum, or the next one that becomes idle."""
         future: Future[Any] = Future()
         with self._lock:
-            if not self._release.alive:
-                raise ConfigurationError("What was closed cannot be used again: make a new one.")
+            if not self._stop.alive:
+                raise ConfigurationError("This object is closed and cannot be used again: create a new one.")
             self._tasks.put((future, job))
-            if not self._idle.acquire(blocking=False) and len(self._started) < self._most:
-                self._start_another()
+            if not self._idle.acquire(blocking=False) and len(self._threads) < self._max_threads:
+                thread = threading.Thread(target=_work, args=(self._tasks, self._idle), daemon=True, name=self._name)
+                thread.start()
+                self._threads.append(thread)
         return future
 
-    def close(self, patience: float = PATIENCE) -> None:
-        """Let the workers finish what they are at and go. Native code that still runs when a program ends would crash
-        it: who has such jobs waits longer."""
+    def close(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
+        """Stop the threads after their current jobs, and wait for them up to the timeout."""
         with self._lock:
-            self._release()
-        end = time.monotonic() + patience
-        for thread in self._started:
+            self._stop()
+        end = time.monotonic() + timeout_seconds
+        for thread in self._threads:
             thread.join(timeout=max(0.0, end - time.monotonic()))
-
-    def _start_another(self) -> None:
-        thread = threading.Thread(target=_work, args=(self._tasks, self._idle), daemon=True, name=self._name)
-        thread.start()
-        self._started.append(thread)
 
 
 def _work(tasks: Tasks, idle: threading.Semaphore) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    belongings: Belongings = {}
+    thread_locals: ThreadLocals = {}
     while (task := tasks.get()) is not None:
-        tell = _outcome(*task, belongings)
-        idle.release()  # first, so that who asks again at once finds this worker free
-        tell()
-        del task, tell  # keep nothing alive while waiting
-    loop.run_until_complete(_close(belongings))
+        set_outcome = _run(*task, thread_locals)
+        idle.release()  # before the outcome is set, so that a caller who submits again finds this thread idle
+        set_outcome()
+        del task, set_outcome  # keep nothing alive while idle
+    loop.run_until_complete(_close(thread_locals))
     asyncio.set_event_loop(None)
     loop.close()
 
 
-def _outcome(future: Future[Any], job: Job, belongings: Belongings) -> Callable[[], None]:
-    """Do the job. What is returned tells the one who waits how it went."""
+def _run(future: Future[Any], job: Job, thread_locals: ThreadLocals) -> Callable[[], None]:
+    """Run the job and return the function that sets the outcome of its future."""
     if not future.set_running_or_notify_cancel():
         return lambda: None
     try:
-        return partial(future.set_result, job(belongings))
-    except BaseException as problem:  # noqa: BLE001 - it is raised again in the thread that asked
-        tell = partial(future.set_exception, problem)
-        del future  # or the error would hold on to its own trace for ever
-        return tell
+        return partial(future.set_result, job(thread_locals))
+    except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
+        set_outcome = partial(future.set_exception, error)
+        del future  # breaks the reference cycle of the error and its traceback
+        return set_outcome
 
 
-async def _close(belongings: Belongings) -> None:
-    """Entering and leaving an asynchronous context, such as a model's, closes the connections it holds."""
-    for thing in belongings.values():
-        with contextlib.suppress(Exception):  # we are leaving: nobody is there to be told
-            async with thing:
+async def _close(thread_locals: ThreadLocals) -> None:
+    """Enter and leave each value's async context, which closes its connections."""
+    for value in thread_locals.values():
+        with contextlib.suppress(Exception):
+            async with value:
                 pass
 
 
-def _dismiss(tasks: Tasks, started: list[threading.Thread]) -> None:
-    for _ in started:
+def _stop_threads(tasks: Tasks, threads: list[threading.Thread]) -> None:
+    for _ in threads:
         tasks.put(None)

@@ -1,11 +1,14 @@
-"""Where the files of a workspace are. Knows nothing about what they say."""
+"""Finds, opens and creates workspaces; defines the paths of their files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from veracity.errors import ConfigurationError, reason_of
+from veracity.errors import ConfigurationError, InputError, reason_of
 from veracity.settings.toml import read_bytes
 
 
@@ -46,40 +49,82 @@ class Workspace:
         return self.root / "prompts"
 
     def metric_files(self) -> list[Path]:
-        """Files that start with an underscore are the metrics' own business, hidden ones their editor's."""
+        """The Python files of metrics. Files whose name starts with an underscore or a dot are ignored."""
         try:
             paths = sorted(self.metrics_folder.iterdir())
         except FileNotFoundError:
             return []
-        except OSError as problem:
+        except OSError as error:
             raise ConfigurationError(
-                f"{self.metrics_folder} cannot be read ({reason_of(problem)}): make it a readable folder or remove it."
+                f"{self.metrics_folder} cannot be read ({reason_of(error)}): make it a readable folder or remove it."
             ) from None
         return [path for path in paths if path.suffix == ".py" and not path.name.startswith(("_", "."))]
 
     def contents(self) -> dict[Path, bytes]:
-        """Every file that configures the evaluator, as it is now: what is equal needs no reload."""
+        """The current content of every file that configures the evaluator, to detect changes."""
         paths = [self.settings_file, self.evaluator_file, *self.metric_files()]
-        read = ((path, read_bytes(path)) for path in paths)
-        return {path: content for path, content in read if content is not None}
+        return {path: content for path in paths if (content := read_bytes(path)) is not None}
 
 
 def open_workspace(directory: Path | str) -> Workspace:
+    """Raises `ConfigurationError` if the directory does not exist or cannot be read."""
     root = Path(directory)
     try:
-        there = root.is_dir()
-    except OSError as problem:
-        raise ConfigurationError(f'The workspace "{root}" cannot be read ({reason_of(problem)}).') from None
-    if not there and root.exists():
-        raise ConfigurationError(f'The workspace "{root}" is not a directory: name the directory that holds it.')
-    if not there:
+        is_directory = root.is_dir()
+    except OSError as error:
+        raise ConfigurationError(f'The workspace "{root}" cannot be read ({reason_of(error)}).') from None
+    if not is_directory and root.exists():
+        raise ConfigurationError(f'The workspace "{root}" is not a directory: name the directory of the workspace.')
+    if not is_directory:
         raise ConfigurationError(f'There is no workspace "{root}": create it with "veracity init {root}".')
     return Workspace(root)
 
 
-def workspace_or_here(named: Path | None) -> Path | None:
-    """The one that was named, else the current directory if it is one. A folder that merely has `metrics/` is not."""
-    here = Workspace(Path())
-    marks = (here.settings_file, here.evaluator_file, here.knowledge_folder / "passages.lance")
-    is_one = any(path.exists() for path in marks)
-    return named or (here.root if is_one else None)
+def find_workspace(directory: Path | None) -> Path | None:
+    """The given directory, else the current directory if it is a workspace. A `metrics/` folder alone is not enough."""
+    current = Workspace(Path())
+    markers = (current.settings_file, current.evaluator_file, current.knowledge_folder / "passages.lance")
+    return directory or (current.root if any(path.exists() for path in markers) else None)
+
+
+def require_workspace(directory: Path | None) -> Path:
+    """The given directory, which may not exist yet, else the current directory if it is a workspace."""
+    root = find_workspace(directory)
+    if root is None:
+        raise ConfigurationError(
+            'This directory is not a workspace: create one with "veracity init", or name one with --workspace DIR.'
+        )
+    return root
+
+
+def require_existing_workspace(directory: Path | None) -> Path:
+    """Like `require_workspace`, but the directory must be a workspace already."""
+    workspace = open_workspace(require_workspace(directory))
+    markers = (workspace.settings_file, workspace.evaluator_file, workspace.knowledge_folder, workspace.ledger_folder)
+    if not any(path.exists() for path in markers):
+        raise ConfigurationError(f'{workspace.root} is not a workspace: create one there with "veracity init".')
+    return workspace.root
+
+
+def create_workspace(directory: Path) -> Iterator[tuple[Path, bool]]:
+    """Writes commented settings, an evaluator configuration and an example metric. Yields each file and whether it was
+    created; existing files are kept."""
+    for path, template in _templates(files("veracity") / "templates", directory):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                file.write(template.read_bytes())
+        except OSError as error:
+            if not path.is_file():
+                raise InputError(f"{path} cannot be created ({reason_of(error)}): choose another directory.") from None
+            yield path, False
+        else:
+            yield path, True
+
+
+def _templates(folder: Traversable, target: Path) -> Iterator[tuple[Path, Traversable]]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if not entry.is_dir():
+            yield target / entry.name, entry
+        elif entry.name != "__pycache__":
+            yield from _templates(entry, target / entry.name)

@@ -1,4 +1,4 @@
-"""Workspaces with documents in them, each test its own copy, and engines over them whose models follow a script."""
+"""Workspaces with documents, a copy for each test, and engines with scripted models."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -33,25 +33,25 @@ def root(filled: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine_with(root: Path) -> Iterator[MakeEngine]:
-    """`engine_with(llm, answering={...})`: each role that the script has is set to a model. No person is asked, unless
-    `approval` says so."""
-    made: list[Veracity] = []
+    """`engine_with(llm, answering={...})`: every role in the script gets a model. The approval policy is "never" unless
+    `approval` is set."""
+    engines: list[Veracity] = []
 
     def make(llm: ScriptedLLM | None = None, **sections: Any) -> Veracity:
         roles = [role for role in ROLES if llm and llm._script.of(role)]
         models = {"embedder": "none", **{role: f"test:{role}" for role in roles}, **sections.pop("models", {})}
         sections.setdefault("approval", {"policy": "never"})
-        made.append(Veracity(root, settings=Settings.model_validate({"models": models, **sections}), llm=llm))
-        return made[-1]
+        engines.append(Veracity(root, settings=Settings.model_validate({"models": models, **sections}), llm=llm))
+        return engines[-1]
 
     yield make
-    for engine in made:
+    for engine in engines:
         engine.close()
 
 
 @pytest.fixture
 def gated(engine_with: MakeEngine) -> MakeEngine:
-    """The same, with the gate as it is without settings."""
+    """Like `engine_with`, with the default approval settings."""
     return lambda llm=None, **sections: engine_with(llm, **{"approval": {}, **sections})
 
 

@@ -1,4 +1,4 @@
-"""Documents in three languages, and what models say about them in the tests."""
+"""Documents in three languages, and replies of scripted models about them."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ DOCUMENTS = [
     ),
 ]
 
-MORE_AND_MORE = (0.8, 5.0, 30.0)  # seconds: a busy machine may need longer to come to what a test is about
+RETRY_DEADLINES = (0.8, 5.0, 30.0)  # seconds: a busy machine may need longer to reach the tested step
 QUESTION = "How many days of annual leave do full-time staff have?"
 GOOD = "Full-time staff have 25 days of paid annual leave a year. [1]"
 WRONG = "Full-time staff have 40 days of paid annual leave a year. [1]"
@@ -53,5 +53,5 @@ def fail(*suggestions: str, confidence: float = 0.9) -> dict[str, Any]:
 
 
 def judged(*scores: float) -> list[dict[str, Any]]:
-    """What a judge says to attempts that score so: each is judged by three metrics."""
+    """The replies of a judge for attempts with these scores; each is judged by three metrics."""
     return [{"reason": "Because.", "score": score} for score in scores for _ in range(3)]

@@ -1,13 +1,14 @@
-"""Drafts are told while they are written, and are as inert as what goes out (SPEC A3, X2)."""
+"""Drafts are streamed while they are written, and their links are as inert as in the answer (SPEC A3, X2)."""
 
 import pytest
 
 from tests.runs.conftest import MakeEngine
-from tests.runs.scripts import GOOD, MORE_AND_MORE, PASS, QUESTION, WRONG, fail
+from tests.runs.scripts import GOOD, PASS, QUESTION, RETRY_DEADLINES, WRONG, fail
 from veracity.errors import ModelAccessError, ModelUnreachableError
-from veracity.graph.answer import LONGEST_HELD, Showing
+from veracity.graph.answer import MAX_HELD_LENGTH, DraftStream
 from veracity.llm import Piece
 from veracity.models import RunEvent
+from veracity.models.steps import DraftStep
 from veracity.testing import Pieces, ScriptedLLM
 
 LEAVE = "https://handbook.example/leave"
@@ -18,7 +19,7 @@ def drafts(events: list[RunEvent]) -> list[RunEvent]:
 
 
 def shown(events: list[RunEvent] | list[Piece]) -> list[str]:
-    """The texts that a page showed, one after another, each as it stood when the next began."""
+    """The texts that a page would show, in order."""
     texts: list[str] = []
     for event in events:
         if event.begins or not texts:
@@ -27,7 +28,7 @@ def shown(events: list[RunEvent] | list[Piece]) -> list[str]:
     return texts
 
 
-def test_a_draft_is_told_while_it_is_written(engine_with: MakeEngine) -> None:
+def test_a_draft_is_streamed_while_it_is_written(engine_with: MakeEngine) -> None:
     words = [f"{word} " for word in GOOD.split()]
     engine = engine_with(ScriptedLLM.by_role(writer=Pieces(*words, pause=0.06), reviewer=PASS))
     events = list(engine.stream(QUESTION, drafts=True))
@@ -40,13 +41,13 @@ def test_a_draft_is_told_while_it_is_written(engine_with: MakeEngine) -> None:
     assert step[1:] == [("draft", "generate_answer")] * len(pieces)
 
 
-def test_a_redraft_begins_anew(engine_with: MakeEngine) -> None:
+def test_a_redraft_starts_a_new_text(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=[fail("Say 25."), PASS])
     events = list(engine_with(llm).stream(QUESTION, drafts=True))
     assert shown(drafts(events)) == [WRONG, GOOD]
 
 
-def test_a_call_that_breaks_off_begins_anew(engine_with: MakeEngine) -> None:
+def test_a_retried_call_starts_a_new_text(engine_with: MakeEngine) -> None:
     broken = Pieces(
         "Full-time staff have 40 days of leave, as I ", "recall.", ModelUnreachableError("Gone."), pause=0.06
     )
@@ -55,18 +56,18 @@ def test_a_call_that_breaks_off_begins_anew(engine_with: MakeEngine) -> None:
     assert begun.startswith("Full-time staff have 40 days") and whole == GOOD
 
 
-def test_an_extract_is_told_at_once(engine_with: MakeEngine) -> None:
+def test_an_extractive_draft_is_one_piece(engine_with: MakeEngine) -> None:
     events = list(engine_with().stream(QUESTION, drafts=True))
     (draft,) = drafts(events)
     assert draft.begins and "25 days" in draft.text
     step = next(event.step for event in events if event.kind == "finished" and event.name == "generate_answer")
-    assert step and step.texts and step.texts["draft"] == draft.text
+    assert isinstance(step, DraftStep) and step.texts and step.texts.draft == draft.text
 
 
-def test_an_extract_in_place_of_a_draft_begins_anew(engine_with: MakeEngine) -> None:
-    """The time for the run is up before the draft is done."""
+def test_an_extractive_fallback_starts_a_new_text(engine_with: MakeEngine) -> None:
+    """The deadline passes before the draft is complete."""
     endless = Pieces("Full-time staff have 40 days of leave, ", *["and more, "] * 2000, pause=0.05)
-    for deadline in MORE_AND_MORE:
+    for deadline in RETRY_DEADLINES:
         engine = engine_with(ScriptedLLM.by_role(writer=endless))
         events = list(engine.stream(QUESTION, deadline=deadline, drafts=True))
         if len(drafts(events)) > 2:
@@ -79,22 +80,21 @@ def test_an_extract_in_place_of_a_draft_begins_anew(engine_with: MakeEngine) -> 
 @pytest.mark.parametrize(
     "reply", ["NO ANSWER: the salary of the board", "**NO ANSWER:** the salary", "无答案：工资", "回答なし：給与"]
 )
-def test_an_abstention_is_no_draft(reply: str, engine_with: MakeEngine) -> None:
-    """SPEC X2."""
+def test_x2_an_abstention_is_not_streamed(reply: str, engine_with: MakeEngine) -> None:
     events = list(engine_with(ScriptedLLM.by_role(writer=reply, reviewer=PASS)).stream(QUESTION, drafts=True))
     assert events[-1].answer and events[-1].answer.status == "abstained"
     assert drafts(events) == []
 
 
-def test_pieces_are_not_kept(engine_with: MakeEngine) -> None:
+def test_pieces_are_not_stored(engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=Pieces("Staff have a pony. ", GOOD), reviewer=PASS))
     answer = engine.ask(QUESTION)
     receipt = engine.receipt(answer.run_id)
-    assert [step.name for step in receipt.steps].count("generate_answer") == len(receipt.drafts)
-    assert all(step.name != "draft" for step in receipt.steps)
+    names: list[str] = [step.name for step in receipt.steps]
+    assert names.count("generate_answer") == len(receipt.drafts) and "draft" not in names
 
 
-def test_a_run_that_fails_tells_what_was_written_before(engine_with: MakeEngine) -> None:
+def test_a_failing_run_streams_what_was_written_before(engine_with: MakeEngine) -> None:
     broken = Pieces("Full-time staff have 25 days of paid leave, ", ModelAccessError("No."), pause=0.1)
     events: list[RunEvent] = []
     with pytest.raises(ModelAccessError):
@@ -120,67 +120,67 @@ DANGEROUS = ("evil.example/", "](", "<script", "<img", "<b>", "javascript:", "da
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
 @pytest.mark.parametrize("text", HOSTILE)
-def test_nothing_that_can_be_followed_is_shown_however_it_is_cut(text: str, size: int) -> None:
-    told: list[Piece] = []
-    showing = Showing(told.append, ["What about leave?"])
+def test_no_link_is_streamed_however_the_text_is_split(text: str, size: int) -> None:
+    pieces: list[Piece] = []
+    stream = DraftStream(pieces.append, ["What about leave?"])
     for start in range(0, len(text), size):
-        showing.hear(Piece(text[start : start + size], begins=start == 0))
-        (so_far,) = shown(told) or [""]
-        assert not any(one in so_far for one in DANGEROUS), so_far
-    showing.end()
-    (whole,) = shown(told)
-    assert not any(one in whole for one in DANGEROUS), whole
+        stream.add(Piece(text[start : start + size], begins=start == 0))
+        (so_far,) = shown(pieces) or [""]
+        assert not any(part in so_far for part in DANGEROUS), so_far
+    stream.finish()
+    (whole,) = shown(pieces)
+    assert not any(part in whole for part in DANGEROUS), whole
 
 
-def test_every_cut_in_two_is_as_inert_as_the_whole() -> None:
+def test_no_link_is_streamed_at_any_split() -> None:
     for text in HOSTILE:
         for cut in range(len(text)):
-            told: list[Piece] = []
-            showing = Showing(told.append, [])
-            showing.hear(Piece(text[:cut], begins=True))
-            showing.hear(Piece(text[cut:]))
-            showing.end()
-            assert not any(one in "".join(shown(told)) for one in DANGEROUS), (text, cut)
+            pieces: list[Piece] = []
+            stream = DraftStream(pieces.append, [])
+            stream.add(Piece(text[:cut], begins=True))
+            stream.add(Piece(text[cut:]))
+            stream.finish()
+            assert not any(part in "".join(shown(pieces)) for part in DANGEROUS), (text, cut)
 
 
-def test_an_address_that_the_evidence_holds_is_shown() -> None:
-    told: list[Piece] = []
-    showing = Showing(told.append, [f"Leave is at {LEAVE}."])
+def test_a_url_from_the_evidence_is_streamed() -> None:
+    pieces: list[Piece] = []
+    stream = DraftStream(pieces.append, [f"Leave is at {LEAVE}."])
     for character in f"Look at {LEAVE}. It says so [1]. 休暇は{LEAVE}にあります。":
-        showing.hear(Piece(character))
-    showing.end()
-    assert shown(told) == [f"Look at {LEAVE}. It says so [1]. 休暇は{LEAVE}にあります。"]
+        stream.add(Piece(character))
+    stream.finish()
+    assert shown(pieces) == [f"Look at {LEAVE}. It says so [1]. 休暇は{LEAVE}にあります。"]
 
 
-def test_plain_text_is_hardly_held_back() -> None:
-    told: list[Piece] = []
-    showing = Showing(told.append, [])
+def test_plain_text_is_hardly_delayed() -> None:
+    pieces: list[Piece] = []
+    stream = DraftStream(pieces.append, [])
     for text, seen in (
         ("Cats pu", "Cats "),
         ("rr [1", "Cats purr "),
         ("]. Dogs", "Cats purr [1]. "),
         ("吠える", "Cats purr [1]. Dogs吠える"),
     ):
-        showing.hear(Piece(text))
-        assert shown(told) == [seen]
+        stream.add(Piece(text))
+        assert shown(pieces) == [seen]
 
 
-def test_what_is_never_closed_is_shown_after_a_while() -> None:
-    told: list[Piece] = []
-    showing = Showing(told.append, [])
-    for _ in range(LONGEST_HELD):
-        showing.hear(Piece("[a b <c "))
-    assert len(shown(told)[0]) > LONGEST_HELD and "<c" not in shown(told)[0]
+def test_unclosed_markup_is_streamed_after_a_limit() -> None:
+    pieces: list[Piece] = []
+    stream = DraftStream(pieces.append, [])
+    for _ in range(MAX_HELD_LENGTH):
+        stream.add(Piece("[a b <c "))
+    assert len(shown(pieces)[0]) > MAX_HELD_LENGTH and "<c" not in shown(pieces)[0]
 
 
-def test_unseen_characters_are_not_passed_on() -> None:
-    told: list[Piece] = []
-    showing = Showing(told.append, [])
-    showing.hear(Piece("a\x1b[2J b\r\nc\u202ed e\x00 "))
-    showing.end()
-    assert shown(told) == ["a\ufffd[2J b\nc\ufffdd e\ufffd "]
+def test_control_characters_are_replaced() -> None:
+    pieces: list[Piece] = []
+    stream = DraftStream(pieces.append, [])
+    stream.add(Piece("a\x1b[2J b\r\nc\u202ed e\x00 "))
+    stream.finish()
+    assert shown(pieces) == ["a\ufffd[2J b\nc\ufffdd e\ufffd "]
 
 
-def test_drafts_are_told_only_to_who_wants_them(engine_with: MakeEngine) -> None:
+def test_drafts_are_streamed_only_on_request(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS)
     assert not [event for event in engine_with(llm).stream(QUESTION) if event.kind == "draft"]

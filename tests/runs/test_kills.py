@@ -1,4 +1,4 @@
-"""Processes that ask, wait and decide are killed, and deciders race (SPEC D6, A12): nothing is lost, or there twice.
+"""Processes are killed while they ask, wait and decide, and decisions race (SPEC D6, A12): nothing is lost or doubled.
 
 `make campaign-kill N=1000` and `make campaign-races N=1000` do the same for longer.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.campaigns import kill, races
-from benchmarks.campaigns.forking import ForkServer
+from benchmarks.campaigns.fork_server import ForkServer
 
 KILLS = int(os.environ.get("VERACITY_KILLS", "20"))
 RACES = 20
@@ -19,24 +19,21 @@ SEED = 11
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
-    """Imports everything once, in a process of its own."""
+    """Imports everything once, in another process."""
     with ForkServer(*kill.MODULES, *races.MODULES) as running:
         yield running
 
 
-def test_no_run_approval_decision_or_observation_is_lost_or_doubled_by_kills(
-    server: ForkServer, tmp_path: Path
-) -> None:
-    tally = kill.Campaign(server, tmp_path, SEED).run(KILLS)
+def test_kills_neither_lose_nor_duplicate_anything(server: ForkServer, tmp_path: Path) -> None:
+    tally = kill.Campaign(server, tmp_path, SEED, max_recovery_seconds=600).run(KILLS)  # however slow the machine
     assert tally.violations == []
     assert tally.kills >= KILLS
-    assert tally.taken_up  # or nothing was interrupted, and nothing was shown
-    assert max(tally.recoveries) < kill.SECONDS
+    assert tally.resumed  # otherwise nothing was interrupted
 
 
-def test_of_two_deciders_one_wins_and_the_other_is_told(server: ForkServer, tmp_path: Path) -> None:
-    outcome = races.run(server, tmp_path, RACES, SEED)
-    assert outcome.violations == []
-    assert outcome.wins.total() == outcome.refused == RACES
-    assert outcome.wins.keys() <= {"left", "right"}
-    assert outcome.verdicts.keys() <= Counter(approve=1, edit=1, reject=1).keys()
+def test_of_two_concurrent_decisions_one_wins(server: ForkServer, tmp_path: Path) -> None:
+    result = races.run(server, tmp_path, RACES, SEED)
+    assert result.violations == []
+    assert result.wins.total() == result.refused == RACES
+    assert result.wins.keys() <= {"left", "right"}
+    assert result.verdicts.keys() <= Counter(approve=1, edit=1, reject=1).keys()

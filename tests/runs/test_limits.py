@@ -1,4 +1,4 @@
-"""Deadlines and budget: a run ends in time with the best it has, and says so (SPEC C5, X7)."""
+"""Deadlines and budgets: a run ends in time with its best result and a notice (SPEC C5, X7)."""
 
 import threading
 import time
@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from tests.runs.conftest import MakeEngine
-from tests.runs.scripts import GOOD, MORE_AND_MORE, PASS, QUESTION, WRONG, fail
+from tests.runs.scripts import GOOD, PASS, QUESTION, RETRY_DEADLINES, WRONG, fail
 from veracity.engine import Veracity
 from veracity.models import Answer
 from veracity.testing import ScriptedLLM
 
-SLACK = 10.0  # seconds; the machine may be busy, and what hangs does so for sixty
+SLACK_SECONDS = 10.0  # for a busy machine; a hanging call takes sixty
 
 
 class Hang:
-    """Says nothing until the test is over."""
+    """Blocks until the test is over."""
 
     def __init__(self) -> None:
         self.begun = False
@@ -39,34 +39,33 @@ def codes(answer: Answer) -> list[str]:
     return [notice.code for notice in answer.notices]
 
 
-def asked(make: Callable[[float], Veracity], is_there: Callable[[], bool], deadline: float = 0.0) -> Answer:
-    """Within the deadline, or that of the engine: again with more time where that was over before the run came to what
-    hangs."""
-    for seconds in MORE_AND_MORE:
+def ask_until(make: Callable[[float], Veracity], is_reached: Callable[[], bool], deadline: float = 0.0) -> Answer:
+    """Ask with longer and longer deadlines until the run reaches the step that hangs."""
+    for seconds in RETRY_DEADLINES:
         engine, started = make(seconds), time.monotonic()
         answer = engine.ask(QUESTION, deadline=deadline or seconds)
-        assert time.monotonic() - started < seconds + SLACK
-        if is_there():
+        assert time.monotonic() - started < seconds + SLACK_SECONDS
+        if is_reached():
             break
     return answer
 
 
-def test_a_writer_that_hangs_leaves_an_extract(engine_with: MakeEngine, hang: Hang) -> None:
-    answer = asked(lambda _: engine_with(ScriptedLLM.by_role(writer=hang, reviewer=PASS)), lambda: hang.begun)
+def test_a_hanging_writer_leads_to_an_extractive_answer(engine_with: MakeEngine, hang: Hang) -> None:
+    answer = ask_until(lambda _: engine_with(ScriptedLLM.by_role(writer=hang, reviewer=PASS)), lambda: hang.begun)
     assert (answer.status, answer.form) == ("answered", "extractive")
     assert "25 days" in answer.text
     assert "deadline" in codes(answer)
 
 
-def test_a_redraft_that_hangs_leaves_the_draft(engine_with: MakeEngine, hang: Hang) -> None:
+def test_a_hanging_redraft_leaves_the_draft(engine_with: MakeEngine, hang: Hang) -> None:
     script: dict[str, Any] = {"writer": [WRONG, hang], "reviewer": fail("Say 25.")}
-    answer = asked(lambda _: engine_with(ScriptedLLM.by_role(**script)), lambda: hang.begun)
+    answer = ask_until(lambda _: engine_with(ScriptedLLM.by_role(**script)), lambda: hang.begun)
     assert answer.text == WRONG
     assert {"deadline", "review_failed", "unsupported"} <= set(codes(answer))
 
 
-def test_a_reviewer_that_hangs_leaves_the_draft_not_reviewed(engine_with: MakeEngine, hang: Hang) -> None:
-    answer = asked(lambda _: engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=hang)), lambda: hang.begun)
+def test_a_hanging_reviewer_leaves_the_draft_not_reviewed(engine_with: MakeEngine, hang: Hang) -> None:
+    answer = ask_until(lambda _: engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=hang)), lambda: hang.begun)
     assert answer.text == GOOD
     assert answer.review is not None
     assert answer.review.outcome == "not_reviewed"
@@ -74,38 +73,38 @@ def test_a_reviewer_that_hangs_leaves_the_draft_not_reviewed(engine_with: MakeEn
 
 
 @pytest.mark.parametrize("limit", ["loop", "run"])
-def test_c5_a_rewriter_that_hangs_leaves_the_evidence(engine_with: MakeEngine, hang: Hang, limit: str) -> None:
+def test_c5_a_hanging_rewriter_leaves_the_evidence(engine_with: MakeEngine, hang: Hang, limit: str) -> None:
     def make(seconds: float) -> Veracity:
         quality = {"medium": 0.95, "high": 0.95, "loop_deadline": seconds if limit == "loop" else 60.0}
         return engine_with(ScriptedLLM.by_role(rewriter=hang), quality=quality)
 
-    answer = asked(make, lambda: hang.begun, deadline=60.0 if limit == "loop" else 0.0)
+    answer = ask_until(make, lambda: hang.begun, deadline=60.0 if limit == "loop" else 0.0)
     assert "25 days" in answer.text
     assert "rewrite_failed" in codes(answer)
 
 
-def test_a_search_that_hangs_is_told_and_not_taken_for_silence(
+def test_a_hanging_search_is_reported_as_incomplete(
     engine_with: MakeEngine, hang: Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def make(_: float) -> Veracity:
         engine = engine_with(quality={"loop_deadline": 0.5})
-        monkeypatch.setattr(engine._searcher, "find", hang)
+        monkeypatch.setattr(engine._parts.searcher, "find", hang)
         return engine
 
-    answer = asked(make, lambda: hang.begun, deadline=60.0)
+    answer = ask_until(make, lambda: hang.begun, deadline=60.0)
     assert answer.status == "abstained"
     assert answer.text == "The documents could not be searched in time."
     assert "search_incomplete" in codes(answer)
 
 
-def test_one_source_that_hangs_leaves_what_the_other_found(
+def test_a_hanging_source_leaves_the_results_of_the_others(
     engine_with: MakeEngine, hang: Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_time: list[str] = []
 
     def make(seconds: float) -> Veracity:
         engine = engine_with(quality={"loop_deadline": seconds})
-        find, started = engine._searcher.find, time.monotonic()
+        find, started = engine._parts.searcher.find, time.monotonic()
 
         def found(source: str, *rest: Any) -> Any:
             if source == "graph":
@@ -115,35 +114,35 @@ def test_one_source_that_hangs_leaves_what_the_other_found(
                 in_time.append(source)
             return result
 
-        monkeypatch.setattr(engine._searcher, "find", found)
+        monkeypatch.setattr(engine._parts.searcher, "find", found)
         return engine
 
-    answer = asked(make, lambda: hang.begun and bool(in_time), deadline=60.0)
+    answer = ask_until(make, lambda: hang.begun and bool(in_time), deadline=60.0)
     assert "25 days" in answer.text
     assert "search_incomplete" in codes(answer)
 
 
-def test_a_reranker_that_hangs_leaves_the_order(
+def test_a_hanging_reranker_leaves_the_order(
     engine_with: MakeEngine, hang: Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def make(seconds: float) -> Veracity:
         engine = engine_with(quality={"loop_deadline": seconds})
-        monkeypatch.setattr(engine._searcher, "rerank", hang)
+        monkeypatch.setattr(engine._parts.searcher, "rerank", hang)
         return engine
 
-    answer = asked(make, lambda: hang.begun, deadline=60.0)
+    answer = ask_until(make, lambda: hang.begun, deadline=60.0)
     assert "25 days" in answer.text
     assert "not_reranked" in codes(answer)
 
 
-def test_a_deadline_of_next_to_nothing(engine_with: MakeEngine) -> None:
+def test_a_tiny_deadline_ends_in_an_abstention(engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS))
     answer = engine.ask(QUESTION, deadline=1e-6)
     assert answer.status == "abstained"
     assert "search_incomplete" in codes(answer)
 
 
-def test_x7_a_budget_that_is_spent_leaves_the_draft_not_reviewed(engine_with: MakeEngine) -> None:
+def test_x7_a_spent_budget_leaves_the_draft_not_reviewed(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS)
     answer = engine_with(llm, budget={"tokens": 10}).ask(QUESTION)
     assert answer.text == GOOD
@@ -153,7 +152,7 @@ def test_x7_a_budget_that_is_spent_leaves_the_draft_not_reviewed(engine_with: Ma
     assert [call.role for call in llm.calls] == ["writer"]
 
 
-def test_x7_a_budget_that_the_rewriter_spent_leaves_an_extract(engine_with: MakeEngine) -> None:
+def test_x7_a_budget_spent_by_the_rewriter_leads_to_an_extractive_answer(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(
         rewriter={"reason": "Sharper.", "query": "annual leave days staff", "sources": ["knowledge", "graph"]},
         writer=GOOD,

@@ -1,4 +1,4 @@
-"""Runs in the ledger: receipts, observations, weak points, forgetting (SPEC X3, A12, C3), and several at once."""
+"""Runs in the ledger: receipts, observations, weak points, forgetting (SPEC X3, A12, C3) and concurrency."""
 
 import json
 import sqlite3
@@ -12,10 +12,9 @@ import pytest
 
 from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail
-from veracity.engine import Veracity
+from veracity.engine import Veracity, new_run_id
 from veracity.errors import ConfigurationError, InputError, MissingKeyError, ModelAccessError
 from veracity.models import Document
-from veracity.runs.runner import new_run_id
 from veracity.settings import Settings
 from veracity.testing import ScriptedLLM
 
@@ -23,11 +22,11 @@ LOCAL = {"rewriter": "local", "router": "local", "summarizer": "local"}
 
 
 def observations(engine: Veracity) -> list[dict[str, object]]:
-    path = engine._workspace.observations_file
+    path = engine._parts.workspace.observations_file
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def test_x3_the_receipt_tells_all(engine_with: MakeEngine) -> None:
+def test_x3_the_receipt_is_complete(engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=PASS))
     answer = engine.ask(QUESTION)
     receipt = engine.receipt(answer.run_id)
@@ -37,7 +36,7 @@ def test_x3_the_receipt_tells_all(engine_with: MakeEngine) -> None:
     assert receipt.models == {"writer": "test:writer", "reviewer": "test:reviewer", **LOCAL}
     assert receipt.rounds[0].query == QUESTION
     assert receipt.rounds[0].evidence[0].text.startswith("Full-time staff")
-    assert answer.quality == max((one.quality for one in receipt.rounds), key=lambda quality: quality.score)
+    assert answer.quality == max((searched.quality for searched in receipt.rounds), key=lambda quality: quality.score)
     assert [draft.text for draft in receipt.drafts] == [WRONG, GOOD]
     assert receipt.usage.calls == 4
     assert receipt.usage == answer.usage
@@ -49,7 +48,7 @@ def test_x3_the_receipt_tells_all(engine_with: MakeEngine) -> None:
     assert again == receipt
 
 
-def test_runs_are_listed_and_found_by_the_beginning_of_their_id(engine_with: MakeEngine) -> None:
+def test_runs_are_listed_and_found_by_a_prefix_of_their_id(engine_with: MakeEngine) -> None:
     engine = engine_with()
     first, second = engine.ask(QUESTION), engine.ask("What may a hotel cost?")
     assert [run.run_id for run in engine.runs()] == [second.run_id, first.run_id]
@@ -60,12 +59,12 @@ def test_runs_are_listed_and_found_by_the_beginning_of_their_id(engine_with: Mak
         engine.receipt("1999")
 
 
-def test_what_happens_is_told_as_it_happens(engine_with: MakeEngine) -> None:
+def test_stream_yields_an_event_for_each_step(engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS))
     events = list(engine.stream(QUESTION))
     steps = [event for event in events if event.kind != "draft"]
-    told = [(event.kind, event.name) for event in steps if event.name in ("generate_answer", "eval_answer")]
-    assert told == [
+    listed = [(event.kind, event.name) for event in steps if event.name in ("generate_answer", "eval_answer")]
+    assert listed == [
         ("started", "generate_answer"),
         ("finished", "generate_answer"),
         ("started", "eval_answer"),
@@ -75,7 +74,7 @@ def test_what_happens_is_told_as_it_happens(engine_with: MakeEngine) -> None:
     assert len({event.run_id for event in events}) == 1
 
 
-def test_a_run_that_nobody_waits_for_is_kept_as_failed(engine_with: MakeEngine) -> None:
+def test_closing_the_stream_fails_the_run(engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS))
     events = engine.stream(QUESTION)
     while next(events).name != "grade_documents":
@@ -86,7 +85,7 @@ def test_a_run_that_nobody_waits_for_is_kept_as_failed(engine_with: MakeEngine) 
     assert "stopped" in run.problem
 
 
-def test_checkpoints_of_ended_runs_are_removed(engine_with: MakeEngine, root: Path) -> None:
+def test_checkpoints_of_finished_runs_are_deleted(engine_with: MakeEngine, root: Path) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=[GOOD, ModelAccessError("No.")], reviewer=PASS))
     engine.ask(QUESTION)
     with pytest.raises(ModelAccessError):
@@ -97,7 +96,7 @@ def test_checkpoints_of_ended_runs_are_removed(engine_with: MakeEngine, root: Pa
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
-def test_a12_an_answer_that_passed_is_observed(engine_with: MakeEngine) -> None:
+def test_a12_a_passing_answer_is_observed(engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS))
     answer = engine.ask(QUESTION)
     (record,) = observations(engine)
@@ -115,14 +114,14 @@ def test_a12_an_answer_that_passed_is_observed(engine_with: MakeEngine) -> None:
     }
 
 
-def test_c3_a_question_that_failed_is_a_weak_point_of_its_asker(engine_with: MakeEngine) -> None:
+def test_c3_a_failed_question_is_a_weak_point_of_its_user(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=WRONG, reviewer=fail("Say 25."))
     engine = engine_with(llm)
     engine.ask(QUESTION, user="anna")
     assert observations(engine) == []
     again = engine.ask("How many days of annual leave have full-time staff?", user="anna")
     assert "temporal" in engine.receipt("last").rounds[0].sources
-    assert {one.source for one in again.evidence} == {"temporal"}
+    assert {item.source for item in again.evidence} == {"temporal"}
     assert again.quality and again.quality.coverage is not None
     for question, user in ((QUESTION, "bert"), ("What may a hotel cost?", "anna")):
         other = engine.ask(question, user=user)
@@ -148,21 +147,21 @@ def test_x3_forgetting_a_document_removes_its_text(engine_with: MakeEngine, root
         assert b"Zarquon" not in path.read_bytes()
 
 
-def test_x3_an_extract_keeps_what_does_not_come_from_the_document(engine_with: MakeEngine) -> None:
-    """Passages at hand that it did not cite are taken from its evidence, and nothing else."""
+def test_x3_forgetting_keeps_what_comes_from_other_documents(engine_with: MakeEngine) -> None:
+    """Only the uncited passages of the document are removed from the evidence."""
     engine = engine_with()
     answer = engine.ask(QUESTION)
-    other = next(one for one in answer.evidence if one.document_id != "leave")
+    other = next(item for item in answer.evidence if item.document_id != "leave")
     engine.forget(other.document_id)
     kept = engine.receipt(answer.run_id).answer
     assert kept is not None
     assert (kept.text, kept.sentences) == (answer.text, answer.sentences)
     assert other.text not in engine.receipt(answer.run_id).model_dump_json()
-    assert [one.id for one in kept.evidence] == [one.id for one in answer.evidence]
+    assert [item.id for item in kept.evidence] == [item.id for item in answer.evidence]
 
 
-def test_x3_forgetting_reaches_runs_that_never_ended(engine_with: MakeEngine, root: Path) -> None:
-    """As after a kill, and while the workspace is open: the progress of runs holds passages too."""
+def test_x3_forgetting_reaches_unfinished_runs(engine_with: MakeEngine, root: Path) -> None:
+    """The checkpoints of a running or killed run hold passages too."""
     engine = engine_with()
     engine.add(Document(id="secret", text="The vault opens with the word Zarquon. Nobody else knows it."))
     events = engine.stream("With which word does the vault open?")
@@ -175,7 +174,7 @@ def test_x3_forgetting_reaches_runs_that_never_ended(engine_with: MakeEngine, ro
         assert not path.exists() or b"Zarquon" not in path.read_bytes(), path
 
 
-def test_many_at_once(engine_with: MakeEngine) -> None:
+def test_concurrent_questions(engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS))
     together = threading.Barrier(8)
 
@@ -192,46 +191,46 @@ def test_many_at_once(engine_with: MakeEngine) -> None:
 
 
 def test_two_engines_on_one_workspace(engine_with: MakeEngine) -> None:
-    one, other = engine_with(), engine_with()
-    asked = [one.ask(QUESTION).run_id, other.ask(QUESTION).run_id]
-    assert [run.run_id for run in one.runs()] == [run.run_id for run in other.runs()] == asked[::-1]
+    first, second = engine_with(), engine_with()
+    asked = [first.ask(QUESTION).run_id, second.ask(QUESTION).run_id]
+    assert [run.run_id for run in first.runs()] == [run.run_id for run in second.runs()] == asked[::-1]
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "error"),
     [
         ("", "The question is empty: ask it in words."),
         (" \n", "The question is empty: ask it in words."),
-        ("x" * 10_001, "The question has 10,001 characters: ask it in at most 10,000."),
+        ("x" * 10_001, "The question has 10,001 characters: use at most 10,000."),
     ],
 )
-def test_questions_that_are_none(engine_with: MakeEngine, question: str, told: str) -> None:
+def test_invalid_questions_are_refused(engine_with: MakeEngine, question: str, error: str) -> None:
     with pytest.raises(InputError) as caught:
         engine_with().ask(question)
-    assert str(caught.value) == told
+    assert str(caught.value) == error
 
 
 @pytest.mark.parametrize("limits", [{"max_rewrites": -1}, {"max_rewrites": 21}, {"deadline": 0}, {"deadline": -1.0}])
-def test_limits_that_are_none(engine_with: MakeEngine, limits: dict[str, int]) -> None:
+def test_invalid_limits_are_refused(engine_with: MakeEngine, limits: dict[str, int]) -> None:
     with pytest.raises(InputError):
         engine_with().ask(QUESTION, **limits)  # type: ignore[arg-type]
 
 
-def test_half_a_character_in_a_question(engine_with: MakeEngine) -> None:
+def test_a_lone_surrogate_in_a_question_is_replaced(engine_with: MakeEngine) -> None:
     engine = engine_with()
     assert engine.ask("How many days of leave \ud83d?").question == "How many days of leave \ufffd?"
     assert engine.receipt("last").answer is not None
 
 
-def test_a_workspace_without_documents(tmp_path: Path) -> None:
+def test_a_workspace_without_documents_answers_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with Veracity(tmp_path / "empty") as engine:
-        with pytest.raises(InputError, match="holds no documents yet"):
+        with pytest.raises(InputError, match="has no documents yet"):
             engine.ask(QUESTION)
         assert engine.runs() == []
 
 
-def test_a_model_without_a_key_is_told_before_anything_is_asked(root: Path) -> None:
+def test_a_missing_key_fails_before_the_run_is_stored(root: Path) -> None:
     models = {"writer": "openai:gpt-5", "embedder": "none"}
     with Veracity(root, settings=Settings.model_validate({"models": models})) as engine:
         with pytest.raises(MissingKeyError, match="OPENAI_API_KEY"):
@@ -239,7 +238,7 @@ def test_a_model_without_a_key_is_told_before_anything_is_asked(root: Path) -> N
         assert engine.runs() == []
 
 
-def test_x8_a_prompt_of_the_workspace_replaces_ours(engine_with: MakeEngine, root: Path) -> None:
+def test_x8_a_prompt_file_replaces_the_built_in_prompt(engine_with: MakeEngine, root: Path) -> None:
     (root / "prompts").mkdir()
     (root / "prompts" / "writer.md").write_text("Answer like a pirate.")
     (root / "prompts" / "reviewer.md").write_text("Be strict, matey.")
@@ -247,25 +246,25 @@ def test_x8_a_prompt_of_the_workspace_replaces_ours(engine_with: MakeEngine, roo
     engine_with(llm).ask(QUESTION)
     writer, reviewer = llm.calls
     assert writer.instructions.startswith("Answer like a pirate.")
-    assert "[1]" in writer.instructions  # what code relies on stays
+    assert "[1]" in writer.instructions  # the citation rules are always part of the prompt
     assert reviewer.instructions.startswith("Be strict, matey.")
 
 
-def test_x8_a_prompt_that_cannot_be_used_is_told(engine_with: MakeEngine, root: Path) -> None:
+def test_x8_an_unknown_prompt_file_is_an_error(engine_with: MakeEngine, root: Path) -> None:
     (root / "prompts").mkdir()
     (root / "prompts" / "wrtier.md").write_text("Answer.")
     with pytest.raises(ConfigurationError, match="writer"):
         engine_with().ask(QUESTION)
 
 
-def test_ids_tell_when_and_differ() -> None:
+def test_run_ids_are_unique_and_start_with_the_time() -> None:
     ids = {new_run_id() for _ in range(1000)}
     assert len(ids) == 1000
-    assert all(len(one) == len("20260101-000000-abcdef") for one in ids)
+    assert all(len(run_id) == len("20260101-000000-abcdef") for run_id in ids)
 
 
 def test_no_run_is_sent_to_a_tracing_service(root: Path) -> None:
-    """In a process of its own, whose environment asks LangGraph to trace to a server of ours."""
+    """In a subprocess whose environment tells LangGraph to trace to a local server."""
     program = """
 import http.server, json, os, sys, threading, time
 asked = []
@@ -281,11 +280,11 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 os.environ.update(LANGSMITH_TRACING="true", LANGCHAIN_TRACING_V2="true", LANGSMITH_API_KEY="lsv2_x",
                   LANGSMITH_ENDPOINT=f"http://127.0.0.1:{server.server_port}")
-from veracity.engine import Veracity
+from veracity.engine import Veracity, new_run_id
 from veracity.settings import Settings
 with Veracity(sys.argv[1], settings=Settings.model_validate({"models": {"embedder": "none"}})) as engine:
     engine.ask("How many days of annual leave do full-time staff have?")
-time.sleep(2)  # what is traced is sent in the background, after a moment
+time.sleep(2)  # traces are sent in the background
 print(json.dumps(asked))
 """
     ran = subprocess.run(
@@ -294,8 +293,8 @@ print(json.dumps(asked))
     assert json.loads(ran.stdout) == []
 
 
-def test_progress_that_a_kill_left_behind_goes_with_the_next_start(engine_with: MakeEngine, root: Path) -> None:
-    """A kill may come between the end of a run and the removal of its progress."""
+def test_stale_progress_is_deleted_on_the_next_start(engine_with: MakeEngine, root: Path) -> None:
+    """A kill can happen between the end of a run and the deletion of its progress."""
     engine = engine_with()
     answer = engine.ask(QUESTION)
     path = root / "ledger" / "checkpoints.sqlite"
@@ -309,12 +308,12 @@ def test_progress_that_a_kill_left_behind_goes_with_the_next_start(engine_with: 
         assert connection.execute("SELECT count(*) FROM checkpoints").fetchone() == (0,)
 
 
-def test_an_observation_that_a_kill_kept_back_is_delivered_by_recover(engine_with: MakeEngine) -> None:
+def test_recover_delivers_a_pending_observation(engine_with: MakeEngine) -> None:
     engine = engine_with()
     engine.ask(QUESTION)
     (record,) = observations(engine)
-    engine._workspace.observations_file.unlink()
-    with sqlite3.connect(engine._workspace.ledger_folder / "ledger.sqlite") as connection:
+    engine._parts.workspace.observations_file.unlink()
+    with sqlite3.connect(engine._parts.workspace.ledger_folder / "ledger.sqlite") as connection:
         connection.execute("UPDATE outbox SET state = 'pending', record = ?", (json.dumps(record),))
     engine.close()
     again = engine_with()
@@ -322,10 +321,10 @@ def test_an_observation_that_a_kill_kept_back_is_delivered_by_recover(engine_wit
     assert observations(again) == [record]
 
 
-def test_what_asking_needs_can_be_loaded_before_without_a_call(engine_with: MakeEngine) -> None:
+def test_prepare_loads_everything_without_a_call(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS)
     engine = engine_with(llm)
     engine.prepare()
-    made = engine._made_runs
+    runner = engine._parts.runner
     assert llm.calls == [] and engine.ask(QUESTION).text == GOOD
-    assert engine._made_runs is made
+    assert engine._parts.runner is runner

@@ -1,4 +1,4 @@
-"""A SearXNG server on loopback. The pages it names cannot be reached, so that its snippets stand in for them."""
+"""A SearXNG server on loopback. Its pages cannot be reached, so its snippets are used instead."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""An engine in a workspace of its own, which reads with the processes that all these tests share."""
+"""An engine on a new workspace, with reader processes that all these tests share."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -8,7 +8,7 @@ import pytest
 
 from veracity.engine import Veracity
 from veracity.knowledge.prepare import TASK
-from veracity.reading import CappedWorkers
+from veracity.reading.sandbox.pool import SandboxPool
 from veracity.settings import Settings
 
 SETTINGS = Settings.model_validate({"models": {"embedder": "none"}, "reading": {"max_megabytes": 1, "workers": 1}})
@@ -18,15 +18,15 @@ OpenEngine = Callable[[Path], AbstractContextManager[Veracity]]
 
 @pytest.fixture(scope="session")
 def open_engine() -> Iterator[OpenEngine]:
-    with CappedWorkers(TASK, workers=1, seconds=60, memory_megabytes=1024) as shared:
+    with SandboxPool(TASK, workers=1, seconds=60, memory_megabytes=1024) as shared:
 
         @contextmanager
         def opened(root: Path) -> Iterator[Veracity]:
             with Veracity(root, settings=SETTINGS) as engine:
-                ingestion = engine._library._ingestion
+                ingestion = engine._parts.library._ingestion
                 own, ingestion._workers = ingestion._workers, shared
                 yield engine
-                ingestion._workers = own  # which are ended with the engine
+                ingestion._workers = own  # closed with the engine
 
         yield opened
 

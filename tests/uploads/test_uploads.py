@@ -1,4 +1,4 @@
-"""Files that are handed in: kept whole under names that lead nowhere else, ingested, and gone when forgotten."""
+"""Uploaded files: stored under safe names, ingested, and deleted when forgotten."""
 
 import io
 import threading
@@ -11,11 +11,11 @@ import pytest
 
 from tests.reading.documents import docx, pdf
 from tests.uploads.conftest import OpenEngine
-from tests.uploads.handing_in import BINARY, kept, set_aside, upload
+from tests.uploads.files import BINARY, set_aside, stored, upload
 from veracity.engine import Veracity
 from veracity.errors import BusyError, InputError, KnowledgeError, NotFoundError
 from veracity.knowledge import uploads
-from veracity.knowledge.library import writing
+from veracity.knowledge.library import writer_lock
 
 HTML = "<html><head><title>旅費規程</title></head><body><p>宿泊費は一泊一万二千円までです。</p></body></html>"
 
@@ -30,27 +30,27 @@ HTML = "<html><head><title>旅費規程</title></head><body><p>宿泊費は一�
         ("trips.docx", docx("# Trips", "Hotels may cost up to 150 euros a night."), "hotels", "150 euros"),
     ],
 )
-def test_a_file_is_kept_and_found(
+def test_an_uploaded_file_is_stored_and_found(
     engine: Veracity, folder: Path, name: str, content: str | bytes, query: str, found: str
 ) -> None:
     outcome = upload(engine, name, content)
     assert (outcome.name, outcome.status, outcome.passages) == (name, "added", 1)
-    assert kept(folder) == {name: content.encode() if isinstance(content, str) else content}
+    assert stored(folder) == {name: content.encode() if isinstance(content, str) else content}
     assert found in engine.search(query)[0].text
-    assert [one.id for one in engine.documents()] == [outcome.document_id]
+    assert [item.id for item in engine.documents()] == [outcome.document_id]
     assert set_aside(folder) == []
 
 
-def test_the_same_name_is_an_update_and_the_same_file_is_nothing_new(engine: Veracity, folder: Path) -> None:
+def test_the_same_name_is_an_update_and_the_same_file_is_unchanged(engine: Veracity, folder: Path) -> None:
     first = upload(engine, "a.txt", "The office opens at nine.")
     assert upload(engine, "a.txt", "The office opens at nine.").status == "unchanged"
     again = upload(engine, "a.txt", "The office opens at ten.")
     assert (again.status, again.document_id) == ("updated", first.document_id)
-    assert kept(folder) == {"a.txt": b"The office opens at ten."}
-    assert [engine.text(one.id) for one in engine.documents()] == ["The office opens at ten."]
+    assert stored(folder) == {"a.txt": b"The office opens at ten."}
+    assert [engine.text(item.id) for item in engine.documents()] == ["The office opens at ten."]
 
 
-def test_one_spelling_of_a_name_replaces_the_other(engine: Veracity) -> None:
+def test_names_are_unicode_normalized(engine: Veracity) -> None:
     name = "ガイド.txt"
     upload(engine, unicodedata.normalize("NFC", name), "古い案内です。")
     assert upload(engine, unicodedata.normalize("NFD", name), "新しい案内です。").status == "updated"
@@ -61,38 +61,38 @@ def test_one_spelling_of_a_name_replaces_the_other(engine: Veracity) -> None:
     ("content", "status"),
     [(b"", "skipped"), (BINARY, "skipped"), (b"a" * 1_000_001, "skipped"), (b"%PDF-1.7 x", "failed")],
 )
-def test_what_is_no_document_is_told_and_not_kept(engine: Veracity, folder: Path, content: bytes, status: str) -> None:
+def test_a_file_that_is_no_document_is_not_stored(engine: Veracity, folder: Path, content: bytes, status: str) -> None:
     outcome = upload(engine, "thing.pdf" if content.startswith(b"%PDF") else "thing.bin", content)
     assert outcome.status == status
     assert outcome.reason
-    assert (kept(folder), set_aside(folder), engine.documents()) == ({}, [], [])
+    assert (stored(folder), set_aside(folder), engine.documents()) == ({}, [], [])
 
 
 @pytest.mark.parametrize("content", [b"", BINARY, b"a" * 1_000_001, b"%PDF-1.7 x"])
-def test_what_is_no_document_does_not_take_the_place_of_one(engine: Veracity, folder: Path, content: bytes) -> None:
+def test_a_file_that_is_no_document_does_not_replace_one(engine: Veracity, folder: Path, content: bytes) -> None:
     upload(engine, "a.txt", "正式员工每年享有十五天带薪年假。")
     outcome = upload(engine, "a.txt", content)
     assert outcome.status in ("skipped", "failed")
-    assert kept(folder) == {"a.txt": "正式员工每年享有十五天带薪年假。".encode()}
-    assert [engine.text(one.id) for one in engine.documents()] == ["正式员工每年享有十五天带薪年假。"]
+    assert stored(folder) == {"a.txt": "正式员工每年享有十五天带薪年假。".encode()}
+    assert [engine.text(item.id) for item in engine.documents()] == ["正式员工每年享有十五天带薪年假。"]
     assert set_aside(folder) == []
 
 
-def test_forgetting_removes_the_file_and_no_other(engine: Veracity, folder: Path, tmp_path: Path) -> None:
+def test_forgetting_removes_only_the_uploaded_file(engine: Veracity, folder: Path, tmp_path: Path) -> None:
     outside = tmp_path / "own.txt"
     outside.write_text("The canteen closes at two.", encoding="utf-8")
     engine.ingest(outside)
     outcome = upload(engine, "手册.txt", "会议室在三楼。")
     upload(engine, "other.txt", "The garage is on the left.")
     engine.forget(outcome.document_id or "")
-    assert list(kept(folder)) == ["other.txt"]
+    assert list(stored(folder)) == ["other.txt"]
     engine.forget(str(outside))
     assert outside.exists()
     with pytest.raises(NotFoundError):
         engine.forget(outcome.document_id or "")
 
 
-def test_a_link_in_the_folder_is_replaced_and_not_followed(engine: Veracity, folder: Path, tmp_path: Path) -> None:
+def test_a_symlink_is_replaced_and_not_followed(engine: Veracity, folder: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("untouched", encoding="utf-8")
     folder.mkdir(parents=True)
@@ -101,29 +101,29 @@ def test_a_link_in_the_folder_is_replaced_and_not_followed(engine: Veracity, fol
     assert secret.read_text(encoding="utf-8") == "untouched"
 
 
-def test_a_source_that_breaks_leaves_nothing(engine: Veracity, folder: Path) -> None:
+def test_a_failing_source_leaves_no_file(engine: Veracity, folder: Path) -> None:
     class Broken(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         engine.upload("a.txt", Broken())
-    assert (kept(folder), set_aside(folder)) == ({}, [])
+    assert (stored(folder), set_aside(folder)) == ({}, [])
 
 
-def test_what_others_put_there_is_left_alone(engine: Veracity, folder: Path) -> None:
+def test_files_added_by_hand_are_left_alone(engine: Veracity, folder: Path) -> None:
     assert engine.unfinished_uploads() == []
     upload(engine, "年次休暇.txt", "休暇は二週間前までに申請します。")
     (folder / "年次休暇.txt").write_text("changed by hand", encoding="utf-8")
     (folder / "holiday.jpg").write_bytes(BINARY)
-    (folder / ".aside" / "before-gone.txt").touch()  # of one that never came into its place
+    (folder / ".aside" / "before-gone.txt").touch()  # of a file that was never moved into place
     assert engine.unfinished_uploads() == []
     for name in ("年次休暇.txt", "holiday.jpg", "gone.txt", "../veracity.toml"):
         assert engine.finish_upload(name) is None
-    assert set(kept(folder)) == {"年次休暇.txt", "holiday.jpg"}
+    assert set(stored(folder)) == {"年次休暇.txt", "holiday.jpg"}
 
 
-def test_uploads_stay_the_same_documents_when_their_workspace_is_moved(
+def test_uploads_keep_their_ids_when_the_workspace_is_moved(
     engine: Veracity, open_engine: OpenEngine, tmp_path: Path
 ) -> None:
     first = upload(engine, "休暇.txt", "年に二十日の休暇があります。")
@@ -131,52 +131,52 @@ def test_uploads_stay_the_same_documents_when_their_workspace_is_moved(
     (tmp_path / "work").rename(tmp_path / "moved")
     with open_engine(tmp_path / "moved") as moved:
         assert moved.unfinished_uploads() == []
-        assert [one.location for one in moved.documents()] == ["uploads/pump.txt", "uploads/休暇.txt"]
+        assert [item.location for item in moved.documents()] == ["uploads/pump.txt", "uploads/休暇.txt"]
         again = upload(moved, "休暇.txt", "年に二十五日の休暇があります。")
         assert (again.status, again.document_id) == ("updated", first.document_id)
-        told = moved.ingest(tmp_path / "moved" / "uploads", prune=True).outcomes  # the folder leads to the same ones
-        assert [(one.status, one.document_id) for one in told] == [
+        outcomes = moved.ingest(tmp_path / "moved" / "uploads", prune=True).outcomes  # the same documents
+        assert [(outcome.status, outcome.document_id) for outcome in outcomes] == [
             ("unchanged", other.document_id),
             ("unchanged", first.document_id),
         ]
-        assert [one.text for one in moved.search("休暇")] == ["年に二十五日の休暇があります。"]
+        assert [item.text for item in moved.search("休暇")] == ["年に二十五日の休暇があります。"]
         moved.forget(str(tmp_path / "moved" / "uploads" / "pump.txt"))
         moved.forget("uploads/休暇.txt")
-        assert (moved.documents(), kept(tmp_path / "moved" / "uploads")) == ([], {})
+        assert (moved.documents(), stored(tmp_path / "moved" / "uploads")) == ([], {})
 
 
-def test_an_upload_whose_file_is_gone_is_pruned(engine: Veracity, folder: Path) -> None:
+def test_a_deleted_upload_is_pruned(engine: Veracity, folder: Path) -> None:
     outcome = upload(engine, "a.txt", "The office opens at nine.")
     (folder / "a.txt").unlink()
-    [told] = engine.ingest(folder, prune=True).outcomes
-    assert (told.status, told.document_id, engine.documents()) == ("removed", outcome.document_id, [])
+    [removed] = engine.ingest(folder, prune=True).outcomes
+    assert (removed.status, removed.document_id, engine.documents()) == ("removed", outcome.document_id, [])
 
 
-def test_what_a_workspace_keeps_for_itself_is_no_document(engine: Veracity, tmp_path: Path) -> None:
+def test_ingest_skips_internal_files(engine: Veracity, tmp_path: Path) -> None:
     own = ["observational_data.json", "ledger/chat_history", "prompts/writer.md", "metrics/a.py", "veracity.toml"]
     for name in [*own, "configs/evaluator.toml", "手册.txt"]:
         (tmp_path / "work" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "work" / name).write_text("会议室在三楼。", encoding="utf-8")
     engine.ingest(tmp_path / "work")
-    assert [Path(one.location).name for one in engine.documents()] == ["手册.txt"]
+    assert [Path(item.location).name for item in engine.documents()] == ["手册.txt"]
 
 
-def test_wrong_types_and_names_are_one_sentence(engine: Veracity) -> None:
+def test_wrong_types_and_names_are_input_errors(engine: Veracity) -> None:
     upload(engine, "a.txt", "The office opens at nine.")
     wrong: Any = 1
     for call in (engine.document, engine.text, engine.page_starts, engine.forget):
-        with pytest.raises(InputError, match="named by text, not by int"):
+        with pytest.raises(InputError, match="must be a string, not int"):
             call(wrong)
     for source in (b"text", io.StringIO("text")):
-        with pytest.raises(InputError, match="bytes can be read, not from (bytes|StringIO)"):
+        with pytest.raises(InputError, match="binary file to read from, not (bytes|StringIO)"):
             engine.upload("a.txt", source)  # type: ignore[arg-type]
     for name in ("vt_Zx81kQw9Zx81kQw9Zx81kQw9Zx81kQw9", "\ud800", "/\ud800/uploads/a\0"):
-        with pytest.raises(NotFoundError) as told:
+        with pytest.raises(NotFoundError) as caught:
             engine.forget(name)
-        assert "Zx81kQw9" not in str(told.value).encode().decode()
+        assert "Zx81kQw9" not in str(caught.value).encode().decode()
 
 
-def test_a_document_is_found_by_its_id_alone(engine: Veracity) -> None:
+def test_document_takes_only_an_id(engine: Veracity) -> None:
     outcome = upload(engine, "指南.txt", "会议室在三楼。")
     assert engine.document(outcome.document_id or "") == engine.documents()[0]
     for nothing in ("", "'; DROP", engine.documents()[0].location, "half\ud800"):
@@ -184,10 +184,10 @@ def test_a_document_is_found_by_its_id_alone(engine: Veracity) -> None:
             engine.document(nothing)
 
 
-def test_another_writer_is_waited_for(engine: Veracity, tmp_path: Path) -> None:
+def test_an_upload_waits_for_another_writer(engine: Veracity, tmp_path: Path) -> None:
     upload(engine, "a.txt", "The office opens at nine.")
     done: list[str] = []
-    with writing(tmp_path / "work" / "knowledge"):
+    with writer_lock(tmp_path / "work" / "knowledge"):
         thread = threading.Thread(target=lambda: done.append(upload(engine, "b.txt", "会议室在三楼。").status))
         thread.start()
         time.sleep(0.3)
@@ -196,17 +196,17 @@ def test_another_writer_is_waited_for(engine: Veracity, tmp_path: Path) -> None:
     assert done == ["added"]
 
 
-def test_another_writer_is_not_waited_for_without_end(
+def test_an_upload_does_not_wait_forever(
     engine: Veracity, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upload(engine, "a.txt", "The office opens at nine.")
-    monkeypatch.setattr(uploads, "PATIENCE", 0.2)
-    with writing(tmp_path / "work" / "knowledge"), pytest.raises(BusyError):
+    monkeypatch.setattr(uploads, "LOCK_TIMEOUT_SECONDS", 0.2)
+    with writer_lock(tmp_path / "work" / "knowledge"), pytest.raises(BusyError):
         upload(engine, "a.txt", "The office opens at ten.")
-    assert kept(folder) == {"a.txt": b"The office opens at nine."}
+    assert stored(folder) == {"a.txt": b"The office opens at nine."}
 
 
-def test_many_at_once_wait_for_each_other(engine: Veracity, folder: Path) -> None:
+def test_concurrent_uploads_wait_for_each_other(engine: Veracity, folder: Path) -> None:
     done: list[str] = []
 
     def work(number: int) -> None:
@@ -218,10 +218,10 @@ def test_many_at_once_wait_for_each_other(engine: Veracity, folder: Path) -> Non
     for thread in threads:
         thread.join(60)
     assert done == ["added"] * 6
-    assert len(engine.documents()) == len(kept(folder)) == 6
+    assert len(engine.documents()) == len(stored(folder)) == 6
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(engine: Veracity, folder: Path) -> None:
+def test_an_unwritable_folder_is_an_error(engine: Veracity, folder: Path) -> None:
     folder.parent.mkdir()
     folder.write_text("a file", encoding="utf-8")
     with pytest.raises(KnowledgeError, match="cannot be written"):

@@ -1,68 +1,57 @@
-"""How a stretch of a run ends: with an answer, with a draft that waits for a person, or given up. Each is one
-transaction of the ledger; what follows it (progress removed, observations delivered) may be done later as well.
+"""Ends a run in the ledger: with an answer, pending approval, failed, or released for another process to resume.
+
+Each ending is one transaction of the ledger. What follows (deleting progress, delivering observations) can also happen
+later, after a crash.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import sqlite3
-from collections.abc import Callable
 from datetime import UTC, datetime
 
-from langgraph.checkpoint.sqlite import SqliteSaver
-
-from veracity.errors import LedgerError, LeftError, SupersededError, VeracityError
+from veracity.errors import LedgerError, ShutdownError, SupersededError, VeracityError
+from veracity.graph.context import RunContext
 from veracity.graph.state import RunState
-from veracity.ledger import Ledger, Observations
-from veracity.ledger.observations import observation
-from veracity.ledger.rows.approvals import draft_hash
-from veracity.models import Answer, Approval, RunParameters, Usage
-from veracity.runs.driver import Drive, threads
-from veracity.runs.outcome import conclude, decided_answer, recallable, waiting_answer, weak_point
-from veracity.settings import Settings
+from veracity.ledger import Ledger, Observations, RunRecords, draft_hash
+from veracity.ledger.observations import make_observation
+from veracity.models import Answer, Approval, RunParameters
+from veracity.runs.driver import Driver
+from veracity.runs.outcome import build_answer, decided_answer, is_recallable, pending_answer, weak_point
 
 log = logging.getLogger("veracity")
 
-Embed = Callable[[str], bytes | None]
-EMBEDDED = 1000  # characters of the question, by whose meaning an answer is found again
+MAX_EMBEDDED_LENGTH = 1000  # characters of a question that its vector covers
 
 
 class Endings:
-    def __init__(
-        self,
-        ledger: Ledger,
-        observations: Observations,
-        checkpoints: SqliteSaver,
-        settings: Settings,
-        models: dict[str, str],
-        embed: Embed,
-    ) -> None:
+    def __init__(self, context: RunContext, ledger: Ledger, observations: Observations, driver: Driver) -> None:
+        self._context = context
+        self._settings = context.settings
         self._ledger = ledger
         self._observations = observations
-        self._checkpoints = checkpoints
-        self._settings = settings
-        self._models = models
-        self._embed = embed
+        self._driver = driver
 
-    def answered(self, drive: Drive, state: RunState) -> Answer:
-        threshold = self._settings.approval.threshold if self._settings.approval.policy == "never" else 0.0
-        answer = conclude(state, drive.budget.spent, drive.seconds, threshold)
-        self._finish(answer, drive.token)
+    def complete(self, context: RunContext, state: RunState) -> Answer:
+        approval, limits = self._settings.approval, context.limits
+        threshold = approval.threshold if approval.policy == "never" else 0.0
+        answer = build_answer(state, limits.budget.spent, limits.seconds, threshold)
+        self._finish(answer, context.token)
         return answer
 
-    def decided(self, approval: Approval, run: RunParameters, token: int) -> Answer | None:
-        """By the decision alone, for a run whose progress is lost. None where there is none."""
+    def complete_by_decision(self, approval: Approval, run: RunParameters, token: int) -> Answer | None:
+        """Finish a run whose progress is lost by its decision alone. None if the approval is still pending."""
         if approval.decision is None:
             return None
-        known = {"usage": run.usage, "seconds": run.seconds}
-        answer = decided_answer(approval, approval.decision).model_copy(update=known)
+        used = {"usage": run.usage, "seconds": run.seconds}
+        answer = decided_answer(approval, approval.decision).model_copy(update=used)
         self._finish(answer, token)
         return answer
 
-    def suspended(self, drive: Drive, state: RunState, waits: dict[str, str]) -> Answer:
-        run = drive.run
-        draft = conclude(state, drive.budget.spent, drive.seconds, threshold=0.0)
+    def suspend(self, context: RunContext, state: RunState, interrupt: dict[str, str]) -> Answer:
+        """Store the draft as a pending approval. Raises `SupersededError` if one of its documents was forgotten."""
+        run, usage, seconds = context.run, context.limits.budget.spent, context.limits.seconds
+        draft = build_answer(state, usage, seconds)
         approval = Approval.model_validate(
             {
                 "approval_id": f"{run.run_id}.{draft.attempt}",
@@ -74,86 +63,79 @@ class Endings:
                 "draft": draft,
                 "draft_hash": draft_hash(draft),
                 "created": datetime.now(UTC),
-                **waits,
+                **interrupt,
             }
         )
-        kept = self._ledger.suspend(run.run_id, drive.token, approval, drive.budget.spent, drive.seconds)
-        if kept.state == "superseded":
-            raise SupersededError("A document that the draft rests on was forgotten meanwhile: ask again.")
-        return waiting_answer(kept)
+        stored = self._ledger.suspend(run.run_id, context.token, approval, usage, seconds)
+        if stored.state == "superseded":
+            raise SupersededError("A document that the draft uses was forgotten in the meantime: ask again.")
+        return pending_answer(stored)
 
-    def given_up(self, drive: Drive, problem: BaseException) -> None:
-        """A run that a person decided on is left to be taken up again: no decision is lost. So is one that was taken up
-        for somebody else, when we are only told to stop, and any when the program ends. Any other has failed."""
-        run_id = drive.run.run_id
-        was_stopped = drive.token > 1 and not isinstance(problem, Exception)
-        if was_stopped or isinstance(problem, LeftError) or not self._has_failed(drive, problem):
-            with contextlib.suppress(VeracityError):  # what went wrong first is what is told
-                self._ledger.release(run_id, drive.token)
-        if isinstance(problem, SupersededError):
-            self.left(run_id)
+    def abandon(self, context: RunContext, error: BaseException) -> None:
+        """Fail the run, or release it so that it can be resumed.
 
-    def left(self, run_id: str) -> None:
-        """What was forgotten while the run was under way was read before, and is in its progress."""
+        Runs with a decision are always released, so that no decision is lost; so are all runs on shutdown, and resumed
+        runs on Ctrl-C.
+        """
+        run_id, token = context.run.run_id, context.token
+        is_resumed_and_cancelled = token > 1 and not isinstance(error, Exception)
+        if is_resumed_and_cancelled or isinstance(error, ShutdownError) or not self._try_to_fail(context, error):
+            with contextlib.suppress(VeracityError):  # the first error is reported
+                self._ledger.release(run_id, token)
+        if isinstance(error, SupersededError):
+            self.scrub_progress(run_id)
+
+    def scrub_progress(self, run_id: str) -> None:
+        """Scrub the progress of a run that ended elsewhere: it may contain forgotten text."""
         with contextlib.suppress(VeracityError):
             if run_id not in self._ledger.unfinished():
                 self._ledger.scrub_progress()
 
-    def failed(self, run: RunParameters, token: int, problem: str, usage: Usage, seconds: float) -> None:
-        self._ledger.finish(
-            run.run_id, "failed", token=token, answer=None, usage=usage, seconds=seconds, problem=problem
-        )
-        self.forget_progress(run.run_id)
+    def fail(self, run: RunParameters, token: int, problem: str) -> None:
+        self._ledger.fail(run.run_id, problem, token=token, usage=run.usage, seconds=run.seconds)
+        self._driver.delete_progress(run.run_id)
 
-    def tidy(self) -> None:
-        """Remove the progress of runs that have ended: a kill may have come between the two."""
-        kept = threads(self._checkpoints)  # first, or one that begins meanwhile would be taken for ended
-        for run_id in set(kept).difference(self._ledger.unfinished()):
-            self.forget_progress(run_id)
-
-    def forget_progress(self, run_id: str) -> None:
-        with contextlib.suppress(sqlite3.Error):  # what is left behind is removed at the next start
-            self._checkpoints.delete_thread(run_id)
+    def delete_stale_progress(self) -> None:
+        """Delete the progress of finished runs, which a crash may have left behind."""
+        run_ids = self._driver.runs_with_progress()  # before `unfinished`: a run that starts in between is not finished
+        for run_id in set(run_ids).difference(self._ledger.unfinished()):
+            self._driver.delete_progress(run_id)
 
     def deliver(self) -> None:
-        """The ledger holds what could not be written to the file, until it can be: no reason to lose the answer."""
+        """Write pending observations to their file. On failure they stay in the ledger until the next delivery."""
         try:
             self._ledger.deliver(self._observations)
-        except LedgerError as problem:
-            log.warning("%s", problem)
+        except LedgerError as error:
+            log.warning("%s", error)
 
-    def _has_failed(self, drive: Drive, problem: BaseException) -> bool:
-        """Not one that was decided on, nor one whose end cannot be written now (a full disk, say)."""
+    def _try_to_fail(self, context: RunContext, error: BaseException) -> bool:
+        """False for a run with a decision, and if the ledger cannot be written now, e.g. on a full disk."""
+        limits = context.limits
+        run = context.run.model_copy(update={"usage": limits.budget.spent, "seconds": limits.seconds})
         try:
-            if self._ledger.approvals_of(drive.run.run_id):
+            if self._ledger.approvals_of(run.run_id):
                 return False
-            told = str(problem) if isinstance(problem, VeracityError) else f"stopped ({type(problem).__name__})"
-            self.failed(drive.run, drive.token, told, drive.budget.spent, drive.seconds)
+            problem = str(error) if isinstance(error, VeracityError) else f"stopped ({type(error).__name__})"
+            self.fail(run, context.token, problem)
         except LedgerError:
             return False
         return True
 
     def _finish(self, answer: Answer, token: int) -> None:
-        may_recall = recallable(answer)
-        wanted = may_recall and (answer.conversation or self._settings.conversation.history == "user")
-        self._ledger.finish(
-            answer.run_id,
-            answer.status,
-            token=token,
-            answer=answer,
-            usage=answer.usage,
-            seconds=answer.seconds,
+        recallable = is_recallable(answer)
+        needs_vector = recallable and (answer.conversation or self._settings.conversation.history == "user")
+        records = RunRecords(
             weak_point=weak_point(answer, self._settings.approval.threshold),
-            observation=observation(answer, self._models),
-            attempt=answer.attempt,
-            recallable=may_recall,
-            vector=self._vector(answer.standalone) if wanted else None,
+            observation=make_observation(answer, self._context.models),
+            recallable=recallable,
+            vector=self._embed(answer.standalone) if needs_vector else None,
         )
+        self._ledger.finish(answer, records, token=token)
 
-    def _vector(self, question: str) -> bytes | None:
-        """Without one the answer is found again by its words: no reason to lose it."""
+    def _embed(self, question: str) -> bytes | None:
+        """None on failure: without a vector the answer is still found by its words."""
         try:
-            return self._embed(question[:EMBEDDED])
-        except VeracityError as problem:
-            log.warning("%s", problem)
+            return self._context.embed(question[:MAX_EMBEDDED_LENGTH])
+        except VeracityError as error:
+            log.warning("%s", error)
             return None

@@ -1,115 +1,42 @@
-"""Puts together what runs need, from the parts of a workspace."""
+"""Builds the run context of a workspace: its agents, search, evaluator and memory."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import Any
 
 from veracity.agents.extractive_writer import ExtractiveWriter
 from veracity.agents.local_reviewer import LocalReviewer
-from veracity.agents.local_rewriter import LocalRewriter, Vocabulary
+from veracity.agents.local_rewriter import LocalRewriter
 from veracity.agents.local_router import LocalRouter
-from veracity.agents.prompts import load_prompts
-from veracity.agents.recall_writer import RecallingWriter
-from veracity.agents.reviewer import INSTRUCTIONS as REVIEWING
-from veracity.agents.reviewer import LLMReviewer, Reviewer
-from veracity.agents.rewriter import INSTRUCTIONS as REWRITING
-from veracity.agents.rewriter import LLMRewriter, Rewriter
-from veracity.agents.router import INSTRUCTIONS as ROUTING
-from veracity.agents.router import LLMRouter, Router
-from veracity.agents.summarizer import INSTRUCTIONS as SUMMARIZING
-from veracity.agents.summarizer import LLMSummarizer, LocalSummarizer, Summarizer
-from veracity.agents.writer import LLMWriter, Writer
+from veracity.agents.prompts import load_overrides
+from veracity.agents.recall_writer import RecallWriter
+from veracity.agents.reviewer import LLMReviewer
+from veracity.agents.rewriter import LLMRewriter
+from veracity.agents.router import LLMRouter
+from veracity.agents.spelling import Vocabulary
+from veracity.agents.summarizer import LLMSummarizer, LocalSummarizer
+from veracity.agents.writer import LLMWriter
 from veracity.embedding import Embedder
 from veracity.evaluator import Evaluator
-from veracity.graph.context import Limits, Parts, Web
+from veracity.graph.context import LOCAL_AGENTS, RunContext, Web
 from veracity.knowledge.store import Store
 from veracity.knowledge.vocabulary import StoreVocabulary
-from veracity.ledger import Ledger, Observations
+from veracity.ledger import Ledger
 from veracity.llm import LLM
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
-from veracity.runs.driver import Driver, open_checkpoints
-from veracity.runs.endings import Endings
-from veracity.runs.runner import Runs
 from veracity.settings import ModelSettings, Settings, model_warnings
-from veracity.workers import NATIVE_PATIENCE, Workers
+from veracity.workers import Workers
 from veracity.workspace import Workspace
 
 log = logging.getLogger("veracity")
 
-LOCAL = {
-    "writer": "extractive",
-    "reviewer": "local checks",
-    "rewriter": "local",
-    "router": "local",
-    "summarizer": "local",
-}
-INSTRUCTIONS = {"reviewer": REVIEWING, "rewriter": REWRITING, "router": ROUTING, "summarizer": SUMMARIZING}
+MAX_SEARCHES = 64  # concurrent, including abandoned searches that still run
 
 
-@dataclass(frozen=True)
-class Crew:
-    writer: Writer
-    extractor: Writer
-    recaller: Writer
-    reviewer: Reviewer
-    rewriter: Rewriter
-    router: Router
-    local_router: Router
-    summarizer: Summarizer
-    local_summarizer: Summarizer
-
-    @property
-    def models(self) -> dict[str, str]:
-        """Which model does what, or what does it instead."""
-        return {role: getattr(self, role).model or local for role, local in LOCAL.items()}
-
-
-def make_crew(
-    models: ModelSettings,
-    llm: LLM,
-    prompts: Mapping[str, str],
-    embedder: Embedder,
-    vocabulary: Callable[[], Vocabulary],
-) -> Crew:
-    """A model that cannot even be set up is an error now, not in the midst of a run."""
-    for role in LOCAL:
-        if name := getattr(models, role):
-            llm.require(name, role)
-    for warning in model_warnings(models):
-        log.warning("%s", warning)
-    extractor, reviewer, rewriter = ExtractiveWriter(embedder), LocalReviewer(), LocalRewriter(vocabulary)
-    router, summarizer = LocalRouter(), LocalSummarizer()
-    told = {**INSTRUCTIONS, **prompts}
-    return Crew(
-        writer=LLMWriter(llm, models.writer) if models.writer else extractor,
-        extractor=extractor,
-        recaller=RecallingWriter(),
-        reviewer=LLMReviewer(llm, models.reviewer, told["reviewer"]) if models.reviewer else reviewer,
-        rewriter=LLMRewriter(llm, models.rewriter, told["rewriter"]) if models.rewriter else rewriter,
-        router=LLMRouter(llm, models.router, told["router"]) if models.router else router,
-        local_router=router,
-        summarizer=LLMSummarizer(llm, models.summarizer, told["summarizer"]) if models.summarizer else summarizer,
-        local_summarizer=summarizer,
-    )
-
-
-SEARCHES = 64  # at the same time, those that nobody waits for any longer included
-
-
-@dataclass(frozen=True)
-class Kit:
-    """What all runs work with; `parts` are those of one that has these limits. `models` tells which one does what."""
-
-    parts: Callable[[Limits], Parts]
-    embed: Callable[[str], bytes | None]
-    models: dict[str, str]
-    close: Callable[[], None]
-
-
-def make_kit(
+def make_context(
     workspace: Workspace,
     settings: Settings,
     llm: LLM,
@@ -118,62 +45,68 @@ def make_kit(
     searcher: Searcher,
     ledger: Ledger,
     gate: Evaluator,
-) -> Kit:
-    prompts = load_prompts(workspace.prompts_folder)
-    crew = make_crew(settings.models, llm, prompts, embedder, StoreVocabulary(store, embedder).now)
-    checker, workers = QualityChecker(settings.quality), Workers(SEARCHES, "veracity-run")
-    web = _web(settings, embedder)
+) -> RunContext:
+    """Build the base context that every run copies. Raises `ConfigurationError` for a model that cannot be used."""
+    prompts = load_overrides(workspace.prompts_folder)
 
     def embed(text: str) -> bytes | None:
         return embedder.embed_query(text).tobytes() if embedder.dimensions and embedder.covers(text) else None
 
-    def parts(limits: Limits) -> Parts:
-        return Parts(
-            router=crew.router,
-            local_router=crew.local_router,
-            summarizer=crew.summarizer,
-            local_summarizer=crew.local_summarizer,
-            searcher=searcher,
-            checker=checker,
-            rewriter=crew.rewriter,
-            writer=crew.writer,
-            extractor=crew.extractor,
-            recaller=crew.recaller,
-            reviewer=crew.reviewer,
-            gate=gate,
-            web=web,
-            embed=embed,
-            prompts=prompts,
-            memory=ledger,
-            settings=settings,
-            limits=limits,
-            workers=workers,
-        )
-
-    def close() -> None:
-        if web:
-            web.close()
-        workers.close(NATIVE_PATIENCE)
-
-    return Kit(parts, embed, crew.models, close)
+    return RunContext(
+        **_make_agents(settings.models, llm, prompts, embedder, StoreVocabulary(store, embedder).current),
+        searcher=searcher,
+        checker=QualityChecker(settings.quality),
+        gate=gate,
+        web=_make_web(settings, embedder),
+        embed=embed,
+        prompts=prompts,
+        memory=ledger,
+        settings=settings,
+        workers=Workers(MAX_SEARCHES, "veracity-run"),
+    )
 
 
-def make_runs(kit: Kit, workspace: Workspace, settings: Settings, ledger: Ledger) -> Runs:
-    checkpoints = open_checkpoints(workspace.ledger_folder)
-    observations = Observations(workspace.observations_file)
+def _make_agents(
+    models: ModelSettings,
+    llm: LLM,
+    prompts: Mapping[str, str],
+    embedder: Embedder,
+    vocabulary: Callable[[], Vocabulary],
+) -> dict[str, Any]:
+    """Check every configured model now, so that a bad one does not fail in the middle of a run."""
+    for role in LOCAL_AGENTS:
+        if model := getattr(models, role):
+            llm.require(model, role)
+    for warning in model_warnings(models):
+        log.warning("%s", warning)
+    extractor, router, summarizer = ExtractiveWriter(embedder), LocalRouter(), LocalSummarizer()
+    agents: dict[str, Any] = {
+        "writer": extractor,
+        "extractor": extractor,
+        "recaller": RecallWriter(),
+        "reviewer": LocalReviewer(),
+        "rewriter": LocalRewriter(vocabulary),
+        "router": router,
+        "local_router": router,
+        "summarizer": summarizer,
+        "local_summarizer": summarizer,
+    }
+    if models.writer:
+        agents["writer"] = LLMWriter(llm, models.writer)
+    if models.reviewer:
+        agents["reviewer"] = LLMReviewer(llm, models.reviewer, prompts.get("reviewer"))
+    if models.rewriter:
+        agents["rewriter"] = LLMRewriter(llm, models.rewriter, prompts.get("rewriter"))
+    if models.router:
+        agents["router"] = LLMRouter(llm, models.router, prompts.get("router"))
+    if models.summarizer:
+        agents["summarizer"] = LLMSummarizer(llm, models.summarizer, prompts.get("summarizer"))
+    return agents
 
-    def close() -> None:
-        with checkpoints.lock:  # SQLite dies, and we with it, when a connection is closed that somebody is using
-            checkpoints.conn.close()
 
-    driver = Driver(checkpoints, kit.parts, settings, ledger)
-    endings = Endings(ledger, observations, checkpoints, settings, kit.models, kit.embed)
-    return Runs(ledger, driver, endings, settings, kit.models, close)
-
-
-def _web(settings: Settings, embedder: Embedder) -> Web | None:
+def _make_web(settings: Settings, embedder: Embedder) -> Web | None:
     if settings.web.provider == "none":
         return None
-    from veracity.runs.web_evidence import make_web_lookups  # noqa: PLC0415 - loads what only the web needs
+    from veracity.runs.web_evidence import make_web_evidence  # noqa: PLC0415 - imports what only web search needs
 
-    return make_web_lookups(settings, embedder)
+    return make_web_evidence(settings, embedder)

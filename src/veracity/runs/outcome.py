@@ -1,12 +1,17 @@
-"""The answer that a run comes to, and what is learnt from it: a weak point, or that it may be found again."""
+"""Builds the answer of a run, with its notices, and decides what is learned from it.
+
+A notice must not quote a document, a draft or a reviewer, except in `{problem}` behind a colon: forgetting a document
+keeps the notices and drops what follows the first colon (ledger/forget.py).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from veracity.agents.citation_check import read_answer_sentences
 from veracity.graph.state import RunState
+from veracity.grounding.citation_check import read_answer_sentences
+from veracity.locales import text
 from veracity.models import (
     Answer,
     AnswerSentence,
@@ -15,14 +20,14 @@ from veracity.models import (
     Decision,
     Evidence,
     Notice,
+    NoticeCode,
     Quality,
     Review,
     Usage,
 )
-from veracity.runs.notices import abstention, notice, shortfalls, waiting
 
-# Codes of notices that are not true any more of what a person wrote in its place.
-OF_A_DRAFT = (
+# Notices about the wording of a draft. They do not apply to a person's edit of it.
+DRAFT_NOTICES = (
     "extractive",
     "recalled",
     "unsupported",
@@ -34,15 +39,18 @@ OF_A_DRAFT = (
 )
 
 
-def conclude(state: RunState, usage: Usage, seconds: float, threshold: float) -> Answer:
-    """As it would go out now. Where a person is still to be asked, that is the draft."""
-    evidence = [Evidence.model_validate(one) for one in state["retrieved_nodes_score"]]
+def build_answer(state: RunState, usage: Usage, seconds: float, threshold: float = 0.0) -> Answer:
+    """The answer that the state holds: the draft, if it still needs approval.
+
+    A score below `threshold` adds a notice that no approval was requested.
+    """
+    evidence = [Evidence.model_validate(item) for item in state["retrieved_nodes_score"]]
     graded = state["best_round"].get("quality")
     quality = Quality.model_validate(graded) if graded else None
     is_edited = state["form"] == "edited"
     review = Review.model_validate(state["final_review"]) if state["final_review"] and not is_edited else None
     sentences = [] if state["form"] == "direct" else read_answer_sentences(state["final_answer"], evidence)
-    decisions = [Decision.model_validate(one) for one in state["decisions"]]
+    decisions = [Decision.model_validate(item) for item in state["decisions"]]
     answer = Answer.model_validate(
         {
             "run_id": state["run_id"],
@@ -67,42 +75,33 @@ def conclude(state: RunState, usage: Usage, seconds: float, threshold: float) ->
             "seconds": seconds,
         }
     )
-    return _released(answer, decisions, threshold)
+    return _apply_decisions(answer, decisions, threshold)
 
 
-def waiting_answer(approval: Approval) -> Answer:
-    """What the asker gets meanwhile: the draft is not in it."""
-    told = waiting(approval.draft.language, approval.approval_id, approval.why)
+def pending_answer(approval: Approval) -> Answer:
+    """The answer while approval is pending, without the draft."""
+    language = approval.draft.language
+    why = text(language, "notices", f"waiting_{approval.why}")
+    pending = notice(language, "waiting", approval_id=approval.approval_id, why=why)
     hidden: dict[str, Any] = {"sentences": [], "evidence": [], "missing": [], "review": None, "evaluation": None}
     status: AnswerStatus = "awaiting_approval"
-    known = {"status": status, "text": told.text, "approval_id": approval.approval_id, "notices": [told]}
-    return approval.draft.model_copy(update={**hidden, **known})
+    shown = {"status": status, "text": pending.text, "approval_id": approval.approval_id, "notices": [pending]}
+    return approval.draft.model_copy(update={**hidden, **shown})
 
 
 def decided_answer(approval: Approval, decision: Decision) -> Answer:
-    """The draft as the decision leaves it, for when the progress of the run is lost: nothing more can be tried."""
+    """The answer by the decision alone, for a run whose progress is lost."""
     draft = approval.draft
     if decision.verdict == "reject":
         lost = notice(draft.language, "progress_lost")
         draft = draft.model_copy(update={"notices": [*draft.notices, lost]})
     elif decision.edit is not None:
-        draft = _edited(draft, decision.edit)
-    return _released(draft, [*draft.decisions, decision], threshold=0.0)
-
-
-def _edited(draft: Answer, text: str) -> Answer:
-    """What was said of the draft's own words is not true of these. It stays with the draft, in the approval."""
-    sentences = read_answer_sentences(text, draft.evidence)
-    kept = [one for one in draft.notices if one.code not in OF_A_DRAFT]
-    changed = {"text": text, "form": "edited", "status": "answered", "sentences": sentences, "missing": []}
-    unexamined = {"review": None, "evaluation": None, "score": None}
-    return draft.model_copy(
-        update={**changed, **unexamined, "notices": [*kept, *_unsupported(draft.language, sentences)]}
-    )
+        draft = _edit(draft, decision.edit)
+    return _apply_decisions(draft, [*draft.decisions, decision])
 
 
 def weak_point(answer: Answer, threshold: float) -> Literal["failed_review", "low_score", "rejected"] | None:
-    """Why the question is one to be remembered as going wrong (SPEC C3). What a person approved did not."""
+    """Why the question is remembered as a weak point (SPEC C3). An approved answer is none."""
     if any(decision.verdict == "reject" for decision in answer.decisions):
         return "rejected"
     if answer.decisions or answer.status != "answered":
@@ -112,57 +111,72 @@ def weak_point(answer: Answer, threshold: float) -> Literal["failed_review", "lo
     return "low_score" if answer.score is not None and answer.score < threshold else None
 
 
-def recallable(answer: Answer) -> bool:
-    """Whether it may be found again as an earlier answer (SPEC D4): it stood, or a person approved it."""
+def is_recallable(answer: Answer) -> bool:
+    """Whether later questions may use it as an earlier answer (SPEC D4): it passed its review or was approved."""
     if answer.status != "answered" or answer.form in ("direct", "recalled"):
         return False
     return bool(answer.decisions) or (answer.review is not None and answer.review.outcome in ("passed", "doubtful"))
 
 
-def _released(answer: Answer, decisions: list[Decision], threshold: float) -> Answer:
-    """With what a person said to this attempt, or with the notice that nobody was asked."""
-    last = next((one for one in reversed(decisions) if one.attempt == answer.attempt), None)
+def notice(language: str, code: NoticeCode, **values: Any) -> Notice:
+    return Notice(code=code, text=text(language, "notices", code, **values))
+
+
+def _edit(draft: Answer, edit: str) -> Answer:
+    """Replace the text and drop what was measured on the draft's own wording. The approval keeps the draft."""
+    sentences = read_answer_sentences(edit, draft.evidence)
+    notices = [notice for notice in draft.notices if notice.code not in DRAFT_NOTICES]
+    edited = {"text": edit, "form": "edited", "status": "answered", "sentences": sentences, "missing": []}
+    unmeasured = {"review": None, "evaluation": None, "score": None}
+    return draft.model_copy(
+        update={**edited, **unmeasured, "notices": [*notices, *_unsupported(draft.language, sentences)]}
+    )
+
+
+def _apply_decisions(answer: Answer, decisions: list[Decision], threshold: float = 0.0) -> Answer:
+    """Add the decision on this attempt, or the notice that no approval was requested despite a low score."""
+    decision = next((item for item in reversed(decisions) if item.attempt == answer.attempt), None)
     notices = list(answer.notices)
     status = answer.status
-    if last is None:
+    if decision is None:
         if answer.score is not None and answer.score < threshold:
             notices.append(notice(answer.language, "low_score", score=answer.score, threshold=threshold))
-    elif last.verdict == "approve":
-        notices.append(notice(answer.language, "approved" if last.edit is None else "edited", by=last.by))
+    elif decision.verdict == "approve":
+        notices.append(notice(answer.language, "approved" if decision.edit is None else "edited", by=decision.by))
     elif status == "answered":
         status = "rejected"
-        notices.append(notice(answer.language, "rejected", by=last.by))
+        notices.append(notice(answer.language, "rejected", by=decision.by))
     return answer.model_copy(update={"status": status, "decisions": decisions, "notices": notices})
 
 
 def _abstention(state: RunState) -> str:
-    return abstention(state["language"], state["missing"], was_searched=_was_searched(state))
+    language = state["language"]
+    if not _was_searched(state):
+        return text(language, "notices", "abstention_not_searched")
+    abstention = text(language, "notices", "abstention")
+    separator = text(language, "notices", "abstention_separator")
+    missing = separator.join(item.rstrip(".。 ") for item in state["missing"])
+    return abstention + (text(language, "notices", "abstention_missing", missing=missing) if missing else "")
 
 
 def _was_searched(state: RunState) -> bool:
-    out_of_time = any(one["code"] == "search_incomplete" for one in state["notices"])
-    return bool(state["retrieved_nodes_score"]) or not out_of_time
+    is_incomplete = any(item["code"] == "search_incomplete" for item in state["notices"])
+    return bool(state["retrieved_nodes_score"]) or not is_incomplete
 
 
 def _notices(
     state: RunState, quality: Quality | None, review: Review | None, sentences: list[AnswerSentence]
 ) -> Iterator[Notice]:
     language = state["language"]
-    if state["form"] == "extractive" and not state["abstains"]:
-        yield notice(language, "extractive")
-    if state["evidence_from"] == "history" and not state["abstains"]:
-        yield notice(language, "recalled")
-    if state["evidence_from"] == "web" and not state["abstains"]:
-        yield notice(language, "from_web")
-        kinds = [one["metadata"].get("kind") for one in state["retrieved_nodes_score"]]
-        if snippets := kinds.count("snippet"):
-            yield notice(language, "snippets", count=snippets, total=len(kinds))
+    if not state["abstains"]:
+        yield from _origin(state)
     if quality and quality.grade == "low" and _was_searched(state):
-        issues = shortfalls(language, [issue.code for issue in quality.issues])
-        yield notice(language, "evidence_weak", score=quality.score, issues=issues)
-    for told in state["notices"]:
-        if state["form"] != "edited" or told["code"] not in OF_A_DRAFT:
-            yield notice(language, **told)
+        issues = [text(language, "notices", f"evidence_{issue.code}") for issue in quality.issues]
+        joined = text(language, "notices", "evidence_separator").join(issues)
+        yield notice(language, "evidence_weak", score=quality.score, issues=joined)
+    for item in state["notices"]:
+        if state["form"] != "edited" or item["code"] not in DRAFT_NOTICES:
+            yield notice(language, **item)
     if review and review.outcome == "not_reviewed":
         yield notice(language, "not_reviewed", problem=review.problem)
     if review and review.outcome == "doubtful":
@@ -170,7 +184,22 @@ def _notices(
     yield from _unsupported(language, sentences)
 
 
+def _origin(state: RunState) -> Iterator[Notice]:
+    """Where the answer comes from, if not from a model that read the documents."""
+    language = state["language"]
+    if state["form"] == "extractive":
+        yield notice(language, "extractive")
+    if state["evidence_from"] == "history":
+        yield notice(language, "recalled")
+    if state["evidence_from"] == "web":
+        yield notice(language, "from_web")
+        kinds = [item["metadata"].get("kind") for item in state["retrieved_nodes_score"]]
+        if snippets := kinds.count("snippet"):
+            yield notice(language, "snippets", count=snippets, total=len(kinds))
+
+
 def _unsupported(language: str, sentences: list[AnswerSentence]) -> Iterator[Notice]:
-    stating = [sentence for sentence in sentences if sentence.states]
-    if unsupported := sum(not sentence.supported for sentence in stating):
-        yield notice(language, "unsupported", count=unsupported, total=len(stating))
+    statements = [sentence for sentence in sentences if sentence.states]
+    if count := sum(not sentence.supported for sentence in statements):
+        key = "unsupported_one" if count == 1 else "unsupported"
+        yield Notice(code="unsupported", text=text(language, "notices", key, count=count, total=len(statements)))

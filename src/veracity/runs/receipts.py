@@ -1,23 +1,22 @@
-"""How an answer came about, put together from what the ledger kept of each step (SPEC X3)."""
+"""Builds a receipt from the steps the ledger stored (SPEC X3)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from veracity.ledger import Ledger
-from veracity.models import (
-    Draft,
-    EvaluationResult,
-    Evidence,
-    Quality,
-    Receipt,
-    Review,
-    Round,
-    Scoring,
-    Step,
-    WebLookup,
-    WebPage,
+from veracity.models import Draft, Evidence, Receipt, Review, Round, Scoring, Step, WebLookup
+from veracity.models.evidence import EvidenceMetadata
+from veracity.models.llm import NOTHING_USED
+from veracity.models.steps import (
+    DraftStep,
+    GradedEvidence,
+    GradeStep,
+    ReviewStep,
+    RewriteStep,
+    RouteStep,
+    ScoreStep,
+    WebSearchStep,
 )
 
 REMOVED = "(removed: it came from a document that was forgotten)"
@@ -25,18 +24,20 @@ REMOVED = "(removed: it came from a document that was forgotten)"
 
 def receipt(ledger: Ledger, run_id: str) -> Receipt:
     steps, evidence = ledger.steps(run_id), ledger.evidence(run_id)
-    routed = next((step for step in steps if step.name == "decide_route" and "route" in step.facts), None)
+    routed = next((step for step in steps if isinstance(step, RouteStep) and step.facts.route), None)
+    texts = routed.texts if routed else None
+    removed_reason = REMOVED if routed and not texts else ""
     return Receipt(
         run=ledger.summary(run_id),
-        route=routed.facts["route"] if routed else "",
-        route_reason=str(_text(routed, "reason")) if routed else "",
-        standalone=(routed.texts or {}).get("standalone", "") if routed else "",
+        route=(routed.facts.route if routed else None) or "",
+        route_reason=texts.reason if texts else removed_reason,
+        standalone=texts.standalone if texts else "",
         models=ledger.models(run_id),
         rounds=list(_rounds(steps, evidence)),
         drafts=list(_drafts(steps)),
-        scorings=[_scoring(step) for step in steps if step.name == "evaluate" and "threshold" in step.facts],
+        scorings=[scoring for step in steps if isinstance(step, ScoreStep) and (scoring := _scoring(step))],
         approvals=ledger.approvals_of(run_id),
-        web=[_web(step, evidence) for step in steps if step.name == "web_search" and "provider" in step.facts],
+        web=[_web_lookup(step, evidence) for step in steps if isinstance(step, WebSearchStep) and step.facts.provider],
         feedback=ledger.feedback(run_id),
         answer=ledger.answer(run_id),
         usage=ledger.usage(run_id),
@@ -44,80 +45,82 @@ def receipt(ledger: Ledger, run_id: str) -> Receipt:
     )
 
 
-def _rounds(steps: Iterable[Step], known: Mapping[str, Evidence]) -> Iterable[Round]:
-    """Each search with its grade. A rewrite tells of the round that comes after it."""
+def _rounds(steps: Iterable[Step], evidence: Mapping[str, Evidence]) -> Iterable[Round]:
+    """A rewrite's reason belongs to the round after it."""
     rewritten = ""
     for step in steps:
-        if step.name == "rewrite_query":
-            rewritten = str(_text(step, "reason"))
-        elif step.name == "grade_documents" and "quality" in step.facts:
+        if isinstance(step, RewriteStep):
+            rewritten = step.texts.reason if step.texts else REMOVED
+        elif isinstance(step, GradeStep) and step.facts.quality:
+            graded = [_with_scores(evidence[item.id], item) for item in step.facts.evidence if item.id in evidence]
             yield Round(
-                query=str(_text(step, "query")),
-                sources=step.facts["sources"],
-                evidence=[_scored(known[one["id"]], one) for one in step.facts["evidence"] if one["id"] in known],
-                quality=Quality.model_validate(step.facts["quality"]),
+                query=step.texts.query if step.texts else REMOVED,
+                sources=step.facts.sources,
+                evidence=graded,
+                quality=step.facts.quality,
                 rewritten=rewritten,
             )
             rewritten = ""
 
 
-def _scored(evidence: Evidence, scores: dict[str, Any]) -> Evidence:
-    """The passage with the scores of that round: another query finds another relevance."""
-    metadata = {name: value for name, value in scores.items() if name not in ("id", "source")}
-    merged = {**evidence.metadata.model_dump(), **metadata}
-    return evidence.model_copy(
-        update={"source": scores["source"], "metadata": type(evidence.metadata).model_validate(merged)}
-    )
+def _with_scores(evidence: Evidence, graded: GradedEvidence) -> Evidence:
+    """The passage with the scores of that round: relevance depends on the query."""
+    scores = graded.model_dump(exclude={"id", "source"})
+    metadata = EvidenceMetadata.model_validate({**evidence.metadata.model_dump(), **scores})
+    return evidence.model_copy(update={"source": graded.source, "metadata": metadata})
 
 
 def _drafts(steps: Iterable[Step]) -> Iterable[Draft]:
-    waiting: Draft | None = None
+    pending: Draft | None = None
     for step in steps:
-        if step.name == "generate_answer" and "epoch" in step.facts:
-            draft = Draft(attempt=step.facts["attempt"], epoch=step.facts["epoch"], text=str(_text(step, "draft")))
-            if waiting and _place(waiting) != _place(draft):  # else it was written again after a kill
-                yield waiting
-            waiting = draft
-        elif step.name == "eval_answer" and waiting and "outcome" in step.facts:
-            yield waiting.model_copy(update={"review": _review(step)})
-            waiting = None
-    if waiting:
-        yield waiting
+        if isinstance(step, DraftStep) and step.facts.epoch is not None:
+            text = step.texts.draft if step.texts else REMOVED
+            draft = Draft(attempt=step.facts.attempt, epoch=step.facts.epoch, text=text)
+            # After a crash the same draft is written again.
+            if pending and (pending.attempt, pending.epoch) != (draft.attempt, draft.epoch):
+                yield pending
+            pending = draft
+        elif isinstance(step, ReviewStep) and pending and step.facts.outcome:
+            yield pending.model_copy(update={"review": _review(step)})
+            pending = None
+    if pending:
+        yield pending
 
 
-def _place(draft: Draft) -> tuple[int, int]:
-    return draft.attempt, draft.epoch
-
-
-def _scoring(step: Step) -> Scoring:
-    facts, result = step.facts, (step.texts or {}).get("evaluation")
-    return Scoring(
-        attempt=facts["attempt"],
-        threshold=facts["threshold"],
-        score=facts["score"],
-        result=EvaluationResult.model_validate(result) if result else None,
-        problem=facts.get("failed", ""),
-    )
-
-
-def _web(step: Step, known: Mapping[str, Evidence]) -> WebLookup:
+def _review(step: ReviewStep) -> Review | None:
+    if step.texts:
+        return step.texts.review
     facts = step.facts
-    return WebLookup(
-        attempt=facts["attempt"],
-        provider=facts["provider"],
-        query=str(_text(step, "query")),
-        pages=[WebPage.model_validate(page) for page in (step.texts or {}).get("pages", [])],
-        evidence=[known[one] for one in facts["evidence"] if one in known],
-        problem=facts.get("outcome", ""),
+    return Review(
+        passed=facts.outcome == "passed",
+        suggestions=[REMOVED],
+        outcome=facts.outcome or "not_reviewed",
+        confidence=facts.confidence,
+        reviewer=facts.reviewer,
+        usage=facts.usage or NOTHING_USED,
     )
 
 
-def _review(step: Step) -> Review:
-    if step.texts is None:
-        facts = {name: step.facts[name] for name in ("outcome", "confidence", "reviewer", "usage")}
-        return Review(passed=facts["outcome"] == "passed", suggestions=[REMOVED], **facts)
-    return Review.model_validate(step.texts["review"])
+def _scoring(step: ScoreStep) -> Scoring | None:
+    facts = step.facts
+    if facts.threshold is None:
+        return None
+    return Scoring(
+        attempt=facts.attempt,
+        threshold=facts.threshold,
+        score=facts.score,
+        result=step.texts.evaluation if step.texts else None,
+        problem=facts.failed,
+    )
 
 
-def _text(step: Step, name: str) -> Any:
-    return REMOVED if step.texts is None else step.texts.get(name, "")
+def _web_lookup(step: WebSearchStep, evidence: Mapping[str, Evidence]) -> WebLookup:
+    facts, texts = step.facts, step.texts
+    return WebLookup(
+        attempt=facts.attempt,
+        provider=facts.provider,
+        query=texts.query if texts else REMOVED,
+        pages=texts.pages if texts else [],
+        evidence=[evidence[evidence_id] for evidence_id in facts.evidence if evidence_id in evidence],
+        problem=facts.outcome,
+    )

@@ -1,4 +1,4 @@
-"""Every way through the retrieval loop (SPEC C1–C9)."""
+"""Every path through the retrieval loop (SPEC C1–C9)."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from veracity.models import Answer, Receipt
 from veracity.testing import ScriptedLLM
 
 VAGUE = "portal thing"
-STRICT = {"medium": 0.95, "high": 0.95}  # nothing is ever good enough
+STRICT = {"medium": 0.95, "high": 0.95}  # no evidence is ever good enough
 
 
 def rewrite(query: str, *sources: str) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def codes(answer: Answer) -> list[str]:
     return [notice.code for notice in answer.notices]
 
 
-def test_c5_good_enough_at_once(engine_with: MakeEngine) -> None:
+def test_c5_good_evidence_is_not_rewritten(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(rewriter=rewrite("anything"))
     engine = engine_with(llm, quality={"medium": 0.01})
     engine.ask(QUESTION)
@@ -34,7 +34,7 @@ def test_c5_good_enough_at_once(engine_with: MakeEngine) -> None:
     assert "rewrite_query" not in names(engine.receipt("last"))
 
 
-def test_c9_a_rewrite_that_helps_changes_what_is_retrieved(engine_with: MakeEngine) -> None:
+def test_c9_a_better_rewrite_changes_the_evidence(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(rewriter=rewrite("days of paid annual leave of full-time staff"))
     engine = engine_with(llm, quality={**STRICT, "max_rewrites": 1})
     answer = engine.ask("laptop zzz")
@@ -48,27 +48,27 @@ def test_c9_a_rewrite_that_helps_changes_what_is_retrieved(engine_with: MakeEngi
     assert answer.quality == second.quality
 
 
-def test_c5_a_rewrite_that_hurts_leaves_the_best_evidence(engine_with: MakeEngine) -> None:
+def test_c5_a_worse_rewrite_keeps_the_best_evidence(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(rewriter=[rewrite("zzz"), rewrite("qqq")])
     engine = engine_with(llm, quality=STRICT)
     answer = engine.ask(QUESTION)
     receipt = engine.receipt("last")
-    assert [one.query for one in receipt.rounds] == [QUESTION, "zzz", "qqq"]
-    assert [len(one.evidence) for one in receipt.rounds[1:]] == [0, 0]
+    assert [searched.query for searched in receipt.rounds] == [QUESTION, "zzz", "qqq"]
+    assert [len(searched.evidence) for searched in receipt.rounds[1:]] == [0, 0]
     assert answer.quality == receipt.rounds[0].quality
     assert "25 days" in answer.text
 
 
-@pytest.mark.parametrize("most", [0, 1, 2, 3])
-def test_c4_at_most_so_many_rewrites(engine_with: MakeEngine, most: int) -> None:
+@pytest.mark.parametrize("limit", [0, 1, 2, 3])
+def test_c4_the_number_of_rewrites_is_limited(engine_with: MakeEngine, limit: int) -> None:
     llm = ScriptedLLM.by_role(rewriter=[rewrite(f"leave {number}") for number in range(9)])
     engine = engine_with(llm, quality=STRICT)
-    engine.ask(QUESTION, max_rewrites=most)
-    assert len(llm.calls) == most
-    assert len(engine.receipt("last").rounds) == most + 1
+    engine.ask(QUESTION, max_rewrites=limit)
+    assert len(llm.calls) == limit
+    assert len(engine.receipt("last").rounds) == limit + 1
 
 
-def test_c4_a_query_that_was_tried_is_refused(engine_with: MakeEngine) -> None:
+def test_c4_a_repeated_query_is_refused(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(rewriter=rewrite(QUESTION.upper()))
     engine = engine_with(llm, quality=STRICT)
     answer = engine.ask(QUESTION)
@@ -78,7 +78,7 @@ def test_c4_a_query_that_was_tried_is_refused(engine_with: MakeEngine) -> None:
     assert "25 days" in answer.text
 
 
-def test_c4_the_rewriter_is_told_the_issues_and_what_was_tried(engine_with: MakeEngine) -> None:
+def test_c4_the_rewriter_gets_the_issues_and_earlier_queries(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(rewriter=[rewrite("leave days"), rewrite("annual leave")])
     engine = engine_with(llm, quality=STRICT)
     engine.ask(VAGUE)
@@ -89,21 +89,21 @@ def test_c4_the_rewriter_is_told_the_issues_and_what_was_tried(engine_with: Make
     assert "leave days" in second.prompt
 
 
-def test_c4_a_rewrite_may_ask_for_more_sources(engine_with: MakeEngine) -> None:
+def test_c4_a_rewrite_can_add_sources(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(rewriter=rewrite("annual leave days", "graph"))
     engine = engine_with(llm, quality={**STRICT, "max_rewrites": 1}, retrieval={"sources": ["knowledge"]})
     engine.ask(VAGUE)
-    assert [one.sources for one in engine.receipt("last").rounds] == [["knowledge"], ["knowledge", "graph"]]
+    assert [searched.sources for searched in engine.receipt("last").rounds] == [["knowledge"], ["knowledge", "graph"]]
 
 
-def test_a_rewriter_that_is_down_leaves_the_evidence_and_a_notice(engine_with: MakeEngine) -> None:
+def test_a_failing_rewriter_leaves_the_evidence_and_a_notice(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(rewriter=ModelUnreachableError("The server is down."))
     answer = engine_with(llm, quality=STRICT).ask(QUESTION)
     assert "25 days" in answer.text
-    assert "The server is down" in next(one.text for one in answer.notices if one.code == "rewrite_failed")
+    assert "The server is down" in next(notice.text for notice in answer.notices if notice.code == "rewrite_failed")
 
 
-def test_nothing_is_found_in_any_round(engine_with: MakeEngine) -> None:
+def test_an_abstention_when_no_round_finds_anything(engine_with: MakeEngine) -> None:
     engine = engine_with()
     answer = engine.ask("zzzz qqqq?")
     assert (answer.status, answer.evidence) == ("abstained", [])
@@ -112,59 +112,55 @@ def test_nothing_is_found_in_any_round(engine_with: MakeEngine) -> None:
     assert "evidence_weak" in codes(answer)
 
 
-def test_nothing_is_found_and_no_model_is_asked_to_write_of_it(engine_with: MakeEngine) -> None:
+def test_without_evidence_no_model_is_called(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer="Something.", reviewer={})
     answer = engine_with(llm).ask("zzzz qqqq?")
     assert answer.status == "abstained"
     assert llm.calls == []
 
 
-def test_without_a_model_a_misspelt_question_is_mended(engine_with: MakeEngine) -> None:
+def test_without_a_model_spelling_is_corrected(engine_with: MakeEngine) -> None:
     engine = engine_with()
     answer = engine.ask("How many days of anual laeve do full-time staff have?")
     assert "25 days" in answer.text
-    assert any("annual" in one.query for one in engine.receipt("last").rounds[1:])
+    assert any("annual" in searched.query for searched in engine.receipt("last").rounds[1:])
 
 
 @pytest.mark.parametrize("question", ["How many days of anual leave do staff have?", "hotles per night cost"])
-def test_a_slip_does_not_keep_the_answer_back(engine_with: MakeEngine, question: str) -> None:
+def test_a_misspelt_question_is_answered(engine_with: MakeEngine, question: str) -> None:
     answer = engine_with().ask(question)
     assert answer.status == "answered"
     assert answer.question == question
 
 
-def test_a_first_search_that_fails_is_an_error_and_not_silence(
-    engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_first_search_fails_the_run(engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_with()
 
     def broken(*_: object) -> None:
         raise KnowledgeError("The disk is gone.")
 
-    monkeypatch.setattr(engine._searcher, "find", broken)
+    monkeypatch.setattr(engine._parts.searcher, "find", broken)
     with pytest.raises(KnowledgeError, match="The disk is gone"):
         engine.ask(QUESTION)
     assert engine.runs()[0].status == "failed"
 
 
-def test_a_later_search_that_fails_leaves_the_evidence(
-    engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_later_search_leaves_the_evidence(engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_with(ScriptedLLM.by_role(rewriter=rewrite("annual leave")), quality=STRICT)
-    find = engine._searcher.find
+    find = engine._parts.searcher.find
 
     def broken(source: str, query: str, *rest: Any) -> Any:
         if query != QUESTION:
             raise KnowledgeError("The disk is gone.")
         return find(source, query, *rest)
 
-    monkeypatch.setattr(engine._searcher, "find", broken)
+    monkeypatch.setattr(engine._parts.searcher, "find", broken)
     answer = engine.ask(QUESTION)
     assert "25 days" in answer.text
     assert "search_incomplete" in codes(answer)
 
 
-def test_a_reranker_that_fails_leaves_the_order_and_a_notice(
+def test_a_failing_reranker_leaves_the_order_and_a_notice(
     engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = engine_with()
@@ -172,7 +168,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_a_notice(
     def broken(*_: object) -> None:
         raise ModelUnreachableError("The reranker is down.")
 
-    monkeypatch.setattr(engine._searcher, "rerank", broken)
+    monkeypatch.setattr(engine._parts.searcher, "rerank", broken)
     answer = engine.ask(QUESTION)
     assert "25 days" in answer.text
-    assert "The reranker is down" in next(one.text for one in answer.notices if one.code == "not_reranked")
+    assert "The reranker is down" in next(notice.text for notice in answer.notices if notice.code == "not_reranked")

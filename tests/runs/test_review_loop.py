@@ -1,4 +1,4 @@
-"""Every way through the answer review loop (SPEC A1–A13)."""
+"""Every path through the answer review loop (SPEC A1–A13)."""
 
 import json
 import logging
@@ -16,11 +16,11 @@ def codes(answer: Answer) -> list[str]:
     return [notice.code for notice in answer.notices]
 
 
-def of_role(llm: ScriptedLLM, role: str) -> list[ScriptedCall]:
+def calls_of(llm: ScriptedLLM, role: str) -> list[ScriptedCall]:
     return [call for call in llm.calls if call.role == role]
 
 
-def test_a2_a_draft_that_passes_stands(engine_with: MakeEngine) -> None:
+def test_a2_a_passing_draft_is_the_answer(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS)
     answer = engine_with(llm).ask(QUESTION)
     assert (answer.status, answer.text, answer.form) == ("answered", GOOD, "written")
@@ -30,7 +30,7 @@ def test_a2_a_draft_that_passes_stands(engine_with: MakeEngine) -> None:
     assert [call.role for call in llm.calls] == ["writer", "reviewer"]
 
 
-def test_x1_every_sentence_has_its_quote_in_the_document(engine_with: MakeEngine) -> None:
+def test_x1_every_sentence_quotes_the_document(engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS))
     answer = engine.ask(QUESTION)
     (sentence,) = answer.sentences
@@ -42,7 +42,7 @@ def test_x1_every_sentence_has_its_quote_in_the_document(engine_with: MakeEngine
 
 
 @pytest.mark.parametrize("redrafts", [1, 2, 3])
-def test_a3_a_draft_that_failed_is_redrafted(engine_with: MakeEngine, redrafts: int) -> None:
+def test_a3_a_failed_draft_is_redrafted(engine_with: MakeEngine, redrafts: int) -> None:
     drafts = [f"{GOOD} Draft {number} is here. [1]" for number in range(redrafts)]
     llm = ScriptedLLM.by_role(writer=[*drafts, GOOD], reviewer=[fail("Remove it.")] * redrafts + [PASS])
     engine = engine_with(llm)
@@ -50,15 +50,15 @@ def test_a3_a_draft_that_failed_is_redrafted(engine_with: MakeEngine, redrafts: 
     assert answer.text == GOOD
     assert answer.review is not None
     assert answer.review.passed
-    assert len(of_role(llm, "writer")) == len(of_role(llm, "reviewer")) == 1 + redrafts
+    assert len(calls_of(llm, "writer")) == len(calls_of(llm, "reviewer")) == 1 + redrafts
     assert "revised" in codes(answer)
     assert [draft.epoch for draft in engine.receipt("last").drafts] == list(range(redrafts + 1))
 
 
-def test_a4_a5_at_the_limit_the_best_draft_stands_with_a_notice(
+def test_a4_a5_at_the_limit_the_best_draft_is_the_answer_with_a_notice(
     engine_with: MakeEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The second has fewest open issues; of the two with one, the later is taken."""
+    """Two drafts have one open issue; the later of them is the best."""
     drafts = [f"{GOOD} Nothing more {number}? " for number in range(4)]
     verdicts = [fail("One.", "Two."), fail("One."), fail("Two."), fail("One.", "Two.", "Three.")]
     llm = ScriptedLLM.by_role(writer=drafts, reviewer=verdicts)
@@ -70,7 +70,7 @@ def test_a4_a5_at_the_limit_the_best_draft_stands_with_a_notice(
     assert answer.review is not None
     assert (answer.review.outcome, answer.review.suggestions) == ("failed", ["Two."])
     assert "3" in next(notice.text for notice in answer.notices if notice.code == "review_failed")
-    assert len(of_role(llm, "writer")) == 4
+    assert len(calls_of(llm, "writer")) == 4
     assert "failed its review" in caplog.text
     receipt = engine.receipt("last")
     assert [draft.text for draft in receipt.drafts] == [draft.strip() for draft in drafts]
@@ -78,30 +78,30 @@ def test_a4_a5_at_the_limit_the_best_draft_stands_with_a_notice(
 
 
 @pytest.mark.parametrize("epochs", [0, 1])
-def test_a4_the_limit_is_a_setting(engine_with: MakeEngine, epochs: int) -> None:
-    llm = ScriptedLLM.by_role(writer=[GOOD, f"{GOOD} ", "Other. [1]"], reviewer=fail("Mend it."))
+def test_a4_the_redraft_limit_is_a_setting(engine_with: MakeEngine, epochs: int) -> None:
+    llm = ScriptedLLM.by_role(writer=[GOOD, f"{GOOD} ", "Other. [1]"], reviewer=fail("Fix it."))
     engine_with(llm, answering={"gener_epoch": epochs}).ask(QUESTION)
-    assert len(of_role(llm, "writer")) == 1 + epochs
+    assert len(calls_of(llm, "writer")) == 1 + epochs
 
 
 def test_a10_the_suggestions_reach_the_writer(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=[fail("Say 25, not 40."), PASS])
     engine_with(llm).ask(QUESTION)
-    first, second = of_role(llm, "writer")
+    first, second = calls_of(llm, "writer")
     assert [message.role for message in first.messages] == ["system", "user"]
     assert QUESTION in first.messages[1].text
     assert "25 days of paid annual leave" in first.messages[1].text
     assert [message.role for message in second.messages] == ["system", "user", "assistant", "user"]
     assert second.messages[2].text == WRONG
     feedback = second.messages[3].text
-    for held in (QUESTION, "25 days of paid annual leave", json.dumps(WRONG)[1:-1], "Say 25, not 40."):
-        assert held in feedback
+    for expected in (QUESTION, "25 days of paid annual leave", json.dumps(WRONG)[1:-1], "Say 25, not 40."):
+        assert expected in feedback
 
 
-def test_a8_the_reviewer_sees_question_answer_and_the_writers_evidence(engine_with: MakeEngine) -> None:
+def test_a8_the_reviewer_gets_question_answer_and_evidence(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS)
     answer = engine_with(llm, answering={"evidence": 3}).ask(QUESTION)
-    (call,) = of_role(llm, "reviewer")
+    (call,) = calls_of(llm, "reviewer")
     assert QUESTION in call.prompt
     assert GOOD in call.prompt
     assert len(answer.evidence) == 3
@@ -109,7 +109,7 @@ def test_a8_the_reviewer_sees_question_answer_and_the_writers_evidence(engine_wi
         assert evidence.text[:200] in call.prompt
 
 
-def test_x1_what_code_finds_fails_the_draft_whatever_the_model_says(engine_with: MakeEngine) -> None:
+def test_x1_citation_checks_fail_a_draft_that_the_model_passes(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=[WRONG, UNCITED, GOOD], reviewer=PASS)
     engine = engine_with(llm)
     assert engine.ask(QUESTION).text == GOOD
@@ -120,7 +120,7 @@ def test_x1_what_code_finds_fails_the_draft_whatever_the_model_says(engine_with:
     assert third.review.passed
 
 
-def test_a7_a_fail_that_is_not_sure_does_not_count(engine_with: MakeEngine) -> None:
+def test_a7_a_failure_with_low_confidence_does_not_count(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=GOOD, reviewer=fail("Maybe too short.", confidence=0.2))
     engine = engine_with(llm)
     answer = engine.ask(QUESTION)
@@ -128,13 +128,13 @@ def test_a7_a_fail_that_is_not_sure_does_not_count(engine_with: MakeEngine) -> N
     assert answer.review is not None
     assert answer.review.outcome == "doubtful"
     assert answer.review.suggestions == ["Maybe too short."]
-    assert "20%" in next(one.text for one in answer.notices if one.code == "doubtful_review")
-    assert len(of_role(llm, "writer")) == 1
-    assert not (engine._workspace.observations_file).exists()
+    assert "20%" in next(notice.text for notice in answer.notices if notice.code == "doubtful_review")
+    assert len(calls_of(llm, "writer")) == 1
+    assert not (engine._parts.workspace.observations_file).exists()
 
 
 @pytest.mark.parametrize("reply", [ModelUnreachableError("The server is down."), "I like it.", {"passed": "perhaps"}])
-def test_a13_a_reviewer_that_fails_or_babbles(engine_with: MakeEngine, reply: object) -> None:
+def test_a13_a_failing_reviewer_leaves_the_draft_not_reviewed(engine_with: MakeEngine, reply: object) -> None:
     llm = ScriptedLLM.by_role(writer=GOOD, reviewer=reply)  # type: ignore[arg-type]
     engine = engine_with(llm)
     answer = engine.ask(QUESTION)
@@ -142,12 +142,12 @@ def test_a13_a_reviewer_that_fails_or_babbles(engine_with: MakeEngine, reply: ob
     assert answer.review is not None
     assert (answer.review.outcome, answer.review.passed) == ("not_reviewed", False)
     assert "not_reviewed" in codes(answer)
-    assert len(of_role(llm, "writer")) == 1
-    assert len(of_role(llm, "reviewer")) == 4  # asked again, as often as every call is
-    assert not engine._workspace.observations_file.exists()
+    assert len(calls_of(llm, "writer")) == 1
+    assert len(calls_of(llm, "reviewer")) == 4  # with the usual retries
+    assert not engine._parts.workspace.observations_file.exists()
 
 
-def test_a_writer_that_is_down_ends_the_run_with_an_error_and_a_receipt(engine_with: MakeEngine) -> None:
+def test_a_failing_writer_fails_the_run_and_leaves_a_receipt(engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=ModelUnreachableError("The server is down."), reviewer=PASS))
     with pytest.raises(ModelUnreachableError, match="The server is down"):
         engine.ask(QUESTION)
@@ -158,45 +158,45 @@ def test_a_writer_that_is_down_ends_the_run_with_an_error_and_a_receipt(engine_w
     assert receipt.answer is None
 
 
-def test_a_writer_that_goes_down_before_the_redraft_leaves_the_best_draft(engine_with: MakeEngine) -> None:
-    llm = ScriptedLLM.by_role(writer=[GOOD, ModelUnreachableError("The server is down.")], reviewer=fail("Mend it."))
+def test_a_failing_redraft_leaves_the_best_draft(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(writer=[GOOD, ModelUnreachableError("The server is down.")], reviewer=fail("Fix it."))
     answer = engine_with(llm).ask(QUESTION)
     assert answer.text == GOOD
     assert {"redraft_failed", "review_failed"} <= set(codes(answer))
 
 
-def test_the_same_draft_once_more_is_not_reviewed_again(engine_with: MakeEngine) -> None:
+def test_a_repeated_draft_is_not_reviewed_again(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=WRONG, reviewer=fail("Say 25."))
     answer = engine_with(llm).ask(QUESTION)
     assert answer.text == WRONG
-    assert len(of_role(llm, "reviewer")) == 1
+    assert len(calls_of(llm, "reviewer")) == 1
     assert {"review_failed", "unsupported"} <= set(codes(answer))
 
 
-def test_x2_a_writer_that_abstains_is_not_reviewed(engine_with: MakeEngine) -> None:
+def test_x2_an_abstention_is_not_reviewed(engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer="NO ANSWER: the price of lunch", reviewer=PASS)
     answer = engine_with(llm).ask("What does lunch cost at the office?")
     assert (answer.status, answer.review) == ("abstained", None)
     assert "the price of lunch" in answer.text
     assert answer.missing == ["the price of lunch"]
-    assert not of_role(llm, "reviewer")
+    assert not calls_of(llm, "reviewer")
 
 
 @pytest.mark.parametrize(
-    ("question", "known", "said"),
+    ("question", "document_id", "expected"),
     [
         (QUESTION, "leave", "25 days"),
         ("正式员工每年有多少天带薪年假？", "年假", "十五天"),
         ("正社員の有給休暇は年に何日ありますか。", "休暇", "二十日"),
     ],
 )
-def test_without_a_model_it_answers_by_extraction(
-    engine_with: MakeEngine, question: str, known: str, said: str
+def test_without_a_model_the_answer_is_extractive(
+    engine_with: MakeEngine, question: str, document_id: str, expected: str
 ) -> None:
     engine = engine_with()
     answer = engine.ask(question)
     assert (answer.status, answer.form) == ("answered", "extractive")
-    assert said in answer.text
+    assert expected in answer.text
     assert codes(answer)[0] == "extractive"
     assert answer.usage.calls == 0
     assert answer.sentences
@@ -204,15 +204,15 @@ def test_without_a_model_it_answers_by_extraction(
         assert sentence.supported
         for citation in sentence.citations:
             assert engine.text(citation.document_id)[citation.start : citation.end] == citation.quote
-    assert known in {citation.document_id for sentence in answer.sentences for citation in sentence.citations}
+    assert document_id in {citation.document_id for sentence in answer.sentences for citation in sentence.citations}
 
 
 @pytest.mark.parametrize(
     "question",
     ["Who won the chess championship in 1998?", "公司的股票代码是什么？", "社長の誕生日はいつですか。"],
 )
-def test_x2_without_a_model_it_abstains_and_says_what_is_missing(engine_with: MakeEngine, question: str) -> None:
+def test_x2_without_a_model_an_abstention_names_what_is_missing(engine_with: MakeEngine, question: str) -> None:
     answer = engine_with().ask(question)
     assert (answer.status, answer.sentences) == ("abstained", [])
     assert answer.missing
-    assert all(one in answer.text for one in answer.missing)
+    assert all(item in answer.text for item in answer.missing)

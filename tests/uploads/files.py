@@ -1,4 +1,4 @@
-"""Handing files in, and what is left of them in the folder of a workspace."""
+"""Uploads files and lists what the upload folder holds."""
 
 import io
 from pathlib import Path
@@ -15,7 +15,7 @@ def upload(engine: Veracity, name: str, content: str | bytes) -> Outcome:
     return outcome
 
 
-def kept(folder: Path) -> dict[str, bytes]:
+def stored(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 

@@ -1,6 +1,6 @@
-"""What a person decides (SPEC D6–D8): every way through the gate, with the real graph, ledger and a server on loopback.
+"""Decisions on approvals (SPEC D6–D8): every path through the gate, with the real graph, ledger and a loopback server.
 
-The flows and test cases are those of the document on the conversation workflow.
+The flows and test cases are those of SPEC part D.
 """
 
 import json
@@ -34,55 +34,55 @@ def observations(root: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def names(engine: Veracity, run_id: str) -> list[str]:
+def step_names(engine: Veracity, run_id: str) -> list[str]:
     return [step.name for step in engine.receipt(run_id).steps]
 
 
-class TestOneDecision:
-    def test_an_approved_draft_goes_out_as_it_is(self, gated: MakeEngine, root: Path) -> None:
+class TestDecision:
+    def test_an_approved_draft_is_the_answer(self, gated: MakeEngine, root: Path) -> None:
         engine = gated(script(30))
         waiting = engine.ask(QUESTION)
         assert observations(root) == []
         answer = engine.decide(waiting.approval_id, "approve", by="ana")
         assert (answer.status, answer.text, answer.attempt) == ("answered", GOOD, 1)
-        assert [(one.verdict, one.by) for one in answer.decisions] == [("approve", "ana")]
-        assert "approved" in [one.code for one in answer.notices]
+        assert [(decision.verdict, decision.by) for decision in answer.decisions] == [("approve", "ana")]
+        assert "approved" in [notice.code for notice in answer.notices]
         assert engine.approvals() == [] and engine.runs()[0].status == "answered"
-        assert [one["output"] for one in observations(root)] == [GOOD]
+        assert [record["output"] for record in observations(root)] == [GOOD]
 
-    def test_an_edited_draft_goes_out_with_its_sentences_checked_x1(self, gated: MakeEngine) -> None:
+    def test_x1_the_sentences_of_an_edit_are_checked(self, gated: MakeEngine) -> None:
         engine = gated(script(30))
         edit = "Full-time staff have 25 days of paid annual leave a year. [1] They may also fly to the moon."
         answer = engine.decide(engine.ask(QUESTION).approval_id, "approve", edit=edit)
         assert (answer.status, answer.form, answer.text) == ("answered", "edited", edit)
-        assert [one.supported for one in answer.sentences] == [True, False]
-        assert {"edited", "unsupported"} <= {one.code for one in answer.notices}
+        assert [sentence.supported for sentence in answer.sentences] == [True, False]
+        assert {"edited", "unsupported"} <= {notice.code for notice in answer.notices}
 
-    def test_a_rejection_without_a_provider_says_so_d9(self, gated: MakeEngine, root: Path) -> None:
+    def test_d9_a_rejection_without_web_search_adds_a_notice(self, gated: MakeEngine, root: Path) -> None:
         engine = gated(script(30))
         answer = engine.decide(engine.ask(QUESTION).approval_id, "reject", reason="Out of date.")
         assert (answer.status, answer.text) == ("rejected", GOOD)
-        assert [one.code for one in answer.notices][-2:] == ["web_not_configured", "rejected"]
+        assert [notice.code for notice in answer.notices][-2:] == ["web_not_configured", "rejected"]
         assert answer.decisions[0].reason == "Out of date."
         receipt = engine.receipt(answer.run_id)
         assert receipt.web[0].problem.startswith("Web search is not configured")
         assert observations(root) == []
 
     @pytest.mark.parametrize(
-        ("verdict", "options", "told"),
+        ("verdict", "options", "error"),
         [
             ("maybe", {}, "approve"),
-            ("reject", {"edit": "x"}, "Only a draft that is approved"),
+            ("reject", {"edit": "x"}, "Only an approved draft"),
             ("approve", {"edit": "  "}, "empty"),
             ("approve", {"edit": "x" * 20_001}, "20,001"),
         ],
     )
-    def test_a_decision_that_makes_no_sense_is_refused_and_changes_nothing(
-        self, gated: MakeEngine, verdict: Any, options: dict[str, Any], told: str
+    def test_an_invalid_decision_changes_nothing(
+        self, gated: MakeEngine, verdict: Any, options: dict[str, Any], error: str
     ) -> None:
         engine = gated(script(30))
         approval_id = engine.ask(QUESTION).approval_id
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=error):
             engine.decide(approval_id, verdict, **options)
         assert engine.approvals()[0].approval_id == approval_id
 
@@ -95,14 +95,14 @@ class TestOneDecision:
         again = engine.decide(approval_id, "approve", by="ana", key="k1")
         assert again.status == "answered" and len(again.decisions) == 1
 
-    def test_a_decision_on_another_draft_is_refused_d6(self, gated: MakeEngine) -> None:
+    def test_d6_a_decision_on_another_draft_is_refused(self, gated: MakeEngine) -> None:
         engine = gated(script(30))
         approval_id = engine.ask(QUESTION).approval_id
         with pytest.raises(SupersededError):
             engine.decide(approval_id, "approve", draft_hash="0" * 64)
         assert engine.decide(approval_id, "approve", draft_hash=engine.approval(approval_id).draft_hash)
 
-    def test_a_draft_whose_document_was_forgotten_cannot_be_approved_x3(self, gated: MakeEngine, root: Path) -> None:
+    def test_x3_a_draft_whose_document_was_forgotten_cannot_be_approved(self, gated: MakeEngine, root: Path) -> None:
         engine = gated(script(30))
         approval_id = engine.ask(QUESTION).approval_id
         engine.forget("leave")
@@ -114,7 +114,7 @@ class TestOneDecision:
             b"25 days of paid" in path.read_bytes() for path in (root / "ledger").iterdir() if path.is_file()
         )
 
-    def test_forgetting_another_document_leaves_it_waiting(self, gated: MakeEngine) -> None:
+    def test_forgetting_another_document_keeps_the_approval_pending(self, gated: MakeEngine) -> None:
         engine = gated(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(30)), answering={"evidence": 1})
         approval_id = engine.ask(QUESTION).approval_id
         engine.forget("年假")
@@ -122,9 +122,9 @@ class TestOneDecision:
 
 
 class TestFlows:
-    """The three flows of the document."""
+    """The three flows of SPEC."""
 
-    def test_1_and_3_rejected_then_the_web_answer_scores_high_and_goes_out_d8(
+    def test_d8_after_a_rejection_a_high_scoring_web_answer_is_released(
         self, gated: MakeEngine, website: SearchServer, root: Path
     ) -> None:
         website.finds(WEB)
@@ -137,14 +137,14 @@ class TestFlows:
         assert evidence.source == "web" and evidence.location.startswith("https://site1.example")
         assert evidence.metadata.model_dump()["retrieved"]
         assert website.asked == [QUESTION] and engine.approvals() == []
-        steps = names(engine, answer.run_id)
+        steps = step_names(engine, answer.run_id)
         assert steps[steps.index("human_approval") :] == [
             *("human_approval", "web_search", "prepare_messages", "generate_answer", "eval_answer"),
             *("settle_answer", "evaluate"),
         ]
-        assert [(one["output"], one["attempt"]) for one in observations(root)] == [(FROM_WEB, 2)]
+        assert [(record["output"], record["attempt"]) for record in observations(root)] == [(FROM_WEB, 2)]
 
-    def test_2_both_answers_rejected_ends_with_the_last_one_and_says_so_d7(
+    def test_d7_two_rejections_end_with_the_last_answer(
         self, gated: MakeEngine, website: SearchServer, root: Path
     ) -> None:
         website.finds(WEB)
@@ -161,26 +161,26 @@ class TestFlows:
         assert answer.notices[-1].code == "rejected" and len(website.asked) == 1
         assert observations(root) == []
 
-    def test_the_second_answer_can_be_approved(self, gated: MakeEngine, website: SearchServer) -> None:
+    def test_the_web_answer_can_be_approved(self, gated: MakeEngine, website: SearchServer) -> None:
         website.finds(WEB)
         engine = gated(script(30, 40), web=website.settings)
         second = engine.decide(engine.ask(QUESTION).approval_id, "reject")
         answer = engine.decide(second.approval_id, "approve")
         assert (answer.status, answer.text) == ("answered", FROM_WEB)
-        assert [one.verdict for one in answer.decisions] == ["reject", "approve"]
+        assert [decision.verdict for decision in answer.decisions] == ["reject", "approve"]
 
-    def test_the_web_attempt_begins_anew_a11(self, gated: MakeEngine, website: SearchServer) -> None:
+    def test_a11_the_web_attempt_starts_fresh(self, gated: MakeEngine, website: SearchServer) -> None:
         website.finds(WEB)
         llm = script(30, 90)
         engine = gated(llm, web=website.settings)
         engine.decide(engine.ask(QUESTION).approval_id, "reject", reason="It changed.")
         last = [call for call in llm.calls if call.role == "writer"][-1]
         assert WEB in last.prompt and "It changed." in last.prompt
-        assert [message.role for message in last.messages] == ["system", "user"], "nothing of the first attempt"
+        assert [message.role for message in last.messages] == ["system", "user"], "no messages of the first attempt"
         assert "Up to 5 days may be carried over" not in last.prompt
 
     @pytest.mark.parametrize("broken", ["empty", "failing"])
-    def test_a_web_that_gives_nothing_leaves_the_rejected_answer_with_a_notice(
+    def test_a_web_search_without_results_leaves_the_rejected_answer(
         self, gated: MakeEngine, website: SearchServer, broken: str
     ) -> None:
         website.status = 200 if broken == "empty" else 500
@@ -189,25 +189,27 @@ class TestFlows:
         assert (answer.status, answer.text) == ("rejected", GOOD)
         assert answer.notices[-1].code == "rejected" and answer.notices[-2].code in ("web_failed", "web_empty")
 
-    def test_a_web_answer_that_abstains_leaves_the_rejected_one(self, gated: MakeEngine, website: SearchServer) -> None:
+    def test_an_abstaining_web_answer_leaves_the_rejected_answer(
+        self, gated: MakeEngine, website: SearchServer
+    ) -> None:
         website.finds("The annual leave of full-time staff is described in days elsewhere.")
         engine = gated(script(30, writer=[GOOD, "NO ANSWER: the documents do not say"]), web=website.settings)
         answer = engine.decide(engine.ask(QUESTION).approval_id, "reject")
         assert (answer.status, answer.text, answer.attempt) == ("rejected", GOOD, 1)
-        assert "web_empty" in [one.code for one in answer.notices]
+        assert "web_empty" in [notice.code for notice in answer.notices]
 
 
 class TestCases:
-    """The three test cases of the document, in its words, without any model."""
+    """The three test cases of SPEC, without a model."""
 
-    def test_1_first_rejection_then_the_web_succeeds(self, gated: MakeEngine, website: SearchServer) -> None:
+    def test_1_rejection_then_web_answer(self, gated: MakeEngine, website: SearchServer) -> None:
         website.finds("上海今天天气：晴，气温二十二度。")
         engine = gated(web=website.settings)
         waiting = engine.ask("检索上下文，上海今天天气", conversation="c")
         assert waiting.status == "awaiting_approval"
         answer = engine.decide(waiting.approval_id, "reject")
         assert answer.status in ("answered", "awaiting_approval") and answer.attempt == 2
-        if answer.status == "awaiting_approval":  # the local gate may be less sure than the document
+        if answer.status == "awaiting_approval":  # the local evaluator may score lower than SPEC assumes
             answer = engine.decide(answer.approval_id, "approve")
         assert "二十二度" in answer.text and answer.evidence[0].source == "web"
 
@@ -220,7 +222,7 @@ class TestCases:
         assert answer.status == "rejected" and "二十二度" in answer.text
         assert answer.notices[-1].code == "rejected" and engine.approvals() == []
 
-    def test_3_the_web_passes_at_once(self, gated: MakeEngine, website: SearchServer) -> None:
+    def test_3_web_answer_passes_the_gate(self, gated: MakeEngine, website: SearchServer) -> None:
         website.finds("最新AI新闻：新模型于周三发布。")
         llm = ScriptedLLM.by_role(
             writer=["旧模型于去年发布。[1]", "新模型于周三发布。[1]"], reviewer=PASS, judge=judged(30, 85)
@@ -232,9 +234,7 @@ class TestCases:
 
 
 class TestTurns:
-    def test_a_search_in_turn_1_does_not_use_up_that_of_turn_2_d7(
-        self, gated: MakeEngine, website: SearchServer
-    ) -> None:
+    def test_d7_each_turn_has_its_own_web_search(self, gated: MakeEngine, website: SearchServer) -> None:
         website.finds(WEB)
         llm = script(30, 90, 30, 90, writer=[GOOD, FROM_WEB, GOOD, FROM_WEB])
         engine = gated(llm, web=website.settings)
@@ -243,7 +243,7 @@ class TestTurns:
             assert (answer.status, answer.text) == ("answered", FROM_WEB)
             assert len(website.asked) == turn
 
-    def test_a_question_for_the_web_in_turn_1_and_a_rejection_in_turn_2(
+    def test_a_web_question_does_not_use_up_the_search_of_the_next_turn(
         self, gated: MakeEngine, website: SearchServer
     ) -> None:
         website.finds(WEB)
@@ -254,9 +254,7 @@ class TestTurns:
         answer = engine.decide(engine.ask(QUESTION, conversation="c").approval_id, "reject")
         assert answer.status == "answered" and len(website.asked) == 2
 
-    def test_a_question_for_the_web_that_is_rejected_is_not_searched_again(
-        self, gated: MakeEngine, website: SearchServer
-    ) -> None:
+    def test_a_rejected_web_answer_is_not_searched_again(self, gated: MakeEngine, website: SearchServer) -> None:
         website.finds(WEB)
         engine = gated(script(30, writer=[FROM_WEB]), web=website.settings)
         waiting = engine.ask("Search the web: how many days of annual leave do staff have?")
@@ -264,20 +262,20 @@ class TestTurns:
         answer = engine.decide(waiting.approval_id, "reject")
         assert answer.status == "rejected" and len(website.asked) == 1
 
-    def test_a_turn_after_a_rejected_one_starts_clean_d1(self, gated: MakeEngine) -> None:
+    def test_d1_a_turn_after_a_rejection_starts_fresh(self, gated: MakeEngine) -> None:
         llm = script(30, 90, writer=[GOOD, GOOD])
         engine = gated(llm)
         engine.decide(engine.ask(QUESTION, conversation="c").approval_id, "reject", reason="No.")
         answer = engine.ask(QUESTION, conversation="c")
         assert (answer.status, answer.attempt, answer.decisions) == ("answered", 1, [])
-        assert [one.code for one in answer.notices if one.code.startswith(("web", "rejected"))] == []
+        assert [notice.code for notice in answer.notices if notice.code.startswith(("web", "rejected"))] == []
         last = [call for call in llm.calls if call.role == "writer"][-1]
         assert (
             "25 days"
             not in json.loads(last.prompt[last.prompt.index("{") : last.prompt.rindex("}") + 1])["conversation"][
                 "turns"
             ][0]["answer"]
-        ), "a rejected answer is not told on"
+        ), "a rejected answer is not in later prompts"
 
 
 DECIDER = """
@@ -289,7 +287,7 @@ with Veracity(sys.argv[1]) as engine:
 """
 
 
-def test_another_process_decides_d6(gated: MakeEngine, root: Path) -> None:
+def test_d6_another_process_can_decide(gated: MakeEngine, root: Path) -> None:
     (root / "veracity.toml").write_text('[models]\nembedder = "none"\n')
     engine = gated(approval={"policy": "always"})
     waiting = engine.ask(QUESTION)
@@ -307,7 +305,7 @@ def test_another_process_decides_d6(gated: MakeEngine, root: Path) -> None:
         engine.decide(waiting.approval_id, "approve")
 
 
-def test_a_decision_counts_though_the_progress_of_the_run_is_lost(gated: MakeEngine, root: Path) -> None:
+def test_a_decision_counts_without_the_progress_of_the_run(gated: MakeEngine, root: Path) -> None:
     engine = gated(script(30))
     waiting = engine.ask(QUESTION)
     engine.close()
@@ -319,8 +317,8 @@ def test_a_decision_counts_though_the_progress_of_the_run_is_lost(gated: MakeEng
     assert again.receipt(answer.run_id).run.status == "answered"
 
 
-def test_an_gatedout_the_models_of_the_run_decides_nothing(root: Path, gated: MakeEngine) -> None:
-    """What is needed to go on is looked at before the decision is written."""
+def test_a_process_that_cannot_resume_the_run_decides_nothing(root: Path, gated: MakeEngine) -> None:
+    """Everything that the run needs is loaded before the decision is stored."""
     waiting = gated(script(30)).ask(QUESTION)
     broken = Settings.model_validate({"models": {"embedder": "none", "writer": "nosuch:model"}})
     with Veracity(root, settings=broken) as other, pytest.raises(Exception, match="nosuch"):
@@ -328,42 +326,40 @@ def test_an_gatedout_the_models_of_the_run_decides_nothing(root: Path, gated: Ma
     assert gated(script(30)).approval(waiting.approval_id).state == "pending"
 
 
-class TestWhatGoesOut:
-    """What a reviewer found that went out, or was told, and should not."""
+class TestReleasedAnswer:
+    """Texts and notices that an answer must not contain."""
 
-    def test_notices_of_a_rejected_attempt_stay_with_it_a11(self, gated: MakeEngine, website: SearchServer) -> None:
+    def test_a11_notices_of_a_rejected_attempt_are_dropped(self, gated: MakeEngine, website: SearchServer) -> None:
         website.finds(WEB)
         llm = ScriptedLLM.by_role(writer=[WRONG, FROM_WEB], reviewer=[fail("Say 25."), PASS], judge=judged(30, 90))
         engine = gated(llm, web=website.settings, answering={"gener_epoch": 0})
         answer = engine.decide(engine.ask(QUESTION).approval_id, "reject")
         assert (answer.status, answer.text) == ("answered", FROM_WEB)
-        assert not {"review_failed", "evidence_weak", "not_scored"} & {one.code for one in answer.notices}
+        assert not {"review_failed", "evidence_weak", "not_scored"} & {notice.code for notice in answer.notices}
 
-    @pytest.mark.parametrize("nothing", ["<b></b>", "![](https://evil.example/)", "[a]: https://evil.example/"])
-    def test_a_draft_of_markup_alone_is_no_answer(self, gated: MakeEngine, nothing: str) -> None:
-        engine = gated(script(90, writer=[nothing]), approval={"policy": "always"})
-        with pytest.raises(ModelAnswerError, match="nothing but markup"):
+    @pytest.mark.parametrize("markup", ["<b></b>", "![](https://evil.example/)", "[a]: https://evil.example/"])
+    def test_a_draft_of_only_markup_is_an_error(self, gated: MakeEngine, markup: str) -> None:
+        engine = gated(script(90, writer=[markup]), approval={"policy": "always"})
+        with pytest.raises(ModelAnswerError, match="only markup"):
             engine.ask(QUESTION)
 
-    def test_a_writer_that_is_down_after_the_search_is_not_the_webs_fault(
+    def test_a_writer_failure_after_the_web_search_has_its_own_notice(
         self, gated: MakeEngine, website: SearchServer
     ) -> None:
         website.finds(WEB)
         engine = gated(script(30, writer=[GOOD, ModelUnreachableError("It is down.")]), web=website.settings)
         answer = engine.decide(engine.ask(QUESTION).approval_id, "reject")
         assert (answer.status, answer.text) == ("rejected", GOOD)
-        codes = [one.code for one in answer.notices]
+        codes = [notice.code for notice in answer.notices]
         assert codes[-2:] == ["web_not_written", "rejected"] and "web_empty" not in codes
 
-    def test_when_the_time_is_up_nothing_is_searched_and_it_says_so(
-        self, gated: MakeEngine, website: SearchServer
-    ) -> None:
+    def test_no_web_search_after_the_deadline(self, gated: MakeEngine, website: SearchServer) -> None:
         engine = gated(script(30), web=website.settings)
         waiting = engine.ask(QUESTION, deadline=60)
-        with sqlite3.connect(engine._workspace.ledger_folder / "ledger.sqlite") as connection:
+        with sqlite3.connect(engine._parts.workspace.ledger_folder / "ledger.sqlite") as connection:
             connection.execute("UPDATE runs SET seconds = 61")
         answer = engine.decide(waiting.approval_id, "reject")
-        assert website.asked == [] and [one.code for one in answer.notices][-2:] == ["deadline", "rejected"]
+        assert website.asked == [] and [notice.code for notice in answer.notices][-2:] == ["deadline", "rejected"]
 
     def test_an_edited_abstention_is_an_answer(self, gated: MakeEngine, website: SearchServer) -> None:
         engine = gated(web=website.settings)
@@ -371,8 +367,8 @@ class TestWhatGoesOut:
         answer = engine.decide(waiting.approval_id, "approve", edit="The company pays nothing for it.")
         assert (answer.status, answer.form, answer.missing) == ("answered", "edited", [])
 
-    def test_an_edit_is_not_told_as_reviewed_or_scored_a12(self, gated: MakeEngine, root: Path) -> None:
-        """Neither where the run goes on nor where its progress is lost; what was said of the draft stays with that."""
+    def test_a12_an_edit_has_no_review_and_no_score(self, gated: MakeEngine, root: Path) -> None:
+        """Whether the run is resumed or its progress is lost. The approval keeps the review of the draft."""
         engine = gated(script(30))
         waiting = [engine.ask(QUESTION).approval_id for _ in range(2)]
         answers = [engine.decide(waiting[0], "approve", edit="Staff may fly to the moon. [1]")]
@@ -382,20 +378,20 @@ class TestWhatGoesOut:
         answers.append(engine.decide(waiting[1], "approve", edit="Staff may fly to the moon. [1]"))
         for answer in answers:
             assert (answer.review, answer.evaluation, answer.score) == (None, None, None)
-            assert [one.code for one in answer.notices if one.code in ("unsupported", "edited")]
+            assert [notice.code for notice in answer.notices if notice.code in ("unsupported", "edited")]
             draft = engine.receipt(answer.run_id).approvals[0].draft
             assert draft.review and draft.score == pytest.approx(0.3)
         assert observations(root) == []
 
 
-def _broken(*_: Any) -> None:
+def _fail(*_: Any) -> None:
     raise IndexError
 
 
-class TestTakingUp:
-    """Decisions that would get stuck."""
+class TestResume:
+    """Decided runs that could get stuck."""
 
-    def test_progress_that_cannot_be_read_is_none(self, gated: MakeEngine, root: Path) -> None:
+    def test_unreadable_progress_is_ignored(self, gated: MakeEngine, root: Path) -> None:
         engine = gated(script(30))
         waiting = engine.ask(QUESTION)
         with sqlite3.connect(root / "ledger" / "checkpoints.sqlite") as connection:
@@ -403,7 +399,7 @@ class TestTakingUp:
         answer = engine.decide(waiting.approval_id, "approve")
         assert (answer.status, answer.text) == ("answered", GOOD)
 
-    def test_an_embedder_that_is_down_does_not_hold_an_approved_answer(
+    def test_a_failing_embedder_does_not_block_an_approved_answer(
         self, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         engine = gated(script(30))
@@ -412,16 +408,16 @@ class TestTakingUp:
         def down(_: str) -> bytes:
             raise ModelUnreachableError("The embedder is down.")
 
-        monkeypatch.setattr(engine._runs._endings, "_embed", down)
+        monkeypatch.setattr(engine._parts.context, "embed", down)
         assert engine.decide(waiting.approval_id, "approve").status == "answered"
 
-    def test_a_run_that_cannot_be_taken_up_keeps_nobody_from_asking(
+    def test_a_run_that_cannot_be_resumed_blocks_no_question(
         self, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         engine = gated(script(30))
         waiting = engine.ask(QUESTION)
-        engine._ledger.decide(waiting.approval_id, "approve", by="ana", key="k")
-        monkeypatch.setattr("veracity.runs.driver.Driver.steps", _broken)
+        engine._parts.ledger.decide(waiting.approval_id, "approve", by="ana", key="k")
+        monkeypatch.setattr("veracity.runs.driver.Driver.steps", _fail)
         with pytest.raises(IndexError):
             engine.decide(waiting.approval_id, "approve", by="ana", key="k")
         monkeypatch.undo()
@@ -431,28 +427,28 @@ class TestTakingUp:
         assert again.recover()[0].run_id == waiting.run_id
         assert again.receipt(waiting.run_id).run.status == "answered"
 
-    def test_what_its_process_puts_down_is_taken_up_by_whoever_waits(self, gated: MakeEngine) -> None:
+    def test_an_abandoned_run_is_resumed_by_another_process(self, gated: MakeEngine) -> None:
         engine, other = gated(script(30)), gated(script(30))
         waiting = engine.ask(QUESTION)
-        decided = engine._ledger.decide(waiting.approval_id, "approve", by="ana")
-        begun = engine._runs.carry_out(decided)
-        next(begun)  # it is at work on it …
+        decided = engine._parts.ledger.decide(waiting.approval_id, "approve", by="ana")
+        begun = engine._parts.runner.carry_out(decided)
+        next(begun)  # it has started …
         begun.close()  # type: ignore[attr-defined] # … and stops
-        assert other._runs.recover()[0].status == "answered"
+        assert other._parts.runner.recover()[0].status == "answered"
 
-    def test_forgetting_under_way_leaves_no_bytes_of_it_x3(self, gated: MakeEngine, root: Path) -> None:
+    def test_x3_forgetting_during_a_run_leaves_no_bytes(self, gated: MakeEngine, root: Path) -> None:
         other = gated()
 
-        def writes(_: Any) -> str:
+        def forget_and_write(_: Any) -> str:
             other.forget("leave")
             return GOOD
 
-        engine = gated(script(30, writer=[writes]))
+        engine = gated(script(30, writer=[forget_and_write]))
         with pytest.raises(SupersededError):
             engine.ask(QUESTION)
         files = [path for path in (root / "ledger").iterdir() if path.is_file()]
         assert not any(b"25 days of paid" in path.read_bytes() for path in files)
 
-    def test_names_that_cannot_be_told_apart_are_refused(self, gated: MakeEngine) -> None:
+    def test_user_names_with_invalid_unicode_are_refused(self, gated: MakeEngine) -> None:
         with pytest.raises(InputError):
             gated(script(90)).ask(QUESTION, user="u\ud800")

@@ -1,4 +1,4 @@
-"""How runs end where something comes in between: a ledger that cannot be written, a document that is forgotten."""
+"""Runs that end while the ledger is locked or a document is forgotten."""
 
 import sqlite3
 from contextlib import closing
@@ -22,10 +22,10 @@ class Quoting(BaseMetric):
 """
 
 
-def test_a_run_whose_end_cannot_be_written_is_taken_up_again(
+def test_a_run_whose_end_cannot_be_stored_is_resumed(
     engine_with: MakeEngine, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the process that was at it, and without another draft: its progress is kept."""
+    """By the same process and without another draft: its progress is kept."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.2)
     engine = engine_with(ScriptedLLM.by_role(writer=[GOOD], reviewer=[PASS]))
     events = engine.stream(QUESTION)
@@ -42,24 +42,26 @@ def test_a_run_whose_end_cannot_be_written_is_taken_up_again(
     assert [run.status for run in engine.runs()] == ["answered"]
 
 
-def test_progress_of_a_run_that_fails_meanwhile(engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_of_a_run_that_fails_while_it_is_read(
+    engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = engine_with(approval={"policy": "always"})
     run_id = engine.ask(QUESTION).run_id
-    read = engine._ledger.steps
+    read = engine._parts.ledger.steps
 
-    def forgotten_meanwhile(wanted: str) -> list[Step]:
-        steps = read(wanted)
+    def forget_while_reading(run_id: str) -> list[Step]:
+        steps = read(run_id)
         engine.forget("leave")
         return steps
 
     with monkeypatch.context() as patched:
-        patched.setattr(engine._ledger, "steps", forgotten_meanwhile)
+        patched.setattr(engine._parts.ledger, "steps", forget_while_reading)
         assert engine.progress(run_id).answer is None
     progress = engine.progress(run_id)
     assert (progress.run.status, progress.answer) == ("failed", None)
 
 
-def test_a_metric_that_quotes_what_it_cannot_score_is_forgotten_too_x3(
+def test_x3_forgetting_removes_quotes_in_a_metrics_error(
     engine_with: MakeEngine, root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (root / "configs").mkdir()
@@ -69,7 +71,7 @@ def test_a_metric_that_quotes_what_it_cannot_score_is_forgotten_too_x3(
     engine = engine_with()
     engine.add(Document(id="secret", text="The vault opens with the word Zarquon. Nobody else knows it."))
     answer = engine.ask("With which word does the vault open?")
-    assert "Zarquon" in next(one.text for one in answer.notices if one.code == "not_scored")
+    assert "Zarquon" in next(notice.text for notice in answer.notices if notice.code == "not_scored")
     assert "Zarquon" in engine.receipt(answer.run_id).scorings[0].problem
     assert "could not be scored (ValueError)" in caplog.text
     assert "Zarquon" not in caplog.text
@@ -77,4 +79,4 @@ def test_a_metric_that_quotes_what_it_cannot_score_is_forgotten_too_x3(
     kept = engine.receipt(answer.run_id)
     assert "Zarquon" not in kept.model_dump_json()
     assert kept.answer is not None
-    assert "not_scored" in [one.code for one in kept.answer.notices]
+    assert "not_scored" in [notice.code for notice in kept.answer.notices]

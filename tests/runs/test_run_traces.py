@@ -1,4 +1,4 @@
-"""What is traced of a run, and that no text is."""
+"""The spans of a run, which hold no text."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from opentelemetry.trace import StatusCode
 from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
-from tests.traces import Spans, recorded, told
+from tests.traces import Spans, attributes, recorded
 from veracity.errors import ModelAccessError, ModelUnreachableError
 from veracity.testing import ScriptedLLM
 
@@ -21,13 +21,19 @@ def spans() -> Iterator[Spans]:
         yield spans
 
 
-def test_a_run_its_steps_and_its_calls_are_one_trace(spans: Spans, engine_with: MakeEngine) -> None:
+def test_a_run_with_its_steps_and_calls_is_one_trace(spans: Spans, engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(90))
     answer = engine_with(llm).ask(QUESTION)
     (run,) = spans.named("run")
-    assert told(run) == {"veracity.run.id": answer.run_id, "veracity.run.stretch": 1, "veracity.run.outcome": "ended"}
+    assert attributes(run) == {
+        "veracity.run.id": answer.run_id,
+        "veracity.run.stretch": 1,
+        "veracity.run.outcome": "ended",
+    }
     steps = [span for span in spans.all if span.name.startswith("step ")]
-    assert {"step generate_answer", "step retrieve", "step eval_answer", "step evaluate"} <= {one.name for one in steps}
+    assert {"step generate_answer", "step retrieve", "step eval_answer", "step evaluate"} <= {
+        item.name for item in steps
+    }
     assert {spans.parent(step) for step in steps} == {"run"}
     assert len({span.context.trace_id for span in spans.all if span.context}) == 1
     calls = [span for span in spans.all if span.name.startswith("chat ")]
@@ -39,12 +45,12 @@ def test_a_run_its_steps_and_its_calls_are_one_trace(spans: Spans, engine_with: 
     reviewed, graded, scored = (
         spans.named(f"step {name}")[-1] for name in ("eval_answer", "grade_documents", "evaluate")
     )
-    assert told(reviewed)["veracity.step.outcome"] == "passed"
-    assert told(graded)["veracity.step.grade"] in ("high", "medium", "low")
-    assert told(scored)["veracity.step.score"] == 0.9
+    assert attributes(reviewed)["veracity.step.outcome"] == "passed"
+    assert attributes(graded)["veracity.step.grade"] in ("high", "medium", "low")
+    assert attributes(scored)["veracity.step.score"] == 0.9
 
 
-def test_a_call_from_another_thread_belongs_to_its_step(spans: Spans, engine_with: MakeEngine) -> None:
+def test_a_call_on_another_thread_is_a_child_of_its_step(spans: Spans, engine_with: MakeEngine) -> None:
     rewritten = {"reason": "r", "query": "days of paid annual leave"}
     engine_with(ScriptedLLM.by_role(rewriter=rewritten)).ask("What is the wombat quota?")
     (call, *_) = spans.named("chat test:rewriter")
@@ -52,7 +58,7 @@ def test_a_call_from_another_thread_belongs_to_its_step(spans: Spans, engine_wit
 
 
 def test_no_text_is_traced(spans: Spans, gated: MakeEngine, website: SearchServer) -> None:
-    """Of the question, drafts, evidence, suggestions, reasons of people, pages and errors."""
+    """Neither questions, drafts, evidence, suggestions, reasons, pages nor errors."""
     website.finds("A wombat has 30 days of leave a year.")
     llm = ScriptedLLM.by_role(
         writer=[WRONG, GOOD, "A wombat has 30 days of leave a year. [1]", ModelUnreachableError("wombat")],
@@ -67,7 +73,7 @@ def test_no_text_is_traced(spans: Spans, gated: MakeEngine, website: SearchServe
         engine.ask("正式员工每年有多少天带薪年假")
     (search,) = spans.named("web_search searxng")
     assert spans.parent(search) == "step web_search"
-    assert told(search) == {
+    assert attributes(search) == {
         "veracity.web.provider": "searxng",
         "veracity.web.pages": 1,
         "veracity.web.evidence": 1,
@@ -78,37 +84,37 @@ def test_no_text_is_traced(spans: Spans, gated: MakeEngine, website: SearchServe
         assert text not in sent
 
 
-def test_a_run_that_waits_and_goes_on_is_two_stretches(spans: Spans, gated: MakeEngine) -> None:
+def test_a_resumed_run_is_a_second_span(spans: Spans, gated: MakeEngine) -> None:
     engine = gated(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(10)))
     waiting = engine.ask(QUESTION)
     assert waiting.approval_id
     engine.decide(waiting.approval_id, "approve")
     first, second = spans.named("run")
-    assert (told(first)["veracity.run.outcome"], told(second)["veracity.run.outcome"]) == ("waits", "ended")
-    assert told(first)["veracity.run.id"] == told(second)["veracity.run.id"]
+    assert (attributes(first)["veracity.run.outcome"], attributes(second)["veracity.run.outcome"]) == ("waits", "ended")
+    assert attributes(first)["veracity.run.id"] == attributes(second)["veracity.run.id"]
     asked = spans.named("step human_approval")
-    assert len(asked) == 2 and told(asked[-1])["veracity.step.verdict"] == "approve"
-    assert all(span.status.status_code == StatusCode.UNSET for span in asked)  # to wait is no error
+    assert len(asked) == 2 and attributes(asked[-1])["veracity.step.verdict"] == "approve"
+    assert all(span.status.status_code == StatusCode.UNSET for span in asked)  # waiting for approval is not an error
 
 
-def test_a_run_that_fails(spans: Spans, engine_with: MakeEngine) -> None:
+def test_a_failing_run_has_error_spans(spans: Spans, engine_with: MakeEngine) -> None:
     with pytest.raises(ModelAccessError):
         engine_with(ScriptedLLM.by_role(writer=ModelAccessError("No."), reviewer=PASS)).ask(QUESTION)
     for name in ("run", "step generate_answer", "chat test:writer"):
         (span,) = spans.named(name)
         assert span.status.status_code == StatusCode.ERROR and span.status.description is None
-        assert told(span)["error.type"] == "ModelAccessError"
+        assert attributes(span)["error.type"] == "ModelAccessError"
 
 
-def test_a_run_that_nobody_watches_any_more(spans: Spans, engine_with: MakeEngine) -> None:
+def test_the_span_of_an_abandoned_run_ends(spans: Spans, engine_with: MakeEngine) -> None:
     events = engine_with().stream(QUESTION)
     next(events)
     events.close()  # type: ignore[attr-defined]
     (run,) = spans.named("run")
-    assert told(run)["veracity.run.outcome"] == "left"
+    assert attributes(run)["veracity.run.outcome"] == "left"
 
 
-def test_runs_at_the_same_time_are_traces_of_their_own(spans: Spans, engine_with: MakeEngine) -> None:
+def test_concurrent_runs_are_separate_traces(spans: Spans, engine_with: MakeEngine) -> None:
     engine = engine_with(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS))
     threads = [threading.Thread(target=engine.ask, args=(QUESTION,)) for _ in range(4)]
     for thread in threads:
@@ -123,9 +129,9 @@ def test_runs_at_the_same_time_are_traces_of_their_own(spans: Spans, engine_with
     assert len({tuple(sorted(names)) for names in traces.values()}) == 1
 
 
-def test_a_run_belongs_to_what_is_current_where_it_is_begun(spans: Spans, engine_with: MakeEngine) -> None:
+def test_a_run_is_a_child_of_the_current_span(spans: Spans, engine_with: MakeEngine) -> None:
     with trace.get_tracer("a program").start_as_current_span("request") as request:
         for _ in engine_with().stream(QUESTION):
-            assert trace.get_current_span() is request  # the run never takes its place
+            assert trace.get_current_span() is request  # the run never becomes the current span
     (run,) = spans.named("run")
     assert spans.parent(run) == "request"
