@@ -8,9 +8,9 @@ from veracity.ledger import Ledger, Observations
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(tmp_path / "ledger")
-    yield made
-    made.close()
+    ledger = Ledger(tmp_path / "ledger")
+    yield ledger
+    ledger.close()
 
 
 @pytest.fixture

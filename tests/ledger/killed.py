@@ -1,7 +1,7 @@
-"""What runs in processes of its own: those that open a ledger together, and those that are killed while they write.
+"""Subprocesses that open a ledger at the same time, or are killed while they write.
 
-The program imports everything once and forks before it opens anything: sixteen processes that each import it would take
-longer than the test.
+The program imports everything once and forks before it opens a file: importing in sixteen processes would take longer
+than the test.
 """
 
 import multiprocessing
@@ -15,18 +15,18 @@ from io import FileIO
 from multiprocessing.context import ForkContext, ForkProcess
 from pathlib import Path
 
-from tests.ledger.material import USED, begin
-from veracity.ledger import Ledger, Observations, observations
+from tests.ledger.material import begin, make_answer
+from veracity.ledger import Ledger, Observations, RunRecords, observations
 
 ROOT = Path(__file__).parents[2]
 WRITERS = 16
-PATIENCE = 90.0
+TIMEOUT_SECONDS = 90.0
 
 
 def run_alone(task: str, *arguments: object) -> list[str]:
-    """What the task printed, line by line, in order of the alphabet."""
+    """The lines that the task printed, sorted."""
     command = [sys.executable, "-m", "tests.ledger.killed", task, *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE + 30)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS + 30)
     assert done.returncode == 0, done.stderr
     return sorted(done.stdout.splitlines())
 
@@ -51,10 +51,10 @@ def _open_one(folder: Path, number: int, gate: "multiprocessing.synchronize.Even
 
 
 def kill_writers(workspace: str, seed: str, kills: str, runs: str) -> None:
-    """One writer after the other is killed and another one takes its place, until enough was killed and done."""
+    """Kill and replace writers one by one, until enough were killed and enough runs finished."""
     context, log = multiprocessing.get_context("fork"), Path(workspace) / "log"
     log.touch()
-    chance, until = random.Random(int(seed)), time.monotonic() + PATIENCE
+    chance, until = random.Random(int(seed)), time.monotonic() + TIMEOUT_SECONDS
     writers = {number: _start(context, Path(workspace), number) for number in range(WRITERS)}
     killed = 0
     while killed < int(kills) or len(log.read_bytes().splitlines()) < int(runs):
@@ -70,19 +70,19 @@ def kill_writers(workspace: str, seed: str, kills: str, runs: str) -> None:
 
 
 def _start(context: ForkContext, workspace: Path, number: int) -> ForkProcess:
-    writer = context.Process(target=_write_for_ever, args=(workspace, number))
+    writer = context.Process(target=_write_until_killed, args=(workspace, number))
     writer.start()
     return writer
 
 
 def _kill(writer: ForkProcess) -> None:
-    assert writer.is_alive()  # or it died of something else
+    assert writer.is_alive()  # or it died for another reason
     writer.kill()
     writer.join(60)
 
 
-def _write_for_ever(workspace: Path, number: int) -> None:
-    """A line is written to the log when the ledger has said that a run is finished."""
+def _write_until_killed(workspace: Path, number: int) -> None:
+    """Logs each run after the ledger has stored its end."""
     observations._write_or_undo = _write_slowly
     chance = random.Random(number)
     ledger, file = Ledger(workspace / "ledger"), Observations(workspace / "observational_data.json")
@@ -91,15 +91,14 @@ def _write_for_ever(workspace: Path, number: int) -> None:
         run_id = f"{number}-{count}"
         begin(ledger, run_id)
         record = {"instruction": "何日ですか？", "output": "答" * chance.randrange(2000)}
-        ledger.finish(
-            run_id, "answered", token=1, answer=None, usage=USED, seconds=1.0, observation=record, attempt=1 + count % 2
-        )
+        answer = make_answer(run_id, []).model_copy(update={"attempt": 1 + count % 2})
+        ledger.finish(answer, RunRecords(observation=record), token=1)
         os.write(log, f"{run_id} {1 + count % 2}\n".encode())
         ledger.deliver(file)
 
 
 def _write_slowly(file: FileIO, content: bytes) -> None:
-    """In many pieces, so that a kill tears a line more often than it would."""
+    """In many pieces, so that a kill tears lines often."""
     for start in range(0, len(content), 500):
         file.write(content[start : start + 500])
         time.sleep(0.0002)

@@ -1,4 +1,4 @@
-"""What runs in processes of its own: owners of runs that live, die or fork, and people who decide at the same time."""
+"""Subprocesses for lease tests: owners that live, die or fork, and processes that race for a run or a decision."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ from veracity.errors import DecidedError
 from veracity.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 def start(task: str, *arguments: object) -> "subprocess.Popen[str]":
@@ -23,15 +23,15 @@ def start(task: str, *arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def told(process: "subprocess.Popen[str]") -> list[str]:
-    """All it printed, once it has ended by itself."""
-    output, _ = process.communicate(timeout=PATIENCE)
+def read_output(process: "subprocess.Popen[str]") -> list[str]:
+    """The lines it printed, after it ended without an error."""
+    output, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     assert process.returncode == 0
     return output.splitlines()
 
 
 def own(folder: str, run_id: str, seconds: str) -> None:
-    """Begins a run, says so, and holds it until it is told to go on or killed."""
+    """Begin a run, print its token, and own it until a line of input or a kill."""
     ledger = Ledger(Path(folder))
     print(begin(ledger, run_id, lease=float(seconds)), flush=True)
     sys.stdin.readline()
@@ -39,60 +39,60 @@ def own(folder: str, run_id: str, seconds: str) -> None:
 
 
 def own_and_fork(folder: str, run_id: str) -> None:
-    """The child outlives its parent, and begins a run of its own."""
+    """Fork a child that outlives this process and begins its own run."""
     ledger = Ledger(Path(folder))
     begin(ledger, run_id)
-    ledger._database.close()  # a connection is not to be shared with a child
+    ledger._database.close()  # connections must not be shared with a child
     ready, done = os.pipe()
     child = os.fork()
     if child == 0:
         begin(ledger, f"{run_id} of the child")
         os.write(done, b".")
-        time.sleep(PATIENCE)
+        time.sleep(TIMEOUT_SECONDS)
         os._exit(0)
     os.read(ready, 1)
     print(child, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def race(folder: str, count: str, what: str) -> None:
-    """Two processes do the same with each of the runs, at the same moment."""
+def race(folder: str, count: str, action: str) -> None:
+    """Two processes do the same to each run at the same time."""
     context = multiprocessing.get_context("fork")
     barrier = context.Barrier(2)
-    racers = [context.Process(target=RACES[what], args=(Path(folder), int(count), who, barrier)) for who in "ab"]
+    racers = [context.Process(target=RACES[action], args=(Path(folder), int(count), name, barrier)) for name in "ab"]
     for racer in racers:
         racer.start()
     for racer in racers:
-        racer.join(PATIENCE)
+        racer.join(TIMEOUT_SECONDS)
         assert racer.exitcode == 0
-    for who in "ab":  # what two print at the same time gets mixed
-        print((Path(folder) / f"{who}.log").read_text())
+    for name in "ab":  # concurrent prints would be mixed
+        print((Path(folder) / f"{name}.log").read_text())
 
 
-def _decide(folder: Path, count: int, who: str, barrier: Barrier) -> None:
+def _decide(folder: Path, count: int, name: str, barrier: Barrier) -> None:
     ledger, log = Ledger(folder), []
     for number in range(count):
-        barrier.wait(PATIENCE)
+        barrier.wait(TIMEOUT_SECONDS)
         try:
-            ledger.decide(f"r{number}.1", "approve" if who == "a" else "reject", by=who)
-            log.append(f"{number} {who} won")
-        except DecidedError as problem:
-            log.append(f"{number} {who} lost: {problem}")
+            ledger.decide(f"r{number}.1", "approve" if name == "a" else "reject", by=name)
+            log.append(f"{number} {name} won")
+        except DecidedError as error:
+            log.append(f"{number} {name} lost: {error}")
     ledger.close()
-    (folder / f"{who}.log").write_text("\n".join(log))
+    (folder / f"{name}.log").write_text("\n".join(log))
 
 
-def _take_over(folder: Path, count: int, who: str, barrier: Barrier) -> None:
+def _acquire_lease(folder: Path, count: int, name: str, barrier: Barrier) -> None:
     ledger, log = Ledger(folder), []
     for number in range(count):
-        barrier.wait(PATIENCE)
-        log.append(f"{number} {who} {ledger.take_over(f'r{number}', 60.0)}")
-    (folder / f"{who}.log").write_text("\n".join(log))
-    barrier.wait(PATIENCE)  # who ends first would leave its runs to the other
+        barrier.wait(TIMEOUT_SECONDS)
+        log.append(f"{number} {name} {ledger.acquire_lease(f'r{number}', 60.0)}")
+    (folder / f"{name}.log").write_text("\n".join(log))
+    barrier.wait(TIMEOUT_SECONDS)  # the first to end would leave its runs to the other
     ledger.close()
 
 
-RACES = {"decide": _decide, "take_over": _take_over}
+RACES = {"decide": _decide, "acquire_lease": _acquire_lease}
 
 if __name__ == "__main__":
     TASKS: dict[str, Callable[..., None]] = {"own": own, "own_and_fork": own_and_fork, "race": race}

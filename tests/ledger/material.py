@@ -1,10 +1,11 @@
-"""Runs, evidence and answers to fill a ledger with."""
+"""Builders of runs, evidence, answers and approvals for ledger tests."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from veracity.ledger import Ledger, draft_hash
+from veracity.ledger import Ledger, RunRecords, draft_hash
 from veracity.models import (
     Answer,
     AnswerForm,
@@ -17,8 +18,11 @@ from veracity.models import (
     Notice,
     Quality,
     Review,
+    RunParameters,
+    RunStatus,
     Step,
     Usage,
+    load_step,
 )
 
 USED = Usage(calls=2, input_tokens=300, output_tokens=40, cost_usd=0.01)
@@ -72,18 +76,39 @@ def make_answer(run_id: str, evidence: list[Evidence], text: str = "24 days [1].
     )
 
 
-def make_step(name: str = "retrieve", **texts: Any) -> Step:
-    return Step(name=name, started=datetime.now(UTC), seconds=0.25, facts={"count": 3}, texts=texts)
+def make_step(name: str = "retrieve", facts: dict[str, Any] | None = None, **texts: Any) -> Step:
+    facts = {"count": 3} if facts is None else facts
+    return load_step({"name": name, "started": datetime.now(UTC), "seconds": 0.25, "facts": facts, "texts": texts})
 
 
-def begin(ledger: Ledger, run_id: str, question: str = "How many days?", user: str = "ann", **more: Any) -> int:
-    return ledger.begin(run_id, question, user, "en", {"writer": "openai:gpt-5"}, **more)
+def begin(
+    ledger: Ledger,
+    run_id: str,
+    question: str = "How many days?",
+    user: str = "ann",
+    conversation: str = "",
+    **more: Any,
+) -> int:
+    run = RunParameters(
+        run_id=run_id, question=question, user=user, conversation=conversation, max_rewrites=0, deadline=120.0
+    )
+    return ledger.begin(run, "en", {"writer": "openai:gpt-5"}, **more)
 
 
-def ran(ledger: Ledger, run_id: str, question: str = "How many days?", user: str = "ann", **end: Any) -> None:
-    """A whole run."""
-    token = begin(ledger, run_id, question, user)
-    ledger.finish(run_id, "answered", token=token, answer=None, usage=USED, seconds=1.0, **end)
+def finish(ledger: Ledger, run_id: str, token: int = 1, **records: Any) -> None:
+    """End a run with an answer without evidence."""
+    ledger.finish(make_answer(run_id, []), RunRecords(**records), token=token)
+
+
+def fail(ledger: Ledger, run_id: str, problem: str = "", token: int = 1) -> None:
+    ledger.fail(run_id, problem, token=token, usage=USED, seconds=1.0)
+
+
+def finish_run(
+    ledger: Ledger, run_id: str, question: str = "How many days?", user: str = "ann", **records: Any
+) -> None:
+    """Begin a run and end it with an answer without evidence."""
+    finish(ledger, run_id, begin(ledger, run_id, question, user), **records)
 
 
 def make_draft(run_id: str, text: str = "24 days [1].", form: AnswerForm = "written", attempt: int = 1) -> Answer:
@@ -106,26 +131,37 @@ def make_approval(draft: Answer, user: str = "ann") -> Approval:
     )
 
 
-def waits(ledger: Ledger, run_id: str, text: str = "24 days [1].", **more: Any) -> Approval:
-    """A run whose draft waits for a person."""
+def suspend_run(ledger: Ledger, run_id: str, text: str = "24 days [1].", **more: Any) -> Approval:
+    """Begin a run and suspend it with a pending draft."""
     token = begin(ledger, run_id, **more)
     ledger.keep_evidence(run_id, [make_evidence()], given=True)
     return ledger.suspend(run_id, token, make_approval(make_draft(run_id, text)), USED, 1.0)
 
 
-def answered(
-    ledger: Ledger, run_id: str, question: str, text: str, conversation: str = "", user: str = "ann", **end: Any
+def answer_run(
+    ledger: Ledger,
+    run_id: str,
+    question: str,
+    text: str,
+    conversation: str = "",
+    user: str = "ann",
+    *,
+    evidence: Sequence[Evidence] = (),
+    form: AnswerForm = "written",
+    status: RunStatus = "answered",
+    **records: Any,
 ) -> None:
-    """A run with an answer that may be found again."""
-    evidence = end.pop("evidence", [])
-    token = begin(ledger, run_id, question, user, conversation=conversation)
+    """Begin a run and end it with a recallable answer, or without one for the status "failed"."""
+    token = begin(ledger, run_id, question, user, conversation)
     ledger.keep_evidence(run_id, evidence, given=True)
-    answer = make_answer(run_id, evidence, text).model_copy(update={"form": end.pop("form", "written")})
-    status, end = end.pop("status", "answered"), {"recallable": True, **end}
-    ledger.finish(run_id, status, token=token, answer=answer, usage=USED, seconds=1.0, **end)
+    if status == "failed":
+        fail(ledger, run_id, token=token)
+        return
+    answer = make_answer(run_id, list(evidence), text).model_copy(update={"form": form, "status": status})
+    ledger.finish(answer, RunRecords(**{"recallable": True, **records}), token=token)
 
 
 def bytes_of(*places: Path) -> bytes:
-    """All that is in the files of these folders, and in these files."""
+    """The content of these files and of all files in these folders."""
     files = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*")))]
     return b"".join(path.read_bytes() for path in files if path.is_file())

@@ -1,4 +1,4 @@
-"""A run is owned by one at a time, a dead owner is known at once, and who lost a run can write nothing (DESIGN 2)."""
+"""Leases: one owner per run, dead owners are detected at once, and stale tokens are refused (DESIGN 2)."""
 
 import os
 import signal
@@ -10,21 +10,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
-from tests.ledger.leased import start, told
+from tests.ledger.leased import read_output, start
 from tests.ledger.material import (
     USED,
     begin,
+    fail,
+    finish_run,
     make_answer,
     make_approval,
     make_draft,
     make_evidence,
     make_step,
-    ran,
-    waits,
+    suspend_run,
 )
 from veracity.errors import LedgerError, LostLeaseError
-from veracity.ledger import Ledger
-from veracity.models import NOTHING_USED, Usage
+from veracity.ledger import Ledger, RunRecords
+from veracity.models import NOTHING_USED, RunParameters, Usage
 
 
 @pytest.fixture
@@ -32,50 +33,50 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "ledger"
 
 
-def test_a_living_owner_keeps_its_run_however_long_its_lease(ledger: Ledger, folder: Path) -> None:
+def test_a_live_owner_keeps_its_run_after_the_lease_expired(ledger: Ledger, folder: Path) -> None:
     owner = start("own", folder, "r1", 0)
     assert owner.stdout is not None
     assert owner.stdout.readline() == "1\n"
     assert ledger.interrupted() == []
-    assert ledger.take_over("r1", 60.0) is None
+    assert ledger.acquire_lease("r1", 60.0) is None
     owner.kill()
     owner.communicate()
 
 
-def test_a_killed_owner_is_known_at_once_however_long_its_lease(ledger: Ledger, folder: Path) -> None:
+def test_a_killed_owner_loses_its_run_before_the_lease_expires(ledger: Ledger, folder: Path) -> None:
     owner = start("own", folder, "r1", 1e6)
     assert owner.stdout is not None
     owner.stdout.readline()
     os.kill(owner.pid, signal.SIGKILL)
     owner.communicate()
     assert ledger.interrupted() == ["r1"]
-    assert ledger.take_over("r1", 60.0) == 2
+    assert ledger.acquire_lease("r1", 60.0) == 2
     assert ledger.interrupted() == []
-    assert ledger.take_over("r1", 60.0) is None
-    assert len(list((folder / "owners").glob("*-*.lock"))) == 1  # ours; that of the dead one is gone
+    assert ledger.acquire_lease("r1", 60.0) is None
+    assert len(list((folder / "owners").glob("*-*.lock"))) == 1  # ours; the dead owner's was removed
 
 
-def test_who_closes_leaves_its_runs_to_others(ledger: Ledger, folder: Path) -> None:
+def test_closing_a_ledger_frees_its_runs(ledger: Ledger, folder: Path) -> None:
     owner = start("own", folder, "r1", 1e6)
-    told(owner)
+    read_output(owner)
     assert ledger.interrupted() == ["r1"]
     assert not list((folder / "owners").glob("*-*.lock"))
 
 
-def test_a_forked_child_is_not_its_parent(ledger: Ledger, folder: Path) -> None:
+def test_a_forked_child_is_another_owner(ledger: Ledger, folder: Path) -> None:
     parent = start("own_and_fork", folder, "r1")
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     parent.wait(60)
     assert ledger.interrupted() == ["r1"]
-    assert ledger.take_over("r1", 60.0) == 2
+    assert ledger.acquire_lease("r1", 60.0) == 2
     os.kill(child, signal.SIGKILL)
-    parent.stdout.read()  # its end: the child is gone
+    parent.stdout.read()  # end of file: the child has ended
     assert ledger.interrupted() == ["r1 of the child"]
     parent.communicate()
 
 
-def test_an_owner_on_another_machine_is_dead_when_its_lease_has_expired(
+def test_an_owner_on_another_machine_is_dead_when_its_lease_expired(
     ledger: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
@@ -83,29 +84,27 @@ def test_an_owner_on_another_machine_is_dead_when_its_lease_has_expired(
     begin(other, "short", lease=-1.0)
     begin(other, "long", lease=60.0)
     assert ledger.interrupted() == ["short"]
-    assert (ledger.take_over("long", 60.0), ledger.take_over("short", 60.0)) == (None, 2)
-    assert list((folder / "owners").glob(f"{other._owners.me()}.lock"))  # not ours to clean up
+    assert (ledger.acquire_lease("long", 60.0), ledger.acquire_lease("short", 60.0)) == (None, 2)
+    assert list((folder / "owners").glob(f"{other._owners.register()}.lock"))  # another machine cleans up its own
     other.close()
-    assert ledger.interrupted() == []  # its lock is free, and says nothing to us
+    assert ledger.interrupted() == []  # its free lock means nothing on this machine
 
 
-def test_the_old_owner_can_write_nothing(ledger: Ledger, folder: Path) -> None:
+def test_a_stale_token_cannot_write(ledger: Ledger, folder: Path) -> None:
     old = Ledger(folder)
     token = begin(old, "r1")
     old._owners.close()
-    new = ledger.take_over("r1", 60.0)
+    new = ledger.acquire_lease("r1", 60.0)
     assert (token, new) == (1, 2)
     answer = make_answer("r1", [])
     for call in (
         lambda: old.record("r1", make_step(), token=token, usage=USED),
         lambda: old.keep_evidence("r1", [make_evidence()], given=True, token=token),
         lambda: old.suspend("r1", token, make_approval(make_draft("r1")), USED, 1.0),
-        lambda: old.finish(
-            "r1", "answered", token=token, answer=answer, usage=USED, seconds=1.0, weak_point="rejected"
-        ),
+        lambda: old.finish(answer, RunRecords(weak_point="rejected"), token=token),
         lambda: old.record("r1", make_step(), token=3),
     ):
-        with pytest.raises(LostLeaseError, match=r'The run "r1" was taken over .* not kept'):
+        with pytest.raises(LostLeaseError, match=r'The lease on run "r1" was lost: .* discarded'):
             call()
     assert (ledger.steps("r1"), ledger.evidence("r1"), ledger.approvals_of("r1"), ledger.answer("r1")) == (
         [],
@@ -114,15 +113,15 @@ def test_the_old_owner_can_write_nothing(ledger: Ledger, folder: Path) -> None:
         None,
     )
     assert (ledger.usage("r1"), ledger.summary("r1").status) == (NOTHING_USED, "running")
-    ledger.finish("r1", "answered", token=2, answer=answer, usage=USED, seconds=1.0)
+    ledger.finish(answer, token=2)
     with pytest.raises(LostLeaseError):
-        old.finish("r1", "failed", token=token, answer=None, usage=USED, seconds=1.0)
+        fail(old, "r1", token=token)
     assert ledger.summary("r1").status == "answered"
     assert ledger.weak_points("ann", "How many days?") == []
     old.close()
 
 
-def test_who_gives_a_run_up_leaves_it_to_others(ledger: Ledger, folder: Path) -> None:
+def test_a_released_run_can_be_acquired(ledger: Ledger, folder: Path) -> None:
     token = begin(ledger, "r1")
     with pytest.raises(LostLeaseError):
         ledger.release("r1", token + 1)
@@ -130,24 +129,24 @@ def test_who_gives_a_run_up_leaves_it_to_others(ledger: Ledger, folder: Path) ->
     ledger.release("r1", token)
     assert ledger.interrupted() == ["r1"]
     other = Ledger(folder)
-    assert other.take_over("r1", 60.0) == 2
+    assert other.acquire_lease("r1", 60.0) == 2
     with pytest.raises(LostLeaseError):
         ledger.record("r1", make_step(), token=token)
     other.close()
 
 
-def test_only_what_is_interrupted_is_taken_over(ledger: Ledger, folder: Path) -> None:
-    ran(ledger, "done")
+def test_only_interrupted_and_decided_runs_can_be_acquired(ledger: Ledger, folder: Path) -> None:
+    finish_run(ledger, "done")
     begin(ledger, "mine")
-    waits(ledger, "undecided")
-    waits(ledger, "approved")
-    waits(ledger, "rejected")
+    suspend_run(ledger, "undecided")
+    suspend_run(ledger, "approved")
+    suspend_run(ledger, "rejected")
     ledger.decide("approved.1", "approve", by="bob")
     ledger.decide("rejected.1", "reject", by="bob")
     other = Ledger(folder)
     assert other.interrupted() == ["approved", "rejected"]
-    assert [other.take_over(run, 60.0) for run in ("done", "mine", "undecided", "nobody's")] == [None] * 4
-    assert (other.take_over("rejected", 60.0), other.summary("rejected").status) == (2, "running")
+    assert [other.acquire_lease(run_id, 60.0) for run_id in ("done", "mine", "undecided", "unknown")] == [None] * 4
+    assert (other.acquire_lease("rejected", 60.0), other.summary("rejected").status) == (2, "running")
     assert other.interrupted() == ["approved"]
     second = make_approval(make_draft("rejected", "From the web.", attempt=2))
     other.suspend("rejected", 2, second, USED, 2.0)
@@ -155,35 +154,35 @@ def test_only_what_is_interrupted_is_taken_over(ledger: Ledger, folder: Path) ->
     other.close()
 
 
-def test_of_two_processes_one_takes_over(ledger: Ledger, folder: Path) -> None:
+def test_of_two_processes_one_acquires_the_lease(ledger: Ledger, folder: Path) -> None:
     old = Ledger(folder)
     for number in range(40):
         begin(old, f"r{number}")
     old.close()
-    lines = [line.split() for line in told(start("race", folder, 40, "take_over"))]
+    lines = [line.split() for line in read_output(start("race", folder, 40, "acquire_lease"))]
     assert Counter(token for _, _, token in lines) == {"2": 40, "None": 40}
     assert {number for number, _, token in lines if token == "2"} == {str(number) for number in range(40)}
 
 
-def test_of_many_threads_one_takes_over(ledger: Ledger, folder: Path) -> None:
+def test_of_many_threads_one_acquires_the_lease(ledger: Ledger, folder: Path) -> None:
     old = Ledger(folder)
     begin(old, "r1")
     old.close()
     ledgers = [Ledger(folder) for _ in range(4)]
     with ThreadPoolExecutor(8) as pool:
-        tokens = list(pool.map(lambda at: ledgers[at % 4].take_over("r1", 60.0), range(16)))
+        tokens = list(pool.map(lambda number: ledgers[number % 4].acquire_lease("r1", 60.0), range(16)))
     assert sorted(tokens, key=str) == [2, *[None] * 15]
-    for one in ledgers:
-        one.close()
+    for other in ledgers:
+        other.close()
 
 
-def test_a_run_can_be_taken_up_with_what_it_was_begun_with(ledger: Ledger, folder: Path) -> None:
-    ledger.begin("r1", "何日？", "安", "ja", {}, conversation="休暇", max_rewrites=2, deadline=33.0)
+def test_the_parameters_of_a_run_are_stored(ledger: Ledger, folder: Path) -> None:
+    run = RunParameters(run_id="r1", question="何日？", user="安", conversation="休暇", max_rewrites=2, deadline=33.0)
+    ledger.begin(run, "ja", {})
     spent = Usage(calls=1, input_tokens=10)
     ledger.record("r1", make_step(), token=1, usage=spent, seconds=4.5)
     ledger.record("r1", make_step(), token=1)
-    known = Ledger(folder).parameters("r1")
-    assert known.model_dump() == {
+    assert Ledger(folder).parameters("r1").model_dump() == {
         "run_id": "r1",
         "question": "何日？",
         "user": "安",
@@ -196,34 +195,34 @@ def test_a_run_can_be_taken_up_with_what_it_was_begun_with(ledger: Ledger, folde
     }
 
 
-def test_lock_files_of_the_dead_are_cleaned_up(ledger: Ledger, folder: Path) -> None:
+def test_lock_files_of_dead_owners_are_removed(ledger: Ledger, folder: Path) -> None:
     (folder / "owners").mkdir(parents=True)
     for number in range(20):
         (folder / "owners" / f"{ledger._owners._prefix}-{number}.lock").touch()
     begin(ledger, "r1")
-    assert [path.stem for path in (folder / "owners").glob("*-*.lock")] == [ledger._owners.me()]
+    assert [path.stem for path in (folder / "owners").glob("*-*.lock")] == [ledger._owners.register()]
     ledger.close()
     assert not list((folder / "owners").glob("*-*.lock"))
 
 
-def test_nothing_is_made_to_look_for_what_is_interrupted(ledger: Ledger, folder: Path) -> None:
+def test_looking_for_interrupted_runs_creates_no_files(ledger: Ledger, folder: Path) -> None:
     assert ledger.interrupted() == []
-    assert ledger.take_over("r1", 60.0) is None
+    assert ledger.acquire_lease("r1", 60.0) is None
     assert not folder.exists()
 
 
-def test_a_place_for_locks_that_cannot_be_used_is_one_sentence(ledger: Ledger, folder: Path) -> None:
+def test_an_unusable_lock_folder_is_reported(ledger: Ledger, folder: Path) -> None:
     folder.mkdir()
     (folder / "owners").write_text("a file")
     with pytest.raises(LedgerError, match="make it a folder that can be read and written"):
         begin(ledger, "r1")
 
 
-def test_what_to_take_up_is_one_look_however_many_wait(ledger: Ledger) -> None:
+def test_interrupted_runs_are_found_by_one_query(ledger: Ledger) -> None:
     for number in range(20):
-        waits(ledger, f"r{number}")
+        suspend_run(ledger, f"r{number}")
     ledger.decide("r7.1", "approve", by="bob")
-    looks: list[str] = []
-    event.listen(ledger._database._opened(), "before_cursor_execute", lambda *told: looks.append(told[2]))
+    statements: list[str] = []
+    event.listen(ledger._database._open(), "before_cursor_execute", lambda *args: statements.append(args[2]))
     assert ledger.interrupted() == ["r7"]
-    assert len([one for one in looks if one.startswith("SELECT")]) == 1
+    assert len([statement for statement in statements if statement.startswith("SELECT")]) == 1

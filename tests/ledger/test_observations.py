@@ -1,4 +1,4 @@
-"""The file of observations: one whole record per line, whatever was torn, and each run once (SPEC A12)."""
+"""Observations: one whole record per line after any crash, and each run once (SPEC A12)."""
 
 import errno
 import json
@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import select, update
 
 from tests.ledger.killed import run_alone
-from tests.ledger.material import begin, ran
+from tests.ledger.material import begin, finish_run, make_answer
 from veracity.errors import LedgerError
-from veracity.ledger import Ledger, Observations
-from veracity.ledger import observations as observing
+from veracity.ledger import Ledger, Observations, RunRecords
+from veracity.ledger import observations as observations_module
 from veracity.ledger.tables import outbox
 
 KILLS = int(os.environ.get("VERACITY_KILLS", "20"))
@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "observational_data.json"
 
 
-def test_a_record_is_one_line_that_every_reader_takes_for_one(observations: Observations, path: Path) -> None:
+def test_a_record_contains_no_line_break_of_any_kind(observations: Observations, path: Path) -> None:
     text = "有給\u2028 \u2029 \x85 \n \r\n \x0b \0 \ud83d \U0001f600"
     observations.append([{"output": text, "run_id": "r1", "attempt": 1}, {"run_id": "r2", "attempt": 1}])
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -50,33 +50,33 @@ def test_a_record_is_one_line_that_every_reader_takes_for_one(observations: Obse
 
 
 @pytest.mark.parametrize("whole", [0, 2])
-def test_a_line_torn_at_any_byte_is_mended(ledger: Ledger, observations: Observations, path: Path, whole: int) -> None:
-    """Whoever was killed had marked its record as being delivered, and written some of its bytes."""
+def test_a_torn_line_is_repaired(ledger: Ledger, observations: Observations, path: Path, whole: int) -> None:
+    """The killed process had marked its record as being delivered, and written some of its bytes."""
     record = {"o": "答え", "run_id": "r1", "attempt": 1}
     line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
     before = b"".join(json.dumps({"run_id": f"w{n}", "attempt": 1}).encode() + b"\n" for n in range(whole))
-    ran(ledger, "r1", observation={"o": "答え"})
+    finish_run(ledger, "r1", observation={"o": "答え"})
     for length in range(len(line) + 1):
         path.write_bytes(before + line[:length])
         with ledger._database.writing() as connection:
-            theirs = outbox.c.run_id == "r1"
-            connection.execute(update(outbox).where(theirs).values(state="delivering", record=record))
+            own = outbox.c.run_id == "r1"
+            connection.execute(update(outbox).where(own).values(state="delivering", record=record))
         assert ledger.deliver(observations) == (1 if length < len(line) - 1 else 0)
-        ran(ledger, f"next{length}", observation={})
+        finish_run(ledger, f"next{length}", observation={})
         ledger.deliver(observations)
         assert keys(path) == [*((f"w{n}", 1) for n in range(whole)), ("r1", 1), (f"next{length}", 1)]
 
 
-def test_a_file_someone_else_wrote_loses_nothing(observations: Observations, path: Path) -> None:
+def test_foreign_lines_are_kept(observations: Observations, path: Path) -> None:
     path.write_bytes(b'{"mine": 1}')
     observations.append([{"run_id": "r1", "attempt": 1}])
     path.write_bytes(path.read_bytes() + b"a note")
     observations.append([{"run_id": "r2", "attempt": 1}])
     assert path.read_bytes().splitlines()[::2] == [b'{"mine": 1}', b"a note"]
-    assert observations.holds({("r1", 1), ("r2", 1), ("r2", 2)}) == {("r1", 1), ("r2", 1)}
+    assert observations.find({("r1", 1), ("r2", 1), ("r2", 2)}) == {("r1", 1), ("r2", 1)}
 
 
-def test_zeros_after_a_loss_of_power_are_cut_off(observations: Observations, path: Path) -> None:
+def test_zeros_after_a_power_failure_are_cut_off(observations: Observations, path: Path) -> None:
     observations.append([{"run_id": "r1", "attempt": 1}])
     path.write_bytes(path.read_bytes() + bytes(10_000))
     observations.append([{"run_id": "r2", "attempt": 1}])
@@ -92,11 +92,13 @@ def test_records_are_removed_by_run_and_attempt(observations: Observations, path
     assert not list(path.parent.glob("*draft"))
 
 
-def test_a_run_is_delivered_once_with_what_was_observed(ledger: Ledger, observations: Observations, path: Path) -> None:
+def test_a_run_is_delivered_once(ledger: Ledger, observations: Observations, path: Path) -> None:
     assert ledger.deliver(observations) == 0
-    ran(ledger, "r1", observation={"instruction": "問", "score": float("nan")})
-    ran(ledger, "r2", observation={"run_id": "forged", "attempt": 9}, attempt=2)
-    ran(ledger, "r3")
+    finish_run(ledger, "r1", observation={"instruction": "問", "score": float("nan")})
+    second = make_answer("r2", []).model_copy(update={"attempt": 2})
+    observation = {"run_id": "forged", "attempt": 9}
+    ledger.finish(second, RunRecords(observation=observation), token=begin(ledger, "r2"))
+    finish_run(ledger, "r3")
     assert not path.exists()
     assert [ledger.deliver(observations), ledger.deliver(observations)] == [2, 0]
     assert records(path) == [
@@ -108,42 +110,42 @@ def test_a_run_is_delivered_once_with_what_was_observed(ledger: Ledger, observat
         assert connection.execute(select(outbox.c.record)).scalars().all() == [None, None]
 
 
-def test_more_than_one_batch_is_delivered(ledger: Ledger, observations: Observations, path: Path) -> None:
+def test_several_batches_are_delivered(ledger: Ledger, observations: Observations, path: Path) -> None:
     for number in range(130):
-        ran(ledger, f"r{number}", observation={})
+        finish_run(ledger, f"r{number}", observation={})
     assert ledger.deliver(observations) == 130
     assert keys(path) == [(f"r{number}", 1) for number in range(130)]
 
 
-def test_who_delivers_at_the_same_time_writes_nothing_twice(
+def test_concurrent_deliveries_write_nothing_twice(
     ledger: Ledger, observations: Observations, path: Path, tmp_path: Path
 ) -> None:
     others = [Ledger(tmp_path / "ledger") for _ in range(4)]
 
-    def many(thread: int) -> None:
+    def deliver_runs(thread: int) -> None:
         for number in range(10):
-            ran(others[thread], f"{thread}-{number}", observation={})
+            finish_run(others[thread], f"{thread}-{number}", observation={})
             others[thread].deliver(observations if thread % 2 else Observations(path))
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(many, range(4)))
+        list(pool.map(deliver_runs, range(4)))
     assert sorted(keys(path), key=str) == sorted(((f"{a}-{b}", 1) for a in range(4) for b in range(10)), key=str)
     for other in others:
         other.close()
 
 
-def test_a_full_disk_is_one_sentence_and_the_record_comes_later(
+def test_a_full_disk_is_reported_and_the_record_is_delivered_later(
     ledger: Ledger, observations: Observations, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observations.append([{"run_id": "r0", "attempt": 1}])
-    ran(ledger, "r1", observation={"output": "x" * 100})
+    finish_run(ledger, "r1", observation={"output": "x" * 100})
     real = os.fsync
 
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(LedgerError, match=r"No space left on device\): make room on the disk"):
+    with pytest.raises(LedgerError, match=r"No space left on device\): free some disk space"):
         ledger.deliver(observations)
     assert keys(path) == [("r0", 1)]
     monkeypatch.setattr(os, "fsync", real)
@@ -151,41 +153,39 @@ def test_a_full_disk_is_one_sentence_and_the_record_comes_later(
     assert keys(path) == [("r0", 1), ("r1", 1)]
 
 
-def test_a_folder_in_the_place_of_the_file_is_one_sentence(
-    ledger: Ledger, observations: Observations, path: Path
-) -> None:
+def test_a_folder_instead_of_the_file_is_reported(ledger: Ledger, observations: Observations, path: Path) -> None:
     path.mkdir()
-    ran(ledger, "r1", observation={})
+    finish_run(ledger, "r1", observation={})
     with pytest.raises(LedgerError, match="cannot be used"):
         ledger.deliver(observations)
 
 
-def test_a_lock_that_is_never_freed_is_one_sentence(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observing, "PATIENCE", 0.1)
-    told: list[BaseException] = []
+def test_a_lock_timeout_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observations_module, "LOCK_TIMEOUT_SECONDS", 0.1)
+    errors: list[BaseException] = []
 
     def append() -> None:
         try:
             Observations(path).append([{"run_id": "r1", "attempt": 1}])
-        except LedgerError as problem:
-            told.append(problem)
+        except LedgerError as error:
+            errors.append(error)
 
     with Observations(path).locked():
         other = threading.Thread(target=append)
         other.start()
         other.join(60)
-    assert "is being written by another process: try again" in str(told[0])
+    assert "is being written by another process: try again" in str(errors[0])
 
 
-def test_sixteen_processes_and_kills_lose_nothing_and_write_nothing_twice(tmp_path: Path, path: Path) -> None:
-    """VERACITY_KILLS=500 kills more often than every day."""
+def test_killed_processes_lose_nothing_and_write_nothing_twice(tmp_path: Path, path: Path) -> None:
+    """Set VERACITY_KILLS=500 for a thorough run."""
     print(run_alone("kill_writers", tmp_path, 11, KILLS, 5 * KILLS))
     finished = [tuple(line.split()) for line in (tmp_path / "log").read_text().splitlines()]
     ledger, observations = Ledger(tmp_path / "ledger"), Observations(path)
-    left = states(ledger)
+    unfinished = states(ledger)
     ledger.deliver(observations)
     once = Counter((run_id, str(attempt)) for run_id, attempt in keys(path))
-    print(f"{len(finished)} runs finished, left by the killed: {dict(left)}")
+    print(f"{len(finished)} runs finished, outbox after the kills: {dict(unfinished)}")
     assert set(once.values()) == {1}
     assert set(finished) <= set(once)
     done = {run.run_id for run in ledger.runs(1_000_000) if run.status == "answered"}

@@ -1,13 +1,12 @@
-"""The durable truth of a workspace: runs and conversations, what they found, what waits for a person, what went wrong,
-and what was observed.
+"""Durable storage of a workspace: runs, conversations, evidence, approvals, feedback, users and observations.
 
-Knows nothing about how a question is answered. Importing it imports SQLAlchemy: the engine does so when it needs it.
+Importing it imports SQLAlchemy, so the engine imports it on first use.
 """
 
-from veracity.ledger.ledger import Ledger
+from veracity.ledger.ledger import Ledger, RunRecords
 from veracity.ledger.observations import Observations
 from veracity.ledger.rows.approvals import draft_hash
 from veracity.ledger.rows.users import Users
 from veracity.ledger.rows.weak_points import WeakPoint
 
-__all__ = ["Ledger", "Observations", "Users", "WeakPoint", "draft_hash"]
+__all__ = ["Ledger", "Observations", "RunRecords", "Users", "WeakPoint", "draft_hash"]

@@ -1,8 +1,6 @@
-"""The database of the ledger: SQLite in WAL mode, shared by any number of processes and threads.
+"""The SQLite database of the ledger, shared by threads and processes: connections, migrations and error messages.
 
-What is committed survives a kill of the process. A loss of power may lose the last milliseconds, never more: commits go
-to the disk at checkpoints (`synchronous=NORMAL`). Everything that only SQLite knows stands here. Knows nothing about
-runs.
+Runs in WAL mode. A power failure may lose the last milliseconds: `synchronous=NORMAL` syncs at checkpoints only.
 """
 
 from __future__ import annotations
@@ -17,180 +15,66 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+import sqlalchemy as sa
 from filelock import FileLock
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    NullPool,
-    Table,
-    create_engine,
-    event,
-    func,
-    insert,
-    inspect,
-    select,
-    text,
-    update,
-)
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.schema import CreateColumn, CreateIndex
 
 from veracity.errors import BusyLedgerError, LedgerError
-from veracity.ledger.tables import (
-    approvals,
-    conversations,
-    feedback,
-    leases,
-    ledger_version,
-    recall_terms,
-    recall_vectors,
-    runs,
-    tables,
-    users,
-)
+from veracity.ledger import tables
 from veracity.printable import encodable
 
-ENDED = "The process that worked on it ended."
-
-
-def _to_conversations(connection: Connection) -> None:
-    """Version 2: conversations, approvals and leases. No run of version 1 can be taken up again. (Who changes one of
-    these tables later writes down here what it was.)"""
-    _add_columns(connection, runs, "conversation", "turn", "max_rewrites", "deadline")
-    for index in runs.indexes:
-        if index.name in ("runs_of_user", "runs_of_conversation", "runs_by_status"):
-            index.create(connection, checkfirst=True)
-    tables.create_all(connection, tables=[leases, approvals, conversations, recall_terms, recall_vectors])
-    connection.execute(update(runs).where(runs.c.status == "running").values(status="failed", problem=ENDED))
-
-
-def _to_users(connection: Connection) -> None:
-    """Version 3: who may use the workspace, what they say of answers, how approvals stand at a glance, and questions
-    that are sent again."""
-    _add_columns(connection, runs, "request_key")
-    tables.create_all(connection, tables=[users, feedback])
-    # Some are there, and those of expressions cannot be looked up beforehand.
-    for index in (*approvals.indexes, *runs.indexes):
-        connection.execute(CreateIndex(index, if_not_exists=True))
-
-
-def _add_columns(connection: Connection, table: Table, *names: str) -> None:
-    for name in names:
-        column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
-        connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {column}"))
-
-
-# Each leads from one version to the next. A ledger that is new gets the tables as schema.py has them.
-CHANGES: Sequence[Callable[[Connection], None]] = (_to_conversations, _to_users)
-CURRENT = 1 + len(CHANGES)
-
-
-def migrate(reader: Engine, writer: Engine) -> None:
-    """All in one transaction: who is killed in the midst of it has changed nothing."""
-    with reader.connect() as connection:
-        if _require_known(connection) == CURRENT:
-            return
-    with writer.begin() as connection:
-        found = _require_known(connection)  # another process may have been faster
-        if found == 0:
-            tables.create_all(connection)
-        for change in CHANGES[max(found - 1, 0) :] if found else ():
-            change(connection)
-        if found < CURRENT:
-            connection.execute(insert(ledger_version), {"version": CURRENT})
-
-
-def _require_known(connection: Connection) -> int:
-    if not inspect(connection).has_table(ledger_version.name):
-        return 0
-    found = int(connection.execute(select(func.max(ledger_version.c.version))).scalar() or 0)
-    if found > CURRENT:
-        raise LedgerError(
-            f"The ledger of this workspace was written by a newer Veracity (its version is {found}, this program knows "
-            f"{CURRENT}): update Veracity."
-        )
-    return found
-
-
-LONGEST = 200
+BUSY_SECONDS = 15.0  # to wait for another writer
+MAX_REASON_LENGTH = 200
+DEFAULT_REMEDY = "if the problem persists, restore it from a backup, or delete it, which loses all earlier answers."
 _BUSY = re.compile(r"database (table )?is locked|could not be acquired|database is busy", re.I)
 _REMEDIES = [
-    (re.compile(r"no space left|disk is full|disk quota", re.I), "make room on the disk."),
+    (re.compile(r"no space left|disk is full|disk quota", re.I), "free some disk space."),
     (
         re.compile(r"permission denied|read-?only|unable to open|is a directory|not a directory|file exists", re.I),
         "make it a folder that can be read and written.",
     ),
     (re.compile(r"too many open files", re.I), "allow more open files (ulimit -n)."),
 ]
-OTHERWISE = "if it stays so, bring it back from a backup, or remove it: answers already given are then no longer known."
-
-
-@contextmanager
-def explained(place: Path, otherwise: str = OTHERWISE) -> Iterator[None]:
-    try:
-        yield
-    except (SQLAlchemyError, sqlite3.Error, OSError, NotImplementedError) as problem:
-        raise _told(place, problem, otherwise) from problem
-
-
-def busy(place: Path) -> BusyLedgerError:
-    return BusyLedgerError(f'"{place}" is being written by another process: try again in a moment.')
-
-
-def _told(place: Path, problem: BaseException, otherwise: str) -> LedgerError:
-    """Of the database's own error: what SQLAlchemy adds are the statement and the values in it."""
-    origin = problem.orig if isinstance(problem, DBAPIError) else problem
-    text = " ".join(str(getattr(origin, "strerror", None) or origin).split())
-    if _BUSY.search(text):
-        return busy(place)
-    remedy = next((told for sign, told in _REMEDIES if sign.search(text)), otherwise)
-    return LedgerError(f'"{place}" cannot be used ({text[:LONGEST].strip(" ,.:") or type(origin).__name__}): {remedy}')
-
-
-BUSY_SECONDS = 15.0  # how long one waits for another who writes
 
 
 class Database:
-    """The folder is made with the first write; until then there is nothing to read."""
+    """Opens the database on first use. Reading a database that does not exist creates no files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path = folder / "ledger.sqlite"
         self._opening = threading.Lock()
-        self._turns = WritingTurns()
-        self._engine: Engine | None = None
+        self._write_queue = WriteQueue()
+        self._engine: sa.Engine | None = None
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return self._engine is not None or self._path.exists()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        with explained(self._folder), (self._opened() if self.is_there else _nothing()).connect() as connection:
+    def reading(self) -> Iterator[sa.Connection]:
+        with translate_errors(self._folder), (self._open() if self.exists else _empty()).connect() as connection:
             yield connection
 
     @contextmanager
-    def writing(self, *, first: bool = False) -> Iterator[Connection]:
-        """One transaction, and nobody else writes meanwhile. Who goes `first` waits for none of the others' threads but
-        the one that is at it."""
-        with explained(self._folder), self._turn(first), _for_writing(self._opened()).begin() as connection:
+    def writing(self, *, priority: bool = False) -> Iterator[sa.Connection]:
+        """One exclusive transaction. With `priority` it goes before all waiting threads without."""
+        with (
+            translate_errors(self._folder),
+            self._write_queue.turn(BUSY_SECONDS, priority=priority),
+            self._open().execution_options(writes=True).begin() as connection,
+        ):
             yield connection
 
     def scrub(self) -> None:
-        """Leave no byte of what was removed."""
-        with explained(self._folder), self._turn(), closing(self._opened().raw_connection()) as raw:
-            write_anew(cast(sqlite3.Connection, raw.driver_connection), self._folder)
-
-    @contextmanager
-    def _turn(self, first: bool = False) -> Iterator[None]:
-        """Whoever waits behind others waits no longer than they do."""
-        if not self._turns.begin(first, BUSY_SECONDS):
-            raise busy(self._folder)
-        try:
-            yield
-        finally:
-            self._turns.end()
+        """Remove the bytes of deleted rows from the files."""
+        with (
+            translate_errors(self._folder),
+            self._write_queue.turn(BUSY_SECONDS),
+            closing(self._open().raw_connection()) as raw,
+        ):
+            vacuum(cast(sqlite3.Connection, raw.driver_connection), self._folder)
 
     def close(self) -> None:
         with self._opening:
@@ -198,101 +82,187 @@ class Database:
                 self._engine.dispose()
             self._engine = None
 
-    def _opened(self) -> Engine:
+    def _open(self) -> sa.Engine:
         with self._opening:
             if self._engine is None:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                # Two that switch a new file to WAL at once would be told "locked" without having waited.
+                # Of two processes that switch a new file to WAL, one would fail with "locked" without waiting.
                 with FileLock(self._folder / ".opening.lock", timeout=BUSY_SECONDS):
-                    self._engine = _open(self._path)
+                    self._engine = _connect(self._path)
             return self._engine
 
 
-class WritingTurns:
-    """One thread at a time. SQLite itself would let them try again and again, and whoever is unlucky wait for long."""
+class WriteQueue:
+    """A lock for the writing threads of a process. SQLite's own busy loop is unfair: unlucky threads starve."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._is_taken = False
-        self._first = 0  # that wait and go before all others
+        self._waiting_with_priority = 0
 
-    def begin(self, first: bool, patience: float) -> bool:
-        """False: it took longer than this."""
+    @contextmanager
+    def turn(self, timeout: float, *, priority: bool = False) -> Iterator[None]:
+        """Raises `TimeoutError` if the lock stays taken."""
         with self._changed:
-            self._first += first
+            self._waiting_with_priority += priority
             try:
-                has_come = self._changed.wait_for(lambda: self._is_free(first), patience)
+                if not self._changed.wait_for(lambda: self._is_free(priority), timeout):
+                    raise TimeoutError("database is busy")
             finally:
-                self._first -= first
-            self._is_taken |= has_come
-            return has_come
+                self._waiting_with_priority -= priority
+            self._is_taken = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._is_taken = False
+                self._changed.notify_all()
 
-    def _is_free(self, first: bool) -> bool:
-        return not self._is_taken and (first or not self._first)
-
-    def end(self) -> None:
-        with self._changed:
-            self._is_taken = False
-            self._changed.notify_all()
+    def _is_free(self, priority: bool) -> bool:
+        return not self._is_taken and (priority or not self._waiting_with_priority)
 
 
-def write_anew(connection: sqlite3.Connection, place: Path) -> None:
-    """`secure_delete` alone leaves copies of rows that once moved to another page (measured), so the file is written
-    anew; then the log is emptied, which nobody may be reading."""
+def vacuum(connection: sqlite3.Connection, path: Path) -> None:
+    """Rewrite the file and truncate its log. Raises `BusyLedgerError` while a reader keeps the log in use.
+
+    `secure_delete` is not enough: it leaves copies of rows that moved to another page (measured).
+    """
     connection.execute("VACUUM")
     (was_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if was_busy:
-        raise busy(place)
+        raise _busy(path)
 
 
-def _open(path: Path) -> Engine:
-    engine = create_engine(
-        URL.create("sqlite", database=str(path)),
+@contextmanager
+def translate_errors(path: Path, remedy: str = DEFAULT_REMEDY) -> Iterator[None]:
+    """Raises errors of the database and the file system as `LedgerError`."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error, OSError, NotImplementedError) as error:
+        raise _ledger_error(path, error, remedy) from error
+
+
+def _busy(path: Path) -> BusyLedgerError:
+    return BusyLedgerError(f'"{path}" is being written by another process: try again in a moment.')
+
+
+def _ledger_error(path: Path, error: BaseException, default_remedy: str) -> LedgerError:
+    # The driver's own message: SQLAlchemy's holds the statement and its values.
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    reason = " ".join(str(getattr(cause, "strerror", None) or cause).split())
+    if _BUSY.search(reason):
+        return _busy(path)
+    remedy = next((remedy for pattern, remedy in _REMEDIES if pattern.search(reason)), default_remedy)
+    reason = reason[:MAX_REASON_LENGTH].strip(" ,.:") or type(cause).__name__
+    return LedgerError(f'"{path}" cannot be used ({reason}): {remedy}')
+
+
+def _connect(path: Path) -> sa.Engine:
+    engine = sa.create_engine(
+        sa.URL.create("sqlite", database=str(path)),
         max_overflow=-1,
         connect_args={"timeout": BUSY_SECONDS},
-        json_serializer=_as_json,
+        json_serializer=_dump_json,
     )
-    event.listen(engine, "connect", _prepare)
-    event.listen(engine, "begin", _begin)
+    sa.event.listen(engine, "connect", _set_pragmas)
+    sa.event.listen(engine, "begin", _begin)
     try:
-        migrate(engine, _for_writing(engine))
+        migrate(engine)
     except BaseException:
         engine.dispose()
         raise
     return engine
 
 
-def _for_writing(engine: Engine) -> Engine:
-    return engine.execution_options(writes=True)
-
-
-def _prepare(connection: sqlite3.Connection, _: Any) -> None:
-    connection.isolation_level = None  # we begin transactions ourselves
+def _set_pragmas(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin in _begin
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin(connection: Connection) -> None:
-    """Who begins by reading and writes later can be refused in the midst of it: writers say so at the start."""
+def _begin(connection: sa.Connection) -> None:
+    # A transaction that reads first and writes later can fail halfway, so writers take the lock at once.
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
 
 
 @lru_cache(maxsize=1)
-def _nothing() -> Engine:
-    """The tables of a ledger in which nothing was ever written. They are made once: it may be looked for often."""
-    engine = create_engine("sqlite://")
+def _empty() -> sa.Engine:
+    """An empty ledger in memory. Cached, because a ledger that does not exist may be polled."""
+    engine = sa.create_engine("sqlite://")
     with engine.connect() as connection:
-        tables.create_all(connection, checkfirst=False)
-        written = cast(sqlite3.Connection, connection.connection.driver_connection).serialize()
+        tables.metadata.create_all(connection, checkfirst=False)
+        content = cast(sqlite3.Connection, connection.connection.driver_connection).serialize()
     engine.dispose()
 
-    def one() -> sqlite3.Connection:
+    def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(":memory:")
-        connection.deserialize(written)
+        connection.deserialize(content)
         return connection
 
-    return create_engine("sqlite://", creator=one, poolclass=NullPool)
+    return sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool)
 
 
-def _as_json(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return encodable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _add_conversations(connection: sa.Connection) -> None:
+    """Version 2: conversations, approvals and leases. Runs of version 1 cannot be resumed.
+
+    Uses today's tables: copy their old definition here before changing any of them."""
+    _add_columns(connection, tables.runs, "conversation", "turn", "max_rewrites", "deadline")
+    for index in tables.runs.indexes:
+        if index.name in ("runs_of_user", "runs_of_conversation", "runs_by_status"):
+            index.create(connection, checkfirst=True)
+    new = [tables.leases, tables.approvals, tables.conversations, tables.recall_terms, tables.recall_vectors]
+    tables.metadata.create_all(connection, tables=new)
+    failed = {"status": "failed", "problem": "The process that worked on this run ended."}
+    connection.execute(sa.update(tables.runs).where(tables.runs.c.status == "running").values(failed))
+
+
+def _add_users(connection: sa.Connection) -> None:
+    """Version 3: users, feedback, idempotency keys and indexes for polling approvals."""
+    _add_columns(connection, tables.runs, "request_key")
+    tables.metadata.create_all(connection, tables=[tables.users, tables.feedback])
+    # IF NOT EXISTS, because SQLAlchemy's checkfirst does not find indexes on expressions.
+    for index in (*tables.approvals.indexes, *tables.runs.indexes):
+        connection.execute(CreateIndex(index, if_not_exists=True))
+
+
+def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:
+    for name in names:
+        column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
+        connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {column}"))
+
+
+MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (_add_conversations, _add_users)  # the first leads to version 2
+SCHEMA_VERSION = 1 + len(MIGRATIONS)
+
+
+def migrate(engine: sa.Engine) -> None:
+    """Create or update the tables, in one transaction. Raises `LedgerError` if a newer program wrote them."""
+    with engine.connect() as connection:
+        if _read_version(connection) == SCHEMA_VERSION:
+            return
+    with engine.execution_options(writes=True).begin() as connection:
+        version = _read_version(connection)  # another process may have migrated it meanwhile
+        if version == 0:
+            tables.metadata.create_all(connection)
+        for change in MIGRATIONS[version - 1 :] if version else ():
+            change(connection)
+        if version < SCHEMA_VERSION:
+            connection.execute(sa.insert(tables.ledger_version), {"version": SCHEMA_VERSION})
+
+
+def _read_version(connection: sa.Connection) -> int:
+    """0 for a new database."""
+    versions = tables.ledger_version
+    if not sa.inspect(connection).has_table(versions.name):
+        return 0
+    version = int(connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0)
+    if version > SCHEMA_VERSION:
+        raise LedgerError(
+            f"The ledger of this workspace was written by a newer Veracity (schema version {version}, this program "
+            f"supports {SCHEMA_VERSION}): update Veracity."
+        )
+    return version

@@ -1,8 +1,7 @@
-"""What the ledger forgets (SPEC X3): documents, conversations, and what was made of them, wherever it was used again.
+"""Forgetting (SPEC X3): erases documents and conversations, and everything derived from them, wherever it was reused.
 
-An earlier answer that was evidence for a later one counts as a document ("run:" and its id), and a writer had the
-turns of its conversation before it. That also holds for a run that was under way meanwhile and hands in later what it
-had read before. Knows nothing about files.
+An earlier answer used as evidence counts as a document ("run:" and the run's id). Writers see earlier turns of their
+conversation, so erasing a turn erases the later ones. What a run read before and stores later is erased on arrival.
 """
 
 from __future__ import annotations
@@ -11,359 +10,306 @@ import contextlib
 import os
 import re
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from enum import IntEnum
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, false, func, insert, null, select, update
+from sqlalchemy import Connection, delete, false, func, insert, select, update
 
 from veracity.errors import LedgerError, reason_of
 from veracity.ledger import leases, observations
-from veracity.ledger.database import explained, write_anew
+from veracity.ledger.database import translate_errors, vacuum
 from veracity.ledger.rows import approvals, conversations, evidence, feedback, recall, runs, weak_points
-from veracity.ledger.rows import evidence as evidence_rows
-from veracity.ledger.tables import forgotten_documents, steps
-from veracity.ledger.tables import runs as run_rows
-from veracity.models import Answer, Decision, Dimension, EvaluationResult, Notice, NoticeCode, Review, Step
+from veracity.ledger.tables import forgotten_documents
+from veracity.ledger.tables import runs as run_table
+from veracity.locales import text
+from veracity.models import Answer, Dimension, Notice, NoticeCode, Step
+from veracity.models.steps import ERASED_TEXT
 
-GONE = "(removed with what was forgotten)"
-NOTHING_BUT: NoticeCode = "evaluator_warning"  # has no words of ours
-# Notices that end with such words, behind a colon (runs/notices.py).
-QUOTING: frozenset[NoticeCode] = frozenset(
-    (
-        "not_reviewed",
-        "redraft_failed",
-        "rewrite_failed",
-        "not_reranked",
-        "not_scored",
-        "web_failed",
-        "web_not_written",
-        "not_routed",
-        "not_summarized",
-    )
+CHECKPOINTS_FILE = "checkpoints.sqlite"
+CHECKPOINTS_REMEDY = "delete it: only unfinished runs lose their progress."
+CHECKPOINTS_TIMEOUT_SECONDS = 30.0
+CHAT_HISTORY_FILE = "chat_history"
+BATCH_SIZE = 500
+DRAFT_FORGOTTEN = "A document this draft depends on was forgotten."
+CONVERSATION_FORGOTTEN = "The conversation was forgotten."
+QUERY_STEPS = ("rewrite_query", "grade_documents", "prepare_messages")  # queries may quote retrieved passages
+HISTORY_STEPS = ("decide_route", "summarize_if_needed", "search_context")  # these read the conversation
+CITING_FORMS = ("extractive", "recalled", "direct")  # forms of answers that contain only what they cite
+# Notices that may quote a document after a colon (section "notices" of the locales).
+QUOTING_NOTICES: tuple[NoticeCode, ...] = (
+    "not_reviewed",
+    "redraft_failed",
+    "rewrite_failed",
+    "not_reranked",
+    "not_scored",
+    "web_failed",
+    "web_not_written",
+    "not_routed",
+    "not_summarized",
 )
-_FACTS = frozenset(("problem", "failed"))
-_FACTS_OF = {"web_search": _FACTS | {"outcome"}}  # elsewhere an outcome is a word of ours
-_BEHIND = re.compile("([:：]).*", re.S)
-_ENDS = {":": ".", "：": "。"}
+_QUOTE = re.compile("([:：]).*", re.S)
+_SENTENCE_ENDS = {":": ".", "：": "。"}
+_HISTORY_ENTRY = re.compile(rb"(?:^(?!\+).*\n)*(?:^\+.*\n?)+", re.M)
 
 
-def notices_without(notices: Iterable[Notice]) -> list[Notice]:
-    return [_without(one) if one.code in QUOTING else one for one in notices if one.code != NOTHING_BUT]
+class Exposure(IntEnum):
+    """How much of a run may come from forgotten texts. Stored in `runs.forgotten`."""
+
+    NONE = 0
+    RETRIEVED = 1  # found by a search, not given to the writer
+    WRITTEN = 2  # given to the writer
+    ALL = 3  # the conversation of the run was forgotten
 
 
-def facts_without(step: str, facts: dict[str, Any]) -> dict[str, Any]:
-    quoting = _FACTS_OF.get(step, _FACTS)
-    return {name: GONE if name in quoting else fact for name, fact in facts.items()}
+class _Cascade:
+    """Records what was erased, so that nothing is erased twice."""
+
+    def __init__(self) -> None:
+        self.first_erased: dict[tuple[str, str], int] = {}  # by user and conversation, the turn all later ones followed
+        self.summaries: set[tuple[str, str]] = set()  # conversations whose summary was emptied
+        self.runs: set[str] = set()  # erased because of an earlier turn, in this batch
 
 
-def _without(notice: Notice) -> Notice:
-    return notice.model_copy(update={"text": _BEHIND.sub(lambda found: _ENDS[found[1]], notice.text)})
+def forget_documents(connection: Connection, document_ids: Sequence[str]) -> None:
+    last_run = connection.execute(select(func.max(run_table.c.number))).scalar() or 0
+    seen, cascade = dict.fromkeys(document_ids), _Cascade()
+    queue = list(seen)
+    while queue:
+        batch, queue = queue[:BATCH_SIZE], queue[BATCH_SIZE:]
+        _add_forgotten(connection, batch, last_run)
+        affected = evidence.blank_documents(connection, batch)
+        cascade.runs.clear()
+        for run, run_id in sorted((runs.lock(connection, run_id), run_id) for run_id in affected):
+            exposure = Exposure.WRITTEN if affected[run_id] else Exposure.RETRIEVED
+            erased = _erase_with_later_turns(connection, run_id, run, exposure, cascade)
+            new = [document for erased_id in erased if (document := document_id_of(erased_id)) not in seen]
+            seen.update(dict.fromkeys(new))
+            queue += new
 
 
-NOTHING, FOUND, GIVEN, ALL = 0, 1, 2, 3  # how far a run is touched; ALL: its conversation was forgotten
-# Steps that tell of queries: a rewritten one may hold words of a document that was found, and not given.
-QUERYING = ("rewrite_query", "grade_documents", "prepare_messages")
-# Steps that had the conversation before them.
-CONVERSING = ("decide_route", "summarize_if_needed", "search_context")
-CITING = ("extractive", "recalled", "direct")  # forms of answers that have only what they cite
-RESTED = "A document the draft rests on was forgotten."
-NOTICES = {
-    "en": "A document this answer rests on was forgotten, and its text with it.",
-    "zh": "本回答所依据的文档已被遗忘，其内容已随之删除。",
-    "ja": "この回答の根拠となった文書は削除され、本文も消去されました。",
-}
+def forget_conversation(connection: Connection, user: str, conversation: str) -> list[str]:
+    """Returns the runs of the conversation, which keep only their times and usage."""
+    run_ids = conversations.list_run_ids(connection, user, conversation)
+    forget_documents(connection, [document_id_of(run_id) for run_id in run_ids])
+    for run_id in run_ids:
+        evidence.blank_run(connection, run_id)
+        is_unfinished = runs.lock(connection, run_id).status in ("running", "awaiting_approval")
+        erase_run(connection, run_id, Exposure.ALL)
+        approvals.erase_question(connection, run_id)
+        weak_points.remove(connection, run_id)
+        feedback.remove(connection, run_id)
+        if is_unfinished:
+            _fail(connection, run_id, CONVERSATION_FORGOTTEN)
+    conversations.remove(connection, user, conversation, run_ids)
+    return run_ids
 
 
-def strip(connection: Connection, run_id: str, touched: int, *, told: bool = False) -> int:
-    """Take from a run what may come from what its passages were emptied of; `told`: from its conversation. How far it
-    is touched in the end."""
-    emptied = evidence_rows.emptied_ids(connection, run_id)
-    answer, drafts = runs.answer_of(connection, run_id), approvals.of_run(connection, run_id)
-    texts = [one for one in (answer, *(approval.draft for approval in drafts)) if one is not None]
-    reached = max((extent(one, touched, emptied) for one in texts), default=touched)
+def document_id_of(run_id: str) -> str:
+    """The document id of an earlier answer that is used as evidence."""
+    return f"run:{run_id}"
+
+
+def erase_run(connection: Connection, run_id: str, exposure: int, *, with_history: bool = False) -> int:
+    """Erase what may come from forgotten passages and, `with_history`, from the conversation. Returns the exposure."""
+    blank_ids = evidence.list_blank_ids(connection, run_id)
+    answer, drafts = runs.get_answer(connection, run_id), approvals.list_of_run(connection, run_id)
+    texts = [draft for draft in (answer, *(approval.draft for approval in drafts)) if draft is not None]
+    highest = max((measure_exposure(draft, exposure, blank_ids) for draft in texts), default=exposure)
     if answer is not None:
-        kept = as_kept(answer, extent(answer, touched, emptied), emptied, told=told)
-        connection.execute(
-            update(run_rows).where(run_rows.c.run_id == run_id), {"answer": kept.model_dump(mode="json")}
-        )
+        own = measure_exposure(answer, exposure, blank_ids)
+        runs.set_answer(connection, run_id, erase_answer(answer, own, blank_ids, with_history=with_history))
     for approval in drafts:
-        level = extent(approval.draft, touched, emptied)
-        draft = as_kept(approval.draft, level, emptied, told=told)
-        approvals.replace_draft(connection, approval.approval_id, draft, mute=level >= GIVEN)
-    if reached >= GIVEN:
-        feedback.mute(connection, run_id)
-    _strip_problem(connection, run_id)
-    _strip_steps(connection, run_id, reached, told)
-    _mark(connection, run_id, reached)
+        own = measure_exposure(approval.draft, exposure, blank_ids)
+        draft = erase_answer(approval.draft, own, blank_ids, with_history=with_history)
+        erase_decision = own >= Exposure.WRITTEN
+        approvals.replace_draft(connection, approval.approval_id, draft, erase_decision=erase_decision)
+    if highest >= Exposure.WRITTEN:
+        feedback.erase_reasons(connection, run_id)
+    for number, step in runs.get_steps_by_number(connection, run_id).items():
+        erased = erase_step(step, highest, with_history=with_history)
+        if erased != step:
+            runs.replace_step(connection, run_id, number, erased)
+    _mark_run(connection, run_id, highest)
     observations.withdraw(connection, run_id)
-    return reached
+    return highest
 
 
-def extent(answer: Answer | None, touched: int, emptied: set[str]) -> int:
-    """How far an answer is touched: one that shows a passage had it, whatever was said when the passage was kept. Some
-    have only what they cite."""
-    if answer is None or touched in (NOTHING, ALL):
-        return touched
-    if answer.form in CITING:
+def measure_exposure(answer: Answer | None, exposure: int, blank_ids: set[str]) -> int:
+    """The exposure of one draft of a run. A draft that lists a passage had it, even if it was stored as not given."""
+    if answer is None or exposure in (Exposure.NONE, Exposure.ALL):
+        return exposure
+    if answer.form in CITING_FORMS:
         cited = {citation.evidence_id for sentence in answer.sentences for citation in sentence.citations}
-        return GIVEN if cited & emptied else FOUND
-    return GIVEN if touched == GIVEN or any(item.id in emptied for item in answer.evidence) else FOUND
+        return Exposure.WRITTEN if cited & blank_ids else Exposure.RETRIEVED
+    if exposure == Exposure.WRITTEN or any(passage.id in blank_ids for passage in answer.evidence):
+        return Exposure.WRITTEN
+    return Exposure.RETRIEVED
 
 
-def as_kept(answer: Answer, touched: int, emptied: set[str], *, told: bool) -> Answer:
-    """The answer as one that is touched may be kept. The places of other passages stay, since [n] names them."""
-    if touched >= GIVEN:
-        return _without_texts(answer, ALL if touched == ALL else GIVEN)
-    evidence = [evidence_rows.blank(item) if item.id in emptied else item for item in answer.evidence]
-    kept = {"evidence": evidence, "notices": notices_without(answer.notices)}
-    return answer.model_copy(update={**kept, "standalone": "" if told else answer.standalone})
+def erase_answer(answer: Answer, exposure: int, blank_ids: set[str], *, with_history: bool) -> Answer:
+    """A copy without erased texts. Other passages keep their positions, because [n] refers to them."""
+    if exposure >= Exposure.WRITTEN:
+        return _erase_all_texts(answer, keep_question=exposure != Exposure.ALL)
+    passages = [evidence.blank(passage) if passage.id in blank_ids else passage for passage in answer.evidence]
+    standalone = "" if with_history else answer.standalone
+    notices = erase_notices(answer.notices)
+    return answer.model_copy(update={"evidence": passages, "notices": notices, "standalone": standalone})
 
 
-def step_as_kept(step: Step, touched: int) -> Step:
-    if touched == NOTHING:
+def erase_step(step: Step, exposure: int, *, with_history: bool = False) -> Step:
+    if exposure == Exposure.NONE:
         return step
-    texts = step.texts if touched == FOUND and step.name not in QUERYING else None
-    return step.model_copy(update={"texts": texts, "facts": facts_without(step.name, step.facts)})
+    erased_steps = (*QUERY_STEPS, *HISTORY_STEPS) if with_history else QUERY_STEPS
+    return step.erase(texts=exposure >= Exposure.WRITTEN or step.name in erased_steps)
 
 
-def problem_as_kept(problem: str, touched: int) -> str:
-    return GONE if problem and touched != NOTHING else problem
+def erase_notices(notices: Iterable[Notice]) -> list[Notice]:
+    """Drops the evaluator's own warnings and cuts quotes from the others."""
+    kept = []
+    for notice in notices:
+        if notice.code in QUOTING_NOTICES:
+            cut = _QUOTE.sub(lambda match: _SENTENCE_ENDS[match[1]], notice.text)
+            kept.append(notice.model_copy(update={"text": cut}))
+        elif notice.code != "evaluator_warning":
+            kept.append(notice)
+    return kept
 
 
-def _strip_problem(connection: Connection, run_id: str) -> None:
-    told = (run_rows.c.run_id == run_id) & run_rows.c.problem.not_in(("", RESTED))
-    connection.execute(update(run_rows).where(told).values(problem=GONE))
+def find_forgotten(connection: Connection, document_ids: set[str], run_number: int) -> set[str]:
+    """The documents among these that were forgotten after the run with this number began."""
+    forgotten = select(forgotten_documents.c.document_id).where(forgotten_documents.c.last_run >= run_number)
+    return set(connection.execute(forgotten.where(forgotten_documents.c.document_id.in_(document_ids))).scalars())
 
 
-def _strip_steps(connection: Connection, run_id: str, touched: int, told: bool) -> None:
-    theirs = steps.c.run_id == run_id
-    if touched == FOUND:
-        theirs &= steps.c.name.in_((*QUERYING, *CONVERSING) if told else QUERYING)
-    connection.execute(update(steps).where(theirs).values(texts=null()))
-    for row in connection.execute(select(steps.c.seq, steps.c.name, steps.c.facts).where(steps.c.run_id == run_id)):
-        kept = facts_without(row.name, row.facts)
-        if kept != row.facts:
-            same = (steps.c.run_id == run_id) & (steps.c.seq == row.seq)
-            connection.execute(update(steps).where(same).values(facts=kept))
+def list_unscrubbed(connection: Connection) -> list[str]:
+    """The documents whose rows were erased, but whose bytes may still be in the files."""
+    unscrubbed = select(forgotten_documents.c.document_id).where(forgotten_documents.c.is_scrubbed == false())
+    return list(connection.execute(unscrubbed).scalars())
 
 
-def _mark(connection: Connection, run_id: str, touched: int) -> None:
-    run = runs.held(connection, run_id)
-    less = (run_rows.c.run_id == run_id) & (run_rows.c.forgotten < touched)
-    connection.execute(update(run_rows).where(less).values(forgotten=touched))
-    recall.remove(connection, run.number)
-    if run.status != "awaiting_approval":
-        return
-    approvals.cannot_search(connection, run_id)
-    if touched >= GIVEN:
-        approvals.supersede(connection, run_id)
-        runs.set_status(connection, run_id, "failed", RESTED)
-        leases.revoke(connection, run_id)
+def mark_scrubbed(connection: Connection, document_ids: Sequence[str], *, scrubbed: bool = True) -> None:
+    for start in range(0, len(document_ids), BATCH_SIZE):
+        batch = forgotten_documents.c.document_id.in_(document_ids[start : start + BATCH_SIZE])
+        connection.execute(update(forgotten_documents).where(batch).values(is_scrubbed=scrubbed))
 
 
-def _without_texts(answer: Answer, touched: int) -> Answer:
-    notices = [notice for notice in notices_without(answer.notices) if notice.code != "forgotten"]
-    told = Notice(code="forgotten", text=NOTICES.get(answer.language, NOTICES["en"]))
-    emptied = {"text": "", "standalone": "", "sentences": [], "evidence": [], "missing": []}
-    if touched == ALL:
-        emptied |= {"question": "", "conversation": ""}
-    found = {
-        "review": _verdict(answer.review),
-        "evaluation": _scores(answer.evaluation),
-        "decisions": [_decision(one) for one in answer.decisions],
-    }
-    return answer.model_copy(update={**emptied, **found, "notices": [*notices, told]})
-
-
-def _verdict(review: Review | None) -> Review | None:
-    """What was found, without the words of it: they quote."""
-    if review is None:
-        return None
-    parts = {"reasonableness": _mute(review.reasonableness), "evidence": _mute(review.evidence)}
-    return review.model_copy(update={**parts, "suggestions": [], "problem": ""})
-
-
-def _mute(dimension: Dimension | None) -> Dimension | None:
-    return None if dimension is None else Dimension(passed=dimension.passed)
-
-
-def _scores(result: EvaluationResult | None) -> EvaluationResult | None:
-    if result is None:
-        return None
-    metrics = [score.model_copy(update={"evaluator_comment": ""}) for score in result.metrics]
-    return result.model_copy(update={"metrics": metrics, "warnings": []})
-
-
-def _decision(decision: Decision) -> Decision:
-    return decision.model_copy(update={"reason": "", "edit": None})
-
-
-FILE_TYPED = "chat_history"
-_ENTRY = re.compile(rb"(?:^(?!\+).*\n)*(?:^\+.*\n?)+", re.M)
-
-
-def forget_typed(folder: Path, texts: Iterable[str]) -> None:
-    """Remove these from the history, and with them every other form in which they were typed."""
-    path, unwanted = folder / FILE_TYPED, {text.strip() for text in texts}
+def erase_chat_history(folder: Path, questions: Iterable[str]) -> None:
+    """Remove these questions from the prompt's history file."""
+    path, unwanted = folder / CHAT_HISTORY_FILE, {question.strip() for question in questions}
     try:
-        entries = _ENTRY.findall(path.read_bytes())
-        kept = [entry for entry in entries if _text(entry).strip() not in unwanted]
+        entries = _HISTORY_ENTRY.findall(path.read_bytes())
+        kept = [entry for entry in entries if _entry_text(entry).strip() not in unwanted]
         if len(kept) < len(entries):
-            _replace(path, b"".join(kept))
+            _replace_file(path, b"".join(kept))
     except FileNotFoundError:
         return
-    except OSError as problem:
-        raise LedgerError(
-            f'What was typed in the conversation may still be in "{path}" ({reason_of(problem)}): remove it.'
-        ) from None
+    except OSError as error:
+        raise LedgerError(f'"{path}" may still contain the conversation ({reason_of(error)}): delete it.') from None
 
 
-def _text(entry: bytes) -> str:
+def erase_checkpoints(folder: Path, keep: Collection[str] = ()) -> None:
+    """Erase all checkpoints, except those of the runs in `keep`. Running processes need them only to resume."""
+    path = folder / CHECKPOINTS_FILE
+    if not path.exists():
+        return
+    with (
+        translate_errors(path, CHECKPOINTS_REMEDY),
+        contextlib.closing(
+            sqlite3.connect(path, timeout=CHECKPOINTS_TIMEOUT_SECONDS, isolation_level=None)
+        ) as connection,
+    ):
+        connection.execute("CREATE TEMP TABLE kept (thread_id TEXT PRIMARY KEY)")
+        connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", [(run_id,) for run_id in keep])
+        connection.execute("BEGIN IMMEDIATE")
+        for table in ("checkpoints", "writes"):
+            connection.execute(f"DELETE FROM {table} WHERE thread_id NOT IN (SELECT thread_id FROM kept)")
+        connection.execute("COMMIT")
+        vacuum(connection, path)
+
+
+def _erase_with_later_turns(
+    connection: Connection, run_id: str, run: runs.LockedRun, exposure: int, cascade: _Cascade
+) -> list[str]:
+    """Erase the run and, if its answer is erased, the later turns of its conversation. Returns the erased answers."""
+    conversation = (run.user, run.conversation)
+    if run.conversation and conversation not in cascade.summaries:
+        conversations.empty_summary(connection, *conversation)
+        cascade.summaries.add(conversation)
+    if run_id in cascade.runs or erase_run(connection, run_id, exposure) < Exposure.WRITTEN:
+        return []
+    erased = [run_id]
+    first_erased = cascade.first_erased.get(conversation)
+    if run.conversation and (first_erased is None or run.turn < first_erased):
+        later = conversations.list_run_ids(connection, *conversation, run.turn, first_erased)
+        for later_id in later:
+            if erase_run(connection, later_id, Exposure.WRITTEN, with_history=True) >= Exposure.WRITTEN:
+                erased.append(later_id)
+        cascade.runs.update(later)
+        cascade.first_erased[conversation] = run.turn
+    return erased
+
+
+def _mark_run(connection: Connection, run_id: str, exposure: int) -> None:
+    run, own = runs.lock(connection, run_id), run_table.c.run_id == run_id
+    quoting = run_table.c.problem.not_in(("", DRAFT_FORGOTTEN))
+    connection.execute(update(run_table).where(own & quoting).values(problem=ERASED_TEXT))
+    connection.execute(update(run_table).where(own & (run_table.c.forgotten < exposure)).values(forgotten=exposure))
+    recall.remove(connection, run.number)
+    if run.status == "awaiting_approval":
+        approvals.end_on_reject(connection, run_id)
+        if exposure >= Exposure.WRITTEN:
+            _fail(connection, run_id, DRAFT_FORGOTTEN)
+
+
+def _fail(connection: Connection, run_id: str, problem: str) -> None:
+    approvals.supersede(connection, run_id)
+    runs.set_status(connection, run_id, "failed", problem)
+    leases.revoke(connection, run_id)
+
+
+def _add_forgotten(connection: Connection, document_ids: Sequence[str], last_run: int) -> None:
+    connection.execute(delete(forgotten_documents).where(forgotten_documents.c.document_id.in_(document_ids)))
+    values = {"last_run": last_run, "is_scrubbed": False}
+    rows = [{"document_id": document_id, **values} for document_id in document_ids]
+    connection.execute(insert(forgotten_documents), rows)
+
+
+def _erase_all_texts(answer: Answer, *, keep_question: bool) -> Answer:
+    review, evaluation = answer.review, answer.evaluation
+    if review is not None:  # the verdicts are kept, their explanations quote
+        dimensions = {"reasonableness": review.reasonableness, "evidence": review.evidence}
+        passed = {name: dimension and Dimension(passed=dimension.passed) for name, dimension in dimensions.items()}
+        review = review.model_copy(update={**passed, "suggestions": [], "problem": ""})
+    if evaluation is not None:
+        metrics = [score.model_copy(update={"evaluator_comment": ""}) for score in evaluation.metrics]
+        evaluation = evaluation.model_copy(update={"metrics": metrics, "warnings": []})
+    notices = [notice for notice in erase_notices(answer.notices) if notice.code != "forgotten"]
+    notice = Notice(code="forgotten", text=text(answer.language, "ledger", "forgotten"))
+    decisions = [decision.model_copy(update={"reason": "", "edit": None}) for decision in answer.decisions]
+    erased = {
+        "text": "",
+        "standalone": "",
+        "sentences": [],
+        "evidence": [],
+        "missing": [],
+        "review": review,
+        "evaluation": evaluation,
+        "decisions": decisions,
+        "notices": [*notices, notice],
+    }
+    return answer.model_copy(update=erased if keep_question else {**erased, "question": "", "conversation": ""})
+
+
+def _entry_text(entry: bytes) -> str:
     lines = entry.decode("utf-8", "replace").split("\n")
     return "\n".join(line[1:] for line in lines if line.startswith("+"))
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Only its owner may read it."""
-    rest = path.with_suffix(".new")
-    rest.unlink(missing_ok=True)
-    with os.fdopen(os.open(rest, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+def _replace_file(path: Path, content: bytes) -> None:
+    """Atomically, and readable by its owner only."""
+    new = path.with_suffix(".new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
-    rest.replace(path)
-
-
-FILE = "checkpoints.sqlite"
-REMEDY = "remove it: only runs under way lose their progress."
-PATIENCE = 30.0  # seconds to wait for another process that uses it
-
-
-def scrub(folder: Path, spare: Collection[str] = ()) -> None:
-    """Remove all progress, of killed runs too, and its bytes from the disk; but not that of the runs in `spare`, which
-    wait for a person. Runs under way go on: they only need it to be taken up again."""
-    path = folder / FILE
-    if not path.exists():
-        return
-    with (
-        explained(path, REMEDY),
-        contextlib.closing(sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)) as connection,
-    ):
-        connection.execute("CREATE TEMP TABLE spared (thread_id TEXT PRIMARY KEY)")
-        connection.executemany("INSERT OR IGNORE INTO spared VALUES (?)", [(run_id,) for run_id in spare])
-        connection.execute("BEGIN IMMEDIATE")
-        for table in ("checkpoints", "writes"):
-            connection.execute(f"DELETE FROM {table} WHERE thread_id NOT IN (SELECT thread_id FROM spared)")
-        connection.execute("COMMIT")
-        write_anew(connection, path)
-
-
-AT_ONCE = 500
-ENDED = "Its conversation was forgotten."
-
-
-class _Reach:
-    """How far forgetting has come, so that nothing is done twice."""
-
-    def __init__(self) -> None:
-        self.since: dict[tuple[str, str], int] = {}  # by user and conversation, the turn after which all were told
-        self.emptied: set[tuple[str, str]] = set()  # conversations that have no summary any more
-        self.told: set[str] = set()  # runs that lost what they may have from their conversation, in this batch
-
-
-def forget(connection: Connection, document_ids: Sequence[str]) -> None:
-    last_run = connection.execute(select(func.max(run_rows.c.number))).scalar() or 0
-    known, reach = dict.fromkeys(document_ids), _Reach()
-    left = list(known)
-    while left:
-        some, left = left[:AT_ONCE], left[AT_ONCE:]
-        _remember(connection, some, last_run)
-        touched = evidence.empty(connection, some)
-        reach.told.clear()
-        for run, run_id in sorted((runs.held(connection, run_id), run_id) for run_id in touched):
-            lost = _strip_with_later(connection, run_id, run, GIVEN if touched[run_id] else FOUND, reach)
-            fresh = [document for one in lost if (document := as_document(one)) not in known]
-            known.update(dict.fromkeys(fresh))
-            left += fresh
-
-
-def forget_conversation(connection: Connection, user: str, conversation: str) -> list[str]:
-    """Its runs, which keep nothing but when they ran and what they used."""
-    theirs = conversations.run_ids(connection, user, conversation)
-    forget(connection, [as_document(run_id) for run_id in theirs])
-    for run_id in theirs:
-        evidence.empty_run(connection, run_id)
-        unfinished = runs.held(connection, run_id).status in ("running", "awaiting_approval")
-        strip(connection, run_id, ALL)
-        approvals.remove_question(connection, run_id)
-        weak_points.remove(connection, run_id)
-        feedback.remove(connection, run_id)
-        if unfinished:
-            approvals.supersede(connection, run_id)
-            runs.set_status(connection, run_id, "failed", ENDED)
-            leases.revoke(connection, run_id)
-    conversations.remove(connection, user, conversation, theirs)
-    return theirs
-
-
-def as_document(run_id: str) -> str:
-    """An earlier answer as evidence has this id of a document."""
-    return f"run:{run_id}"
-
-
-def among(connection: Connection, document_ids: set[str], number: int) -> set[str]:
-    """Those of the documents that were forgotten after the run of this number began."""
-    gone = select(forgotten_documents.c.document_id).where(forgotten_documents.c.last_run >= number)
-    return set(connection.execute(gone.where(forgotten_documents.c.document_id.in_(document_ids))).scalars())
-
-
-def strip_late(connection: Connection, run_id: str, document_ids: set[str], was_given: bool) -> None:
-    """For a run that hands in passages of documents which were forgotten meanwhile."""
-    strip(connection, run_id, GIVEN if was_given else FOUND)
-    mark_scrubbed(connection, sorted(document_ids), scrubbed=False)
-
-
-def not_scrubbed(connection: Connection) -> list[str]:
-    """The documents whose rows were emptied, while their bytes may still be in the files."""
-    left = select(forgotten_documents.c.document_id).where(forgotten_documents.c.is_scrubbed == false())
-    return list(connection.execute(left).scalars())
-
-
-def mark_scrubbed(connection: Connection, document_ids: Sequence[str], *, scrubbed: bool = True) -> None:
-    for some in _batches(document_ids):
-        theirs = forgotten_documents.c.document_id.in_(some)
-        connection.execute(update(forgotten_documents).where(theirs).values(is_scrubbed=scrubbed))
-
-
-def _strip_with_later(connection: Connection, run_id: str, run: runs.HeldRun, touched: int, reach: _Reach) -> list[str]:
-    """The run, and the later turns of its conversation, whose writers had it. Those that lost their texts."""
-    here = (run.user, run.conversation)
-    if run.conversation and here not in reach.emptied:
-        conversations.empty_summary(connection, *here)
-        reach.emptied.add(here)
-    if run_id in reach.told or strip(connection, run_id, touched) < GIVEN:
-        return []
-    lost = [run_id]
-    if run.conversation and run.turn < reach.since.get(here, run.turn + 1):
-        later = conversations.run_ids(connection, *here, run.turn, reach.since.get(here))
-        lost += [one for one in later if strip(connection, one, GIVEN, told=True) >= GIVEN]
-        reach.told.update(later)
-        reach.since[here] = run.turn
-    return lost
-
-
-def _remember(connection: Connection, document_ids: Sequence[str], last_run: int) -> None:
-    known = set(
-        connection.execute(
-            select(forgotten_documents.c.document_id).where(forgotten_documents.c.document_id.in_(document_ids))
-        ).scalars()
-    )
-    values = {"last_run": last_run, "is_scrubbed": False}
-    connection.execute(
-        update(forgotten_documents).where(forgotten_documents.c.document_id.in_(known)).values(values),
-    )
-    if fresh := [{"document_id": one, **values} for one in document_ids if one not in known]:
-        connection.execute(insert(forgotten_documents), fresh)
-
-
-def _batches(document_ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (document_ids[start : start + AT_ONCE] for start in range(0, len(document_ids), AT_ONCE))
+    new.replace(path)

@@ -1,31 +1,30 @@
-"""The ledger: what was asked, what was done about it, and what came of it.
+"""The ledger: what was asked, what each run did, and what came of it.
 
-One door to the rows: each call is one transaction, so a kill leaves a call done or not done. What is committed survives
-the end of the process; a loss of power may lose the last milliseconds. Can be shared by threads, and a workspace by
-processes. Knows nothing about how a question is answered.
+Every call is one transaction: a killed process leaves it done or not done. Committed calls survive the end of the
+process; a power failure may lose the last milliseconds. Threads can share a ledger, and processes a workspace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, get_args
 
 from sqlalchemy import Connection
 
 from veracity.errors import InputError, LedgerError, LostLeaseError, NotFoundError
 from veracity.ledger import forget, leases, observations
-from veracity.ledger import observations as observations_module
-from veracity.ledger.database import Database, explained
+from veracity.ledger.database import Database
+from veracity.ledger.forget import Exposure
 from veracity.ledger.leases import Owners
-from veracity.ledger.observations import Observations, observation
-from veracity.ledger.rows import approvals, conversations, feedback, recall, runs, weak_points
-from veracity.ledger.rows import evidence as evidence_rows
-from veracity.ledger.rows import runs as runs_rows
-from veracity.ledger.rows import weak_points as weak_points_rows
-from veracity.ledger.rows.users import Users, conversation_name, decider_name, rater_name, storable, user_name
+from veracity.ledger.observations import Observations
+from veracity.ledger.rows import approvals, conversations, evidence, feedback, recall, runs, weak_points
+from veracity.ledger.rows.runs import LockedRun
+from veracity.ledger.rows.users import Users
 from veracity.ledger.rows.weak_points import WeakPoint
+from veracity.ledger.tables import normalize_conversation, normalize_name, normalize_user
 from veracity.models import (
     Answer,
     Approval,
@@ -46,109 +45,212 @@ from veracity.models import (
     Usage,
     Verdict,
 )
+from veracity.models.steps import ERASED_TEXT
 from veracity.secrets import presentable
 
+MAX_REASON_LENGTH = 2000
+MAX_TURNS = 1_000_000
+ANY_STATE = "any"
+STATES = (*get_args(ApprovalState), ANY_STATE)
+WeakReason = Literal["failed_review", "low_score", "rejected", "disliked"]
+_NOT_RATABLE = {"running": "is still running", "awaiting_approval": "awaits approval", "failed": "has no answer"}
 
-class Showing:
-    """A part of Ledger. Each call reads what is committed."""
+P = ParamSpec("P")
+T = TypeVar("T")
 
-    _database: Database
 
-    def parameters(self, run_id: str) -> RunParameters:
-        with self._database.reading() as connection:
-            return runs.parameters(connection, run_id)
+@dataclass(frozen=True, slots=True)
+class RunRecords:
+    """Stored along with an answer. A `recallable` one can be found by its words and by `vector` (float32 bytes)."""
 
-    def runs(self, limit: int = 20, user: str | None = None, after: str = "") -> list[RunSummary]:
-        """The newest first; those that follow the run `after`, where one is named."""
-        asking = None if user is None else user_name(user)
-        with self._database.reading() as connection:
-            return runs.latest(connection, limit, asking, after)
+    weak_point: WeakReason | None = None
+    observation: dict[str, Any] | None = None
+    recallable: bool = False
+    vector: bytes | None = None
 
-    def runs_asking(self, user: str, question: str, limit: int) -> list[RunSummary]:
-        """Those of this user that ask exactly this, the newest first."""
-        asking = user_name(user)
-        with self._database.reading() as connection:
-            return runs_rows.runs_asking(connection, asking, question, limit)
 
-    def run_under(self, user: str, key: str) -> RunSummary | None:
-        """The one that this user asked under the key."""
-        asking = user_name(user)
-        with self._database.reading() as connection:
-            return runs_rows.run_under(connection, asking, key)
+class Ledger:
+    """Creates `folder` with the first write. Calls that take a `token`, from begin() or acquire_lease(), raise
+    `LostLeaseError` and change nothing if another process has acquired the run since."""
 
-    def statuses(self, run_ids: Sequence[str]) -> dict[str, RunStatus]:
-        with self._database.reading() as connection:
-            return runs_rows.of_runs(connection, run_ids)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._database = Database(folder)
+        self._owners = Owners(folder)
+        self.users = Users(self._database)
+
+    def close(self) -> None:
+        """Other processes can resume the runs of this one."""
+        self._database.close()
+        self._owners.close()
+
+    def begin(
+        self, run: RunParameters, language: str, models: dict[str, str], *, lease: float = 180.0, key: str = ""
+    ) -> int:
+        """Store a new run and return the token of its lease. Each user can use a `key` once."""
+        names = {
+            "run_id": normalize_name(run.run_id, "a run", 1),
+            "user": normalize_user(run.user),
+            "conversation": normalize_conversation(run.conversation) if run.conversation else "",
+        }
+        run, owner = run.model_copy(update=names), self._owners.register()
+        with self._database.writing() as connection:
+            turn = conversations.next_turn(connection, run.user, run.conversation) if run.conversation else 0
+            runs.add(connection, run, turn, language, models, key)
+            return leases.grant_first(connection, run.run_id, owner, self._owners.host, lease)
+
+    def acquire_lease(self, run_id: str, seconds: float) -> int | None:
+        """A token for a run whose owner died or whose draft was decided, else None."""
+        if not self._database.exists:
+            return None
+        owner = self._owners.register()
+        with self._database.writing() as connection:
+            return leases.acquire(connection, run_id, self._owners, owner, seconds)
+
+    def release(self, run_id: str, token: int) -> None:
+        """Let any process resume the run. If that cannot be stored, at least this process can."""
+        try:
+            with self._database.writing() as connection:
+                self._lock_run(connection, run_id, token)
+                leases.release(connection, run_id)
+        except LedgerError as error:
+            if not isinstance(error, LostLeaseError):
+                self._owners.abandoned.add((run_id, token))
+            raise
+
+    def interrupted(self) -> list[str]:
+        """The runs that acquire_lease() would grant now, oldest first."""
+        return self._read(leases.interrupted, self._owners)
+
+    def record(
+        self, run_id: str, *steps: Step, token: int, usage: Usage | None = None, seconds: float | None = None
+    ) -> None:
+        """Add steps, and update the usage so far."""
+        with self._database.writing() as connection:
+            run = self._lock_run(connection, run_id, token)
+            runs.add_steps(connection, run_id, [forget.erase_step(step, run.forgotten) for step in steps])
+            runs.set_usage(connection, run_id, usage, seconds)
+
+    def keep_evidence(
+        self, run_id: str, passages: Sequence[Evidence], *, given: bool, token: int | None = None
+    ) -> None:
+        """Add or replace passages. `given` means that the writer got them; it is never reset."""
+        with self._database.writing() as connection:
+            run = runs.lock(connection, run_id) if token is None else self._lock_run(connection, run_id, token)
+            is_erased = run.forgotten == Exposure.ALL
+            if is_erased:
+                passages = [evidence.hide_address(passage) for passage in passages]
+            documents = {passage.document_id for passage in passages}
+            forgotten = documents if is_erased else forget.find_forgotten(connection, documents, run.number)
+            evidence.put(connection, run_id, passages, given, forgotten)
+            if forgotten and not is_erased:
+                forget.erase_run(connection, run_id, Exposure.WRITTEN if given else Exposure.RETRIEVED)
+                forget.mark_scrubbed(connection, sorted(forgotten), scrubbed=False)
+
+    def finish(self, answer: Answer, records: RunRecords | None = None, *, token: int) -> None:
+        """End a run with its answer. Idempotent."""
+        run_id, records = answer.run_id, records or RunRecords()
+        if records.vector is not None:
+            recall.require_vector(records.vector)
+        with self._database.writing() as connection:
+            run = self._end_run(connection, run_id, token, answer)
+            if run is None:
+                return
+            runs.set_usage(connection, run_id, answer.usage, answer.seconds)
+            if records.weak_point is not None:
+                weak_points.add(connection, run_id, run.user, run.question, records.weak_point)
+            if run.forgotten:
+                return
+            if records.observation is not None:
+                observations.enqueue(connection, run_id, answer.attempt, records.observation)
+            if records.recallable and answer.status in conversations.REUSABLE_STATUSES:
+                recall.add(connection, run, answer.text, records.vector)
+
+    def fail(self, run_id: str, problem: str, *, token: int, usage: Usage, seconds: float) -> None:
+        """End a run without an answer. Idempotent."""
+        with self._database.writing() as connection:
+            if self._end_run(connection, run_id, token, None, problem):
+                runs.set_usage(connection, run_id, usage, seconds)
+
+    def stop(self, run_id: str, by: str) -> RunSummary:
+        """Fail a run under way and revoke its lease. No-op for a run that ended, awaits approval or was decided."""
+        by = presentable(normalize_name(by, "the user who stops a run"))
+        with self._database.writing() as connection:
+            run = runs.lock(connection, run_id)
+            if run.status == "running" and not approvals.list_of_run(connection, run_id):
+                runs.set_status(connection, run_id, "failed", f"Stopped by {by}.")
+                leases.revoke(connection, run_id)
+            return runs.get_summary(connection, run_id)
 
     def find(self, name: str) -> str:
-        """The full id of the run that is named by its id, by the beginning of it, or as "last"."""
-        with self._database.reading() as connection:
-            return runs.full_id(connection, name)
+        """The id of the run with this id or unique prefix, or of the newest run for "last"."""
+        return self._read(runs.find_id, name)
 
-    def summary(self, run_id: str) -> RunSummary:
-        with self._database.reading() as connection:
-            return runs.summary(connection, run_id)
+    def runs(self, limit: int = 20, user: str | None = None, after: str = "") -> list[RunSummary]:
+        """Newest first; with `after`, those that follow this run."""
+        return self._read(runs.list_runs, limit, None if user is None else normalize_user(user), after)
 
-    def standing(self, run_id: str) -> RunStanding | None:
-        with self._database.reading() as connection:
-            return runs_rows.of_run(connection, run_id)
+    def runs_with_question(self, user: str, question: str, limit: int) -> list[RunSummary]:
+        """The user's runs of exactly this question, newest first."""
+        return self._read(runs.list_with_question, normalize_user(user), question, limit)
 
-    def steps(self, run_id: str) -> list[Step]:
-        with self._database.reading() as connection:
-            return runs.steps_of(connection, run_id)
-
-    def evidence(self, run_id: str) -> dict[str, Evidence]:
-        with self._database.reading() as connection:
-            return evidence_rows.of_run(connection, run_id)
+    def run_by_key(self, user: str, key: str) -> RunSummary | None:
+        """The run that the user began with this idempotency key."""
+        return self._read(runs.find_by_key, normalize_user(user), key)
 
     def unfinished(self) -> list[str]:
-        """The runs that are under way or wait for a person."""
-        with self._database.reading() as connection:
-            return runs.unfinished(connection)
+        """The runs that are running or await approval."""
+        return self._read(runs.list_unfinished)
+
+    def statuses(self, run_ids: Sequence[str]) -> dict[str, RunStatus]:
+        return self._read(runs.get_statuses, run_ids)
+
+    def summary(self, run_id: str) -> RunSummary:
+        return self._read(runs.get_summary, run_id)
+
+    def run_state(self, run_id: str) -> RunStanding | None:
+        return self._read(runs.get_state, run_id)
+
+    def parameters(self, run_id: str) -> RunParameters:
+        return self._read(runs.get_parameters, run_id)
+
+    def steps(self, run_id: str) -> list[Step]:
+        return list(self._read(runs.get_steps_by_number, run_id).values())
+
+    def evidence(self, run_id: str) -> dict[str, Evidence]:
+        return self._read(evidence.get_of_run, run_id)
 
     def answer(self, run_id: str) -> Answer | None:
-        with self._database.reading() as connection:
-            return runs.answer_of(connection, run_id)
+        return self._read(runs.get_answer, run_id)
 
     def models(self, run_id: str) -> dict[str, str]:
-        with self._database.reading() as connection:
-            return runs.models_of(connection, run_id)
+        return self._read(runs.get_models, run_id)
 
     def usage(self, run_id: str) -> Usage:
-        with self._database.reading() as connection:
-            return runs.usage_of(connection, run_id)
+        return self.parameters(run_id).usage
 
-
-LONGEST_REASON = 2000  # characters
-ANY = "any"
-STATES = (*get_args(ApprovalState), ANY)
-
-
-class Approving:
-    """A part of Ledger. Each call is one transaction."""
-
-    _database: Database
+    def weak_points(self, user: str, question: str, limit: int = 5) -> list[WeakPoint]:
+        """The user's failed questions that ask the same, most similar first."""
+        return self._read(weak_points.find_similar, normalize_user(user), question, limit)
 
     def suspend(self, run_id: str, token: int, approval: Approval, usage: Usage, seconds: float) -> Approval:
-        """The run waits for a person, and nobody owns it meanwhile. What is there already is left as it is."""
-        named = storable(approval.approval_id, "An approval", 1)
+        """Store a draft for approval and release the run. Idempotent."""
+        approval_id = normalize_name(approval.approval_id, "an approval", 1)
+        if approval.run_id != run_id:
+            raise InputError("The approval belongs to another run: suspend that run.")
         with self._database.writing() as connection:
-            run = runs.held(connection, run_id)
-            leases.require(connection, run_id, token)
-            if approval.run_id != run_id:
-                raise InputError("An approval is suspended with the run it belongs to.")
+            run = self._lock_run(connection, run_id, token)
             if run.status != "running":
-                return approvals.one(connection, named)
-            kept = approvals.add(connection, approval, run.user, run.conversation)
-            if kept.run_id != run_id:
-                raise InputError("An approval of another run has this id already.")
-            runs.set_used(connection, run_id, usage, seconds)
+                return approvals.get(connection, approval_id)
+            stored = approvals.add(connection, approval, run.user, run.conversation)
+            if stored.run_id != run_id:
+                raise InputError("An approval of another run has the same id: use another id.")
+            runs.set_usage(connection, run_id, usage, seconds)
             runs.set_status(connection, run_id, "awaiting_approval")
             leases.release(connection, run_id)
-            if run.forgotten:  # a document was forgotten while it was under way
-                forget.strip(connection, run_id, run.forgotten)
-                kept = approvals.one(connection, named)
-            return kept
+            if run.forgotten:  # a document was forgotten while the run was under way
+                forget.erase_run(connection, run_id, run.forgotten)
+            return approvals.get(connection, approval_id)
 
     def decide(
         self,
@@ -161,404 +263,210 @@ class Approving:
         draft_hash: str | None = None,
         key: str | None = None,
     ) -> Approval:
-        """The first decision on the draft counts; the same by the same person under the same `key` is that one again.
+        """Decide a draft. The first decision counts; repeating it with the same `key` is a no-op.
 
-        The approval is named as for `approval`, but a run that has several is not enough: whoever names it may have
-        seen another draft than the one that waits."""
+        `approval_id` is a name as for approval(), but a run with several drafts is refused: the person may have read
+        another draft than the pending one."""
         if verdict not in get_args(Verdict):
-            raise InputError(
-                f'A draft is decided on with "approve" or "reject", not with "{presentable(str(verdict))}".'
-            )
+            raise InputError(f'The decision must be "approve" or "reject", not "{presentable(str(verdict))}".')
         if edit is not None and verdict != "approve":
-            raise InputError("Only a draft that is approved can be edited: reject it without an edit.")
+            raise InputError("Only an approved draft can be edited: reject it without an edit.")
         if edit is not None and not edit.strip():
-            raise InputError("The edited answer is empty: write what is to go out.")
-        if len(reason) > LONGEST_REASON:
-            raise InputError(f"The reason has {len(reason):,} characters: at most {LONGEST_REASON:,} are kept.")
-        if not all(one is None or isinstance(one, str) for one in (draft_hash, key)):
-            raise InputError("The hash of a draft and the key of a decision are text.")
-        decision = Decision(verdict=verdict, by=decider_name(by), at=datetime.now(UTC), reason=reason, edit=edit)
-        with self._database.writing(first=True) as connection:
-            named = approvals.named_to_decide(connection, approval_id)
-            return approvals.decide(connection, named, decision, draft_hash, key or "")
+            raise InputError("The edited answer is empty: write the answer to release.")
+        _require_short_reason(reason)
+        if not all(value is None or isinstance(value, str) for value in (draft_hash, key)):
+            raise InputError("The draft hash and the key of a decision must be text.")
+        by = normalize_name(by, "the person who decides")
+        decision = Decision(verdict=verdict, by=by, at=datetime.now(UTC), reason=reason, edit=edit)
+        with self._database.writing(priority=True) as connection:
+            approval = approvals.find_to_decide(connection, approval_id)
+            return approvals.decide(connection, approval, decision, draft_hash, key or "")
 
     def decision(self, run_id: str, attempt: int) -> Decision | None:
-        """What counts for this attempt of the run."""
-        decided = [one.decision for one in self.approvals_of(run_id) if one.attempt == attempt and one.decision]
-        return decided[-1] if decided else None
+        """The decision on this attempt of the run."""
+        of_attempt = [approval for approval in self.approvals_of(run_id) if approval.attempt == attempt]
+        return next((approval.decision for approval in reversed(of_attempt) if approval.decision), None)
+
+    def approval(self, name: str) -> Approval:
+        """Finds an approval by its id, its run's id (the run's newest), a prefix, or "last" (the newest pending)."""
+        return self._read(approvals.find, name)
 
     def approvals(
         self, limit: int = 100, user: str | None = None, state: str = "pending", after: str = ""
     ) -> list[Approval]:
-        """Those that wait: the longest waiting first. Of another state, or of "any": the newest first. With `after`,
-        those that follow this approval."""
+        """Pending ones oldest first; others, or "any", newest first. With `after`, those that follow this approval."""
         if state not in STATES:
-            raise InputError(f'The state of an approval is {", ".join(STATES)}, not "{presentable(str(state))}".')
-        asking = None if user is None else user_name(user)
-        with self._database.reading() as connection:
-            return approvals.listed(connection, limit, asking, None if state == ANY else state, after)
-
-    def approval_states(self, limit: int = 200) -> list[ApprovalStanding]:
-        """How those stand that were made or decided last, the latest first: for whoever looks every second."""
-        if not self._database.is_there:
-            return []
-        with self._database.reading() as connection:
-            return runs_rows.latest_standings(connection, limit)
-
-    def pending(self, user: str | None = None) -> int:
-        """How many wait: of those that this user asked for, or of all."""
-        with self._database.reading() as connection:
-            return runs_rows.pending(connection, user)
-
-    def approval(self, name: str) -> Approval:
-        """Named by its id, by that of its run (then the newest), by the beginning of them, or as "last" that waits."""
-        with self._database.reading() as connection:
-            return approvals.named(connection, name)
+            raise InputError(f'The state must be one of {", ".join(STATES)}, not "{presentable(str(state))}".')
+        user = None if user is None else normalize_user(user)
+        return self._read(approvals.list_approvals, limit, user, None if state == ANY_STATE else state, after)
 
     def approvals_of(self, run_id: str) -> list[Approval]:
-        with self._database.reading() as connection:
-            return approvals.of_run(connection, run_id)
+        """Oldest first."""
+        return self._read(approvals.list_of_run, run_id)
 
-    def waiting(self) -> list[str]:
-        """The runs that wait for a person and whose progress may be kept, since they have read nothing that was
-        forgotten; the oldest first."""
-        with self._database.reading() as connection:
-            return runs.waiting(connection)
+    def approval_states(self, limit: int = 200) -> list[ApprovalStanding]:
+        """Most recently changed first. Cheap enough to poll every second."""
+        return self._read(approvals.list_latest_states, limit) if self._database.exists else []
 
+    def pending_runs(self) -> list[str]:
+        """The runs that await approval and used no forgotten text, oldest first."""
+        return self._read(runs.list_pending)
 
-class Conversing:
-    """A part of Ledger. Each call is one transaction."""
-
-    _database: Database
+    def pending_count(self, user: str | None = None) -> int:
+        return self._read(approvals.count_pending, user)
 
     def remembered(self, user: str, conversation: str, before_run: str | None = None) -> Remembered:
-        """The summary, and the turns that it does not hold; of those only the ones before this run's own."""
-        asking, named = user_name(user), conversation_name(conversation)
-        with self._database.reading() as connection:
-            return conversations.remembered(connection, asking, named, before_run)
+        """The summary and the turns after it; with `before_run`, only turns before this run."""
+        names = normalize_user(user), normalize_conversation(conversation)
+        return self._read(conversations.get_memory, *names, before_run)
 
     def keep_summary(self, user: str, conversation: str, summary: str, folded: int) -> None:
-        """It sums up the turns up to number `folded`. One that sums up no more than what is there changes nothing."""
-        asking, named = user_name(user), conversation_name(conversation)
+        """Store a summary of the turns up to number `folded`. No-op if the stored one covers as many."""
+        names = normalize_user(user), normalize_conversation(conversation)
         with self._database.writing() as connection:
-            conversations.keep_summary(connection, asking, named, summary, folded)
+            conversations.set_summary(connection, *names, summary, folded)
 
     def past_turns(
-        self,
-        user: str,
-        conversation: str | None,
-        query: str,
-        vector: bytes | None,
-        limit: int,
-        leave_out: str = "",
+        self, user: str, conversation: str | None, query: str, vector: bytes | None, limit: int, exclude_run: str = ""
     ) -> list[PastTurn]:
-        """Earlier answers to this user that bear on the query, the best first. Without a conversation: of all of his,
-        and of single questions. `vector` is the query's, float32; `leave_out` is a run."""
-        asking = user_name(user)
-        named = None if conversation is None else conversation_name(conversation)
+        """Earlier answers that match the query, best first. Without a conversation, searches all of the user's runs.
+        `vector` is the query's embedding (float32 bytes)."""
+        user = normalize_user(user)
+        conversation = None if conversation is None else normalize_conversation(conversation)
         if vector is not None:
             recall.require_vector(vector)
-        with self._database.reading() as connection:
-            return recall.matching(connection, asking, named, query, vector, limit, leave_out)
+        return self._read(recall.find_turns, user, conversation, query, vector, limit, exclude_run)
 
     def conversations(self, user: str, limit: int = 20, query: str = "", after: str = "") -> list[ConversationSummary]:
-        """That with the newest turn first. With a query, those in which a turn holds all its words. Those that follow
-        the conversation `after`, where one is named."""
-        asking = user_name(user)
-        with self._database.reading() as connection:
-            if not query.strip():
-                return conversations.listed(connection, asking, limit, after)
-            fitting = runs.conversations_with(connection, asking, query)
-            known = conversations.listed(connection, asking, None, after) if fitting else []
-            return [one for one in known if one.conversation in fitting][:limit]
+        """Newest turn first. With a query, only those with a turn that contains all its words."""
+        return self._read(conversations.list_conversations, normalize_user(user), limit, query, after)
 
     def turns(
-        self, user: str, conversation: str, limit: int = 50, *, to_show: bool = False, before: int | None = None
+        self, user: str, conversation: str, limit: int = 50, *, for_display: bool = False, before: int | None = None
     ) -> list[PastTurn]:
-        """The newest, or those just before the turn of this number, in the order in which they were asked. An answer
-        that may not be used again is left out; with `to_show`, for people, only one that never went out."""
-        asking, named = user_name(user), conversation_name(conversation)
-        with self._database.reading() as connection:
-            return conversations.turns(connection, asking, named, limit, to_show=to_show, before=before)
-
-
-LONGEST_WHY = 2000  # characters
-DISLIKED = "disliked"
-_UNFIT = {
-    "running": "is still under way",
-    "awaiting_approval": "still waits for a person",
-    "failed": "has no answer",
-}
-
-
-class Rating:
-    """A part of Ledger. Each call is one transaction."""
-
-    _database: Database
+        """The newest turns, or those just before turn `before`, oldest first. Answers that must not be reused are
+        empty; with `for_display`, only those that were never released."""
+        names = normalize_user(user), normalize_conversation(conversation)
+        return self._read(conversations.list_turns, *names, limit, for_display=for_display, before=before)
 
     def rate(self, run_id: str, thumb: Thumb, *, by: str, why: str = "") -> Feedback:
-        """What this person said of the answer before is replaced, and what followed from it undone."""
+        """Rate an answer. Replaces this person's earlier rating and undoes its effects."""
         if thumb not in get_args(Thumb):
-            raise InputError(f'An answer is rated "up" or "down", not "{presentable(str(thumb))}".')
-        if len(why) > LONGEST_WHY:
-            raise InputError(f"The reason has {len(why):,} characters: at most {LONGEST_WHY:,} are kept.")
-        given = Feedback(run_id=run_id, by=rater_name(by), thumb=thumb, why=why.strip(), at=datetime.now(UTC))
+            raise InputError(f'The rating must be "up" or "down", not "{presentable(str(thumb))}".')
+        _require_short_reason(why)
+        by = normalize_name(by, "the person who rates")
+        rating = Feedback(run_id=run_id, by=by, thumb=thumb, why=why.strip(), at=datetime.now(UTC))
         with self._database.writing() as connection:
-            run = runs.held(connection, run_id)
-            _require_answer(run, run_id)
-            was_disliked = feedback.disliked(connection, run_id)
-            kept = feedback.put(connection, given)
-            if feedback.disliked(connection, run_id) != was_disliked:
-                _turn(connection, run_id, run, is_disliked=not was_disliked)
-            return kept
+            run = runs.lock(connection, run_id)
+            _require_ratable(run, run_id)
+            was_disliked = feedback.is_disliked(connection, run_id)
+            stored = feedback.put(connection, rating)
+            if feedback.is_disliked(connection, run_id) != was_disliked:
+                _apply_rating(connection, run_id, run, is_disliked=not was_disliked)
+            return stored
 
     def feedback(self, run_id: str) -> list[Feedback]:
-        """Of everyone who said something, the latest last."""
-        with self._database.reading() as connection:
-            return feedback.of_run(connection, run_id)
+        """The ratings of all persons, oldest first."""
+        return self._read(feedback.list_of_run, run_id)
 
-
-def _require_answer(run: runs.HeldRun, run_id: str) -> None:
-    if run.status in _UNFIT:
-        raise InputError(f'The run "{presentable(run_id)}" {_UNFIT[run.status]}: only an answer can be rated.')
-    if run.forgotten >= forget.GIVEN:
-        raise InputError(f'The answer of the run "{presentable(run_id)}" was forgotten: it cannot be rated any more.')
-
-
-def _turn(connection: Connection, run_id: str, run: runs.HeldRun, *, is_disliked: bool) -> None:
-    """What a first thumb down leads to, and the last one that is taken back. A summary may hold the answer, or lack
-    it, and is made anew."""
-    if run.status in conversations.USABLE and is_disliked:
-        weak_points.add_once(connection, run_id, run.user, run.question, DISLIKED)
-    if is_disliked:
-        observations.withdraw(connection, run_id)
-    else:
-        weak_points.remove(connection, run_id, DISLIKED)
-        _observe_again(connection, run_id, run)
-    if run.conversation:
-        conversations.unfold(connection, run.user, run.conversation, run.turn)
-
-
-def _observe_again(connection: Connection, run_id: str, run: runs.HeldRun) -> None:
-    answer = runs.answer_of(connection, run_id)
-    if answer is None or run.forgotten:
-        return
-    if record := observation(answer, runs.models_of(connection, run_id)):
-        observations.put_back(connection, run_id, answer.attempt, record)
-
-
-ALL_TURNS = 1_000_000
-WeakReason = Literal["failed_review", "low_score", "rejected", "disliked"]
-
-
-class Ledger(Showing, Approving, Conversing, Rating):
-    """`folder` is made with the first write. A `token` is what begin() or take_over() gave: who has lost the run
-    meanwhile is refused (LostLeaseError), and changes nothing."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._database = Database(folder)
-        self._owners = Owners(folder)
-        self._left: set[tuple[str, int]] = set()  # what we released, where that could not be written
-        self.users = Users(self._database)
-
-    def begin(
-        self,
-        run_id: str,
-        question: str,
-        user: str,
-        language: str,
-        models: dict[str, str],
-        *,
-        conversation: str = "",
-        max_rewrites: int = 0,
-        deadline: float = 120.0,
-        lease: float = 180.0,
-        key: str = "",
-    ) -> int:
-        """The run is ours: by the token that is returned, until it ends, waits for a person, or we die. Under one `key`
-        a user asks once."""
-        asked = RunParameters(
-            run_id=storable(run_id, "A run", 1),
-            question=question,
-            user=user_name(user),
-            conversation=conversation_name(conversation) if conversation else "",
-            max_rewrites=max_rewrites,
-            deadline=deadline,
-        )
-        me = self._me()
-        with self._database.writing() as connection:
-            turn = conversations.next_turn(connection, asked.user, asked.conversation) if conversation else 0
-            runs.add(connection, asked, turn, language, models, key)
-            return leases.grant(connection, asked.run_id, me, self._owners.host, lease)
-
-    def take_over(self, run_id: str, lease: float) -> int | None:
-        """Of a run whose owner died, or whose draft was decided on. None if it is neither, or someone was faster."""
-        if not self._database.is_there:
-            return None
-        me = self._me()
-        with self._database.writing() as connection:
-            return leases.take_over(connection, run_id, self._owners, me, lease, self._left)
-
-    def release(self, run_id: str, token: int) -> None:
-        """Leave the run to whoever takes it over. Where that cannot be written, we may take it over ourselves."""
-        try:
-            with self._database.writing() as connection:
-                runs.held(connection, run_id)
-                leases.require(connection, run_id, token)
-                leases.release(connection, run_id)
-        except LostLeaseError:
-            raise
-        except LedgerError:
-            self._left.add((run_id, token))
-            raise
-
-    def stop(self, run_id: str, by: str) -> RunSummary:
-        """What is under way has failed, and whoever works on it loses it. What has ended, waits for a person or follows
-        from a decision stays as it is."""
-        who = presentable(decider_name(by))
-        with self._database.writing() as connection:
-            run = runs.held(connection, run_id)
-            if run.status == "running" and not approvals.of_run(connection, run_id):
-                runs.set_status(connection, run_id, "failed", f"Stopped by {who}.")
-                leases.revoke(connection, run_id)
-            return runs.summary(connection, run_id)
-
-    def interrupted(self) -> list[str]:
-        """The runs that take_over() would grant now, the oldest first."""
-        with self._database.reading() as connection:
-            return leases.interrupted(connection, self._owners, self._left)
-
-    def record(
-        self, run_id: str, *steps: Step, token: int, usage: Usage | None = None, seconds: float | None = None
-    ) -> None:
-        """What was done, and what was used so far."""
-        with self._database.writing() as connection:
-            run = runs.held(connection, run_id)
-            leases.require(connection, run_id, token)
-            runs.add_steps(connection, run_id, [forget.step_as_kept(step, run.forgotten) for step in steps])
-            runs.set_used(connection, run_id, usage, seconds)
-
-    def keep_evidence(
-        self, run_id: str, evidence: Sequence[Evidence], *, given: bool, token: int | None = None
-    ) -> None:
-        """`given`: it was handed to the writer. What is kept already is replaced, and stays given if it was."""
-        with self._database.writing() as connection:
-            run = runs.held(connection, run_id)
-            if token is not None:
-                leases.require(connection, run_id, token)
-            documents = {item.document_id for item in evidence}
-            whole = run.forgotten == forget.ALL
-            forgotten = documents if whole else forget.among(connection, documents, run.number)
-            evidence_rows.keep(connection, run_id, evidence, given, forgotten, nameless=whole)
-            if forgotten and not whole:
-                forget.strip_late(connection, run_id, forgotten, given)
-
-    def finish(
-        self,
-        run_id: str,
-        status: RunStatus,
-        *,
-        token: int,
-        answer: Answer | None,
-        usage: Usage,
-        seconds: float,
-        problem: str = "",
-        weak_point: WeakReason | None = None,
-        observation: dict[str, Any] | None = None,
-        attempt: int = 1,
-        recallable: bool = False,
-        vector: bytes | None = None,
-    ) -> None:
-        """The end of a run with all that follows from it. Finishing it again changes nothing. `recallable`: the answer
-        may be found again as an earlier one; `vector` is its embedding, float32."""
-        if vector is not None:
-            recall.require_vector(vector)
-        with self._database.writing() as connection:
-            run = runs.held(connection, run_id)
-            leases.require(connection, run_id, token)
-            if run.status != "running":
-                return
-            emptied = evidence_rows.emptied_ids(connection, run_id)
-            touched = forget.extent(answer, run.forgotten, emptied)
-            if touched > run.forgotten:
-                forget.strip(connection, run_id, touched)
-            if answer is not None and touched:
-                answer = forget.as_kept(answer, touched, emptied, told=True)
-            told = forget.problem_as_kept(problem, touched)
-            runs.end(connection, run_id, status, answer, usage, seconds, told)
-            leases.release(connection, run_id)
-            approvals.supersede(connection, run_id)
-            if run.conversation:
-                conversations.unfold(connection, run.user, run.conversation, run.turn)
-            if weak_point is not None:
-                weak_points_rows.add(connection, run_id, run.user, run.question, weak_point)
-            if observation is not None and not touched:
-                observations_module.put(connection, run_id, attempt, observation)
-            if recallable and answer is not None and not touched and status in conversations.USABLE:
-                recall.add(connection, run, answer.text, vector)
-
-    def weak_points(self, user: str, question: str, limit: int = 5) -> list[WeakPoint]:
-        """Earlier questions of this user that failed and ask the same as this one; the most similar first."""
-        asking = user_name(user)
-        with self._database.reading() as connection:
-            return weak_points_rows.matching(connection, asking, question, limit)
-
-    def deliver(self, observations: Observations) -> int:
-        """Bring the file of observations up to date, also after a kill. How many records were written."""
-        if not self._database.is_there:
+    def deliver(self, file: Observations) -> int:
+        """Write outstanding observations to the file and finish interrupted forgetting. Returns the number written."""
+        if not self._database.exists:
             return 0
-        written = observations_module.deliver(self._database, observations)
-        with self._database.reading() as connection:
-            left = forget.not_scrubbed(connection)
-        if left:
-            self._scrub(left)
+        written = observations.deliver(self._database, file)
+        if unscrubbed := self._read(forget.list_unscrubbed):
+            self._scrub(unscrubbed, None)
         return written
 
-    def forget_documents(self, document_ids: Sequence[str], observations: Observations | None = None) -> None:
-        """Nothing they say is left in the files afterwards. Without `observations`, their records go with the next
-        delivery; and so does what a kill kept from being done here."""
-        if not document_ids or not self._database.is_there:
+    def forget_documents(self, document_ids: Sequence[str], file: Observations | None = None) -> None:
+        """Erase what comes from these documents. Without `file`, and after a kill, the next deliver() does the rest."""
+        if not document_ids or not self._database.exists:
             return
         with self._database.writing() as connection:
-            forget.forget(connection, document_ids)
-        self._clean_up(document_ids, observations)
+            forget.forget_documents(connection, document_ids)
+        self._scrub(document_ids, file)
 
-    def forget_conversation(self, user: str, conversation: str, observations: Observations | None = None) -> int:
-        """How many turns it had. Nothing of them is left in the files afterwards, but when they ran and what they used;
-        who still works on one of them loses it."""
-        asking, named = user_name(user), conversation_name(conversation)
-        turns = self.turns(asking, named, ALL_TURNS)
+    def forget_conversation(self, user: str, conversation: str, file: Observations | None = None) -> int:
+        """Erase a conversation, in all files, and revoke the leases of its runs. Returns its number of turns."""
+        user, conversation = normalize_user(user), normalize_conversation(conversation)
+        turns = self.turns(user, conversation, MAX_TURNS)
         if not turns:
             raise NotFoundError(f'There is no conversation "{presentable(conversation)}".')
-        try:  # first: what is gone from the rows cannot be named again after a kill
-            forget.forget_typed(self._folder, (turn.question for turn in turns))
+        try:  # first, because after a kill the erased rows could not name the questions again
+            forget.erase_chat_history(self._folder, (turn.question for turn in turns))
         finally:
             with self._database.writing() as connection:
-                theirs = forget.forget_conversation(connection, asking, named)
-            self._clean_up([forget.as_document(run_id) for run_id in theirs], observations)
-        return len(theirs)
+                run_ids = forget.forget_conversation(connection, user, conversation)
+            self._scrub([forget.document_id_of(run_id) for run_id in run_ids], file)
+        return len(run_ids)
 
     def scrub_progress(self) -> None:
-        """Of all runs but those that wait for a person: it may hold what was forgotten."""
-        forget.scrub(self._folder, self.waiting())
+        """Erase checkpoints, which may contain forgotten texts. Runs that await approval and used none keep theirs."""
+        forget.erase_checkpoints(self._folder, self.pending_runs())
 
-    def close(self) -> None:
-        """What is still under way can be taken over by others."""
-        self._database.close()
-        self._owners.close()
+    def _read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._database.reading() as connection:
+            return query(connection, *args, **kwargs)
 
-    def _me(self) -> str:
-        with explained(self._folder):
-            return self._owners.me()
+    def _lock_run(self, connection: Connection, run_id: str, token: int) -> LockedRun:
+        run = runs.lock(connection, run_id)
+        leases.require(connection, run_id, token)
+        return run
 
-    def _clean_up(self, document_ids: Sequence[str], observations: Observations | None) -> None:
-        if observations is not None:
-            observations_module.deliver(self._database, observations)
-        self._scrub(document_ids)
+    def _end_run(
+        self, connection: Connection, run_id: str, token: int, answer: Answer | None, problem: str = ""
+    ) -> LockedRun | None:
+        """The run with its final exposure to forgotten texts, or None if it had ended before."""
+        run = self._lock_run(connection, run_id, token)
+        if run.status != "running":
+            return None
+        blank_ids = evidence.list_blank_ids(connection, run_id)
+        exposure = forget.measure_exposure(answer, run.forgotten, blank_ids)
+        if exposure > run.forgotten:
+            forget.erase_run(connection, run_id, exposure)
+        if answer is not None:
+            kept = forget.erase_answer(answer, exposure, blank_ids, with_history=True) if exposure else answer
+            runs.set_answer(connection, run_id, kept)
+        status: RunStatus = "failed" if answer is None else answer.status
+        runs.set_status(connection, run_id, status, ERASED_TEXT if problem and exposure else problem)
+        leases.release(connection, run_id)
+        approvals.supersede(connection, run_id)
+        if run.conversation:
+            conversations.refresh_summary(connection, run.user, run.conversation, run.turn)
+        return run._replace(forgotten=exposure)
 
-    def _scrub(self, document_ids: Sequence[str]) -> None:
+    def _scrub(self, document_ids: Sequence[str], file: Observations | None) -> None:
+        """Remove erased texts from all files."""
+        if file is not None:
+            observations.deliver(self._database, file)
         self._database.scrub()
         self.scrub_progress()
         with self._database.writing() as connection:
             forget.mark_scrubbed(connection, document_ids)
+
+
+def _require_short_reason(reason: str) -> None:
+    if len(reason) > MAX_REASON_LENGTH:
+        raise InputError(f"The reason has {len(reason):,} characters: shorten it to {MAX_REASON_LENGTH:,}.")
+
+
+def _require_ratable(run: LockedRun, run_id: str) -> None:
+    if run.status in _NOT_RATABLE:
+        raise InputError(f'The run "{presentable(run_id)}" {_NOT_RATABLE[run.status]}: only answers can be rated.')
+    if run.forgotten >= Exposure.WRITTEN:
+        raise InputError(f'The answer of run "{presentable(run_id)}" was forgotten: it can no longer be rated.')
+
+
+def _apply_rating(connection: Connection, run_id: str, run: LockedRun, *, is_disliked: bool) -> None:
+    """Apply the first thumb down, or undo it after the last one was taken back."""
+    if is_disliked:
+        if run.status in conversations.REUSABLE_STATUSES:
+            weak_points.add(connection, run_id, run.user, run.question, "disliked")
+        observations.withdraw(connection, run_id)
+    else:
+        weak_points.remove(connection, run_id, "disliked")
+        answer = None if run.forgotten else runs.get_answer(connection, run_id)
+        if answer and (record := observations.make_observation(answer, runs.get_models(connection, run_id))):
+            observations.enqueue_again(connection, run_id, answer.attempt, record)
+    if run.conversation:  # the summary contains the answer, or must contain it now
+        conversations.refresh_summary(connection, run.user, run.conversation, run.turn)

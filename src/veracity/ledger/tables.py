@@ -1,260 +1,268 @@
-"""The tables of the ledger, in words that SQLite and Postgres share. Knows nothing about what is done with them."""
+"""The tables of the ledger, limited to SQL that SQLite and Postgres share, and the names they accept."""
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    Boolean,
-    Column,
-    DateTime,
-    Dialect,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-    func,
-    text,
-)
+import sqlalchemy as sa
 
+from veracity.errors import InputError
 from veracity.printable import encodable
+
+MAX_NAME_LENGTH = 500
+INDEXED_QUESTION_LENGTH = 100
+_REFUSED_IN_NAMES = ("Cc", "Zl", "Zp", "Cs")  # control characters, line separators, lone surrogates
+
+
+def normalize_name(name: str, subject: str, min_length: int = 0) -> str:
+    """The name in NFC, to compare names. Raises `InputError` if it is too long or would break a line of text."""
+    if not isinstance(name, str):
+        raise InputError(f"The name of {subject} must be text, not {type(name).__name__}.")
+    normalized = unicodedata.normalize("NFC", name)
+    is_refused = any(unicodedata.category(character) in _REFUSED_IN_NAMES for character in normalized)
+    if is_refused or not min_length <= len(normalized) <= MAX_NAME_LENGTH:
+        raise InputError(
+            f"The name of {subject} must have {min_length} to {MAX_NAME_LENGTH} characters and no line breaks, "
+            "control characters or lone surrogates."
+        )
+    return normalized
+
+
+def normalize_user(name: str) -> str:
+    return normalize_name(name, "a user")
+
+
+def normalize_conversation(name: str) -> str:
+    return normalize_name(name, "a conversation", 1)
 
 
 def as_stored(text: str) -> str:
-    """Half a character cannot be stored, and Postgres stores no NUL: a mark takes their place."""
+    """Replaces lone surrogates, which cannot be encoded, and NUL, which Postgres refuses."""
     return encodable(text).replace("\0", "\ufffd")
 
 
-class Words(TypeDecorator[str]):
-    """Text from anywhere."""
-
-    impl = Text
+class AnyText(sa.TypeDecorator[str]):
+    impl = sa.Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
         return None if value is None else as_stored(value)
 
 
-class Moment(TypeDecorator[datetime]):
-    """A time that knows its zone. Stored as UTC without saying so, since SQLite cannot say it."""
+class UtcDateTime(sa.TypeDecorator[datetime]):
+    """Stored without a time zone, because SQLite has none; always UTC."""
 
-    impl = DateTime
+    impl = sa.DateTime
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
         return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: Any | None, dialect: sa.Dialect) -> datetime | None:
         return None if value is None else value.replace(tzinfo=UTC)
 
 
-Json = JSON(none_as_null=True)
+Json = sa.JSON(none_as_null=True)
 
+metadata = sa.MetaData()
 
-tables = MetaData()
+ledger_version = sa.Table(
+    "ledger_version", metadata, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False)
+)
 
-ledger_version = Table("ledger_version", tables, Column("version", Integer, primary_key=True, autoincrement=False))
-
-runs = Table(
+runs = sa.Table(
     "runs",
-    tables,
-    Column("number", Integer, primary_key=True),  # grows: the newest run has the highest
-    Column("run_id", Words, nullable=False, unique=True),
-    Column("user_name", Words, nullable=False),
-    Column("question", Words, nullable=False),
-    Column("language", Words, nullable=False),
-    Column("models", Json, nullable=False),
-    Column("status", Words, nullable=False),
-    Column("started", Moment, nullable=False),
-    Column("seconds", Float),
-    Column("problem", Words, nullable=False),
-    Column("usage", Json, nullable=False),
-    Column("answer", Json),
-    Column("forgotten", Integer, nullable=False),  # one of stripping.NOTHING, FOUND, GIVEN, ALL
-    Column("conversation", Words, nullable=False, server_default=""),
-    Column("turn", Integer, nullable=False, server_default=text("0")),  # counts within the conversation, from 1
-    Column("max_rewrites", Integer, nullable=False, server_default=text("0")),
-    Column("deadline", Float, nullable=False, server_default=text("120")),
-    Column("request_key", Words),  # by which whoever asked names the question when it is sent again
-    Index("runs_of_user", "user_name", "number"),
-    Index("runs_of_conversation", "user_name", "conversation", "turn"),
-    Index("runs_by_status", "status", "number"),
-    Index("runs_by_key", "user_name", "request_key", unique=True),
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),  # ascending: the newest run has the highest
+    sa.Column("run_id", AnyText, nullable=False, unique=True),
+    sa.Column("user_name", AnyText, nullable=False),
+    sa.Column("question", AnyText, nullable=False),
+    sa.Column("language", AnyText, nullable=False),
+    sa.Column("models", Json, nullable=False),
+    sa.Column("status", AnyText, nullable=False),
+    sa.Column("started", UtcDateTime, nullable=False),
+    sa.Column("seconds", sa.Float),
+    sa.Column("problem", AnyText, nullable=False),
+    sa.Column("usage", Json, nullable=False),
+    sa.Column("answer", Json),
+    sa.Column("forgotten", sa.Integer, nullable=False),  # a forget.Exposure
+    sa.Column("conversation", AnyText, nullable=False, server_default=""),
+    sa.Column("turn", sa.Integer, nullable=False, server_default=sa.text("0")),  # from 1; 0 outside a conversation
+    sa.Column("max_rewrites", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column("deadline", sa.Float, nullable=False, server_default=sa.text("120")),
+    sa.Column("request_key", AnyText),  # idempotency key
+    sa.Index("runs_of_user", "user_name", "number"),
+    sa.Index("runs_of_conversation", "user_name", "conversation", "turn"),
+    sa.Index("runs_by_status", "status", "number"),
+    sa.Index("runs_by_key", "user_name", "request_key", unique=True),
     sqlite_autoincrement=True,
 )
-# A whole question may be too long for an index. The numbers are words of the query: as parameters it would not be used.
-HEAD = 100
-question_head = func.substr(runs.c.question, text("1"), text(str(HEAD)))
-Index("runs_by_question", runs.c.user_name, question_head, runs.c.number)
+# A whole question may be too long for an index. Literals, because SQLite ignores the index for bound parameters.
+question_head = sa.func.substr(runs.c.question, sa.text("1"), sa.text(str(INDEXED_QUESTION_LENGTH)))
+sa.Index("runs_by_question", runs.c.user_name, question_head, runs.c.number)
 
-steps = Table(
+steps = sa.Table(
     "steps",
-    tables,
-    Column("run_id", Words, ForeignKey("runs.run_id"), primary_key=True),
-    Column("seq", Integer, primary_key=True),
-    Column("name", Words, nullable=False),
-    Column("started", Moment, nullable=False),
-    Column("seconds", Float, nullable=False),
-    Column("facts", Json, nullable=False),
-    Column("texts", Json),
+    metadata,
+    sa.Column("run_id", AnyText, sa.ForeignKey("runs.run_id"), primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("name", AnyText, nullable=False),
+    sa.Column("started", UtcDateTime, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("facts", Json, nullable=False),
+    sa.Column("texts", Json),
 )
 
-evidence = Table(
+evidence = sa.Table(
     "evidence",
-    tables,
-    Column("run_id", Words, ForeignKey("runs.run_id"), primary_key=True),
-    Column("evidence_id", Words, primary_key=True),
-    Column("seq", Integer, nullable=False),
-    Column("document_id", Words, nullable=False, index=True),
-    Column("given", Boolean, nullable=False),
-    Column("forgotten", Boolean, nullable=False),
-    Column("body", Json, nullable=False),
+    metadata,
+    sa.Column("run_id", AnyText, sa.ForeignKey("runs.run_id"), primary_key=True),
+    sa.Column("evidence_id", AnyText, primary_key=True),
+    sa.Column("seq", sa.Integer, nullable=False),
+    sa.Column("document_id", AnyText, nullable=False, index=True),
+    sa.Column("given", sa.Boolean, nullable=False),
+    sa.Column("forgotten", sa.Boolean, nullable=False),
+    sa.Column("body", Json, nullable=False),
 )
 
-weak_points = Table(
+weak_points = sa.Table(
     "weak_points",
-    tables,
-    Column("number", Integer, primary_key=True),
-    Column("run_id", Words, ForeignKey("runs.run_id"), nullable=False, unique=True),
-    Column("user_name", Words, nullable=False),
-    Column("question", Words, nullable=False),
-    Column("reason", Words, nullable=False),
-    Column("created", Moment, nullable=False),
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("run_id", AnyText, sa.ForeignKey("runs.run_id"), nullable=False, unique=True),
+    sa.Column("user_name", AnyText, nullable=False),
+    sa.Column("question", AnyText, nullable=False),
+    sa.Column("reason", AnyText, nullable=False),
+    sa.Column("created", UtcDateTime, nullable=False),
     sqlite_autoincrement=True,
 )
 
-# By user and word to the newest weak points: what a lookup costs does not depend on how many there are.
-weak_terms = Table(
+# Finds the newest weak points by user and word, so that a lookup costs the same however many there are.
+weak_terms = sa.Table(
     "weak_terms",
-    tables,
-    Column("user_name", Words, primary_key=True),
-    Column("term", Words, primary_key=True),
-    Column("weak_point", Integer, ForeignKey("weak_points.number"), primary_key=True, autoincrement=False),
+    metadata,
+    sa.Column("user_name", AnyText, primary_key=True),
+    sa.Column("term", AnyText, primary_key=True),
+    sa.Column("weak_point", sa.Integer, sa.ForeignKey("weak_points.number"), primary_key=True, autoincrement=False),
 )
 
-# What is to be written to the file of observations, or taken out of it. `record` goes once it is in the file.
-outbox = Table(
+# Changes to make to the observations file. `record` is cleared once the file holds it.
+outbox = sa.Table(
     "outbox",
-    tables,
-    Column("number", Integer, primary_key=True),
-    Column("run_id", Words, ForeignKey("runs.run_id"), nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("state", Words, nullable=False, index=True),
-    Column("record", Json),
-    UniqueConstraint("run_id", "attempt"),
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("run_id", AnyText, sa.ForeignKey("runs.run_id"), nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("state", AnyText, nullable=False, index=True),
+    sa.Column("record", Json),
+    sa.UniqueConstraint("run_id", "attempt"),
     sqlite_autoincrement=True,
 )
 
-# Runs up to `last_run` may still hand in what they read before the document was forgotten.
-forgotten_documents = Table(
+# Runs up to `last_run` may still store what they read before the document was forgotten.
+forgotten_documents = sa.Table(
     "forgotten_documents",
-    tables,
-    Column("document_id", Words, primary_key=True),
-    Column("last_run", Integer, nullable=False),
-    Column("is_scrubbed", Boolean, nullable=False, index=True),
+    metadata,
+    sa.Column("document_id", AnyText, primary_key=True),
+    sa.Column("last_run", sa.Integer, nullable=False),
+    sa.Column("is_scrubbed", sa.Boolean, nullable=False, index=True),
 )
 
-# Who works on a run. The token grows with every taking over and stays when nobody owns the run any more.
-leases = Table(
+# The owner of each run. The fencing token grows with every acquired lease and survives a release.
+leases = sa.Table(
     "leases",
-    tables,
-    Column("run_id", Words, ForeignKey("runs.run_id"), primary_key=True),
-    Column("token", Integer, nullable=False),
-    Column("owner", Words),
-    Column("host", Words),
-    Column("expires", Moment),
+    metadata,
+    sa.Column("run_id", AnyText, sa.ForeignKey("runs.run_id"), primary_key=True),
+    sa.Column("token", sa.Integer, nullable=False),
+    sa.Column("owner", AnyText),
+    sa.Column("host", AnyText),
+    sa.Column("expires", UtcDateTime),
 )
 
-approvals = Table(
+approvals = sa.Table(
     "approvals",
-    tables,
-    Column("number", Integer, primary_key=True),  # grows: the newest has the highest
-    Column("approval_id", Words, nullable=False, unique=True),
-    Column("run_id", Words, ForeignKey("runs.run_id"), nullable=False, index=True),
-    Column("attempt", Integer, nullable=False),
-    Column("user_name", Words, nullable=False),
-    Column("conversation", Words, nullable=False),
-    Column("question", Words, nullable=False),
-    Column("why", Words, nullable=False),
-    Column("on_reject", Words, nullable=False),
-    Column("draft", Json, nullable=False),
-    Column("draft_hash", Words, nullable=False),
-    Column("created", Moment, nullable=False),
-    Column("state", Words, nullable=False),
-    Column("verdict", Words),
-    Column("decided_by", Words),
-    Column("decided_at", Moment),
-    Column("reason", Words, nullable=False),
-    Column("edit", Words),
-    Column("decision_key", Words, nullable=False),
-    Index("approvals_by_state", "state", "number"),
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),  # ascending: the newest has the highest
+    sa.Column("approval_id", AnyText, nullable=False, unique=True),
+    sa.Column("run_id", AnyText, sa.ForeignKey("runs.run_id"), nullable=False, index=True),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("user_name", AnyText, nullable=False),
+    sa.Column("conversation", AnyText, nullable=False),
+    sa.Column("question", AnyText, nullable=False),
+    sa.Column("why", AnyText, nullable=False),
+    sa.Column("on_reject", AnyText, nullable=False),
+    sa.Column("draft", Json, nullable=False),
+    sa.Column("draft_hash", AnyText, nullable=False),
+    sa.Column("created", UtcDateTime, nullable=False),
+    sa.Column("state", AnyText, nullable=False),
+    sa.Column("verdict", AnyText),
+    sa.Column("decided_by", AnyText),
+    sa.Column("decided_at", UtcDateTime),
+    sa.Column("reason", AnyText, nullable=False),
+    sa.Column("edit", AnyText),
+    sa.Column("decision_key", AnyText, nullable=False),
+    sa.Index("approvals_by_state", "state", "number"),
     sqlite_autoincrement=True,
 )
-# With what lies behind the draft in a row: a draft fills pages of the file, and all of them would be read.
-approval_changed = func.coalesce(approvals.c.decided_at, approvals.c.created)
-Index("approvals_by_change", approval_changed, approvals.c.number, approvals.c.state, approvals.c.decided_by)
+# A covering index: the columns behind `draft` in a row cannot be read without reading the whole draft.
+approval_changed = sa.func.coalesce(approvals.c.decided_at, approvals.c.created)
+sa.Index("approvals_by_change", approval_changed, approvals.c.number, approvals.c.state, approvals.c.decided_by)
 
-# `emptied_at` is the newest run when the summary was last emptied: runs up to it may have read what was forgotten.
-conversations = Table(
+# `emptied_at` is the newest run when the summary was last emptied. Runs up to it may have read forgotten texts.
+conversations = sa.Table(
     "conversations",
-    tables,
-    Column("user_name", Words, primary_key=True),
-    Column("conversation", Words, primary_key=True),
-    Column("last_turn", Integer, nullable=False),
-    Column("summary", Words, nullable=False),
-    Column("folded", Integer, nullable=False),
-    Column("emptied_at", Integer, nullable=False),
+    metadata,
+    sa.Column("user_name", AnyText, primary_key=True),
+    sa.Column("conversation", AnyText, primary_key=True),
+    sa.Column("last_turn", sa.Integer, nullable=False),
+    sa.Column("summary", AnyText, nullable=False),
+    sa.Column("folded", sa.Integer, nullable=False),
+    sa.Column("emptied_at", sa.Integer, nullable=False),
 )
 
-# Answers that may be found again: by their words and by their vectors, of one conversation or of all.
-recall_terms = Table(
+# Index of recallable answers, by word and by vector, within a conversation or for a user.
+recall_terms = sa.Table(
     "recall_terms",
-    tables,
-    Column("user_name", Words, primary_key=True),
-    Column("term", Words, primary_key=True),
-    Column("run", Integer, ForeignKey("runs.number"), primary_key=True, autoincrement=False),
-    Column("conversation", Words, nullable=False),
-    Index("recall_terms_of_conversation", "user_name", "conversation", "term", "run"),
-    Index("recall_terms_of_run", "run"),
+    metadata,
+    sa.Column("user_name", AnyText, primary_key=True),
+    sa.Column("term", AnyText, primary_key=True),
+    sa.Column("run", sa.Integer, sa.ForeignKey("runs.number"), primary_key=True, autoincrement=False),
+    sa.Column("conversation", AnyText, nullable=False),
+    sa.Index("recall_terms_of_conversation", "user_name", "conversation", "term", "run"),
+    sa.Index("recall_terms_of_run", "run"),
 )
 
-recall_vectors = Table(
+recall_vectors = sa.Table(
     "recall_vectors",
-    tables,
-    Column("run", Integer, ForeignKey("runs.number"), primary_key=True, autoincrement=False),
-    Column("user_name", Words, nullable=False),
-    Column("conversation", Words, nullable=False),
-    Column("vector", LargeBinary, nullable=False),
-    Index("recall_vectors_of_user", "user_name", "run"),
-    Index("recall_vectors_of_conversation", "user_name", "conversation", "run"),
+    metadata,
+    sa.Column("run", sa.Integer, sa.ForeignKey("runs.number"), primary_key=True, autoincrement=False),
+    sa.Column("user_name", AnyText, nullable=False),
+    sa.Column("conversation", AnyText, nullable=False),
+    sa.Column("vector", sa.LargeBinary, nullable=False),
+    sa.Index("recall_vectors_of_user", "user_name", "run"),
+    sa.Index("recall_vectors_of_conversation", "user_name", "conversation", "run"),
 )
 
-# Who may use the workspace over the network. Of a token only its SHA-256 is kept.
-users = Table(
+# Users who may use the workspace over the network. Tokens are stored as SHA-256 only.
+users = sa.Table(
     "users",
-    tables,
-    Column("name", Words, primary_key=True),
-    Column("role", Words, nullable=False),
-    Column("token_hash", Words, nullable=False, unique=True),
-    Column("created", Moment, nullable=False),
-    Column("last_seen", Moment),
+    metadata,
+    sa.Column("name", AnyText, primary_key=True),
+    sa.Column("role", AnyText, nullable=False),
+    sa.Column("token_hash", AnyText, nullable=False, unique=True),
+    sa.Column("created", UtcDateTime, nullable=False),
+    sa.Column("last_seen", UtcDateTime),
 )
 
-# What people say of answers. `user_name` is whoever says it, not whoever asked.
-feedback = Table(
+# Ratings of answers. `user_name` is the rater, not the user who asked.
+feedback = sa.Table(
     "feedback",
-    tables,
-    Column("run_id", Words, ForeignKey("runs.run_id"), primary_key=True),
-    Column("user_name", Words, primary_key=True),
-    Column("thumb", Words, nullable=False),
-    Column("why", Words, nullable=False),
-    Column("at", Moment, nullable=False),
+    metadata,
+    sa.Column("run_id", AnyText, sa.ForeignKey("runs.run_id"), primary_key=True),
+    sa.Column("user_name", AnyText, primary_key=True),
+    sa.Column("thumb", AnyText, nullable=False),
+    sa.Column("why", AnyText, nullable=False),
+    sa.Column("at", UtcDateTime, nullable=False),
 )

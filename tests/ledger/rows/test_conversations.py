@@ -1,4 +1,4 @@
-"""Turns are counted, remembered and summed up for the user whose they are, and never for another one (SPEC D2)."""
+"""Conversations: turns, summaries and search, separate for each user (SPEC D2)."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -6,9 +6,18 @@ from typing import get_args
 
 import pytest
 
-from tests.ledger.material import USED, answered, begin, make_answer, make_draft, ran, waits
+from tests.ledger.material import (
+    answer_run,
+    begin,
+    finish,
+    finish_run,
+    make_answer,
+    make_draft,
+    make_evidence,
+    suspend_run,
+)
 from veracity.errors import InputError
-from veracity.ledger import Ledger
+from veracity.ledger import Ledger, RunRecords
 from veracity.models import Decision, Review, ReviewOutcome, RunStatus, Verdict
 from veracity.models.conversation import TurnStatus
 
@@ -27,17 +36,17 @@ def test_turns_are_counted_by_user_and_conversation(ledger: Ledger) -> None:
     assert ledger.summary("r4").conversation == ""
 
 
-def test_answers_are_remembered_where_they_may_be_used(ledger: Ledger) -> None:
-    answered(ledger, "r1", "How long do refunds take?", "14 days.", "c")
-    answered(ledger, "r2", "Who pays?", "Nobody knows.", "c", status="abstained")
-    answered(ledger, "r3", "And in Osaka?", "Wrong.", "c", status="rejected")
-    answered(ledger, "r4", "まだですか？", "壊れた", "c", status="failed")
-    waits(ledger, "r5", conversation="c")
+def test_reusable_answers_are_remembered(ledger: Ledger) -> None:
+    answer_run(ledger, "r1", "How long do refunds take?", "14 days.", "c")
+    answer_run(ledger, "r2", "Who pays?", "Nobody knows.", "c", status="abstained")
+    answer_run(ledger, "r3", "And in Osaka?", "Wrong.", "c", status="rejected")
+    answer_run(ledger, "r4", "まだですか？", "壊れた", "c", status="failed")
+    suspend_run(ledger, "r5", conversation="c")
     begin(ledger, "r6", conversation="c")
     begin(ledger, "r7", conversation="c")
-    kept = ledger.remembered("ann", "c", "r7")
-    assert (kept.summary, kept.folded) == ("", 0)
-    assert [(turn.number, turn.answer) for turn in kept.turns] == [
+    memory = ledger.remembered("ann", "c", "r7")
+    assert (memory.summary, memory.folded) == ("", 0)
+    assert [(turn.number, turn.answer) for turn in memory.turns] == [
         (1, "14 days."),
         (2, "Nobody knows."),
         (3, ""),
@@ -51,68 +60,71 @@ def test_answers_are_remembered_where_they_may_be_used(ledger: Ledger) -> None:
     assert ledger.remembered("bob", "c", "r7").turns == []
 
 
-def reviewed(ledger: Ledger, run_id: str, outcome: ReviewOutcome | None, *verdicts: Verdict) -> None:
-    """A run whose answer came out of its review so, and what people said to it."""
+def answer_with_review(ledger: Ledger, run_id: str, outcome: ReviewOutcome | None, *verdicts: Verdict) -> None:
+    """Answer a question with this review outcome and these decisions."""
     token = begin(ledger, run_id, "How long do refunds take?", conversation="c")
     review = None if outcome is None else Review(passed=False, outcome=outcome)
-    said = [Decision(verdict=one, by="bob", at=datetime.now(UTC), attempt=at) for at, one in enumerate(verdicts, 1)]
+    decisions = [
+        Decision(verdict=verdict, by="bob", at=datetime.now(UTC), attempt=attempt)
+        for attempt, verdict in enumerate(verdicts, 1)
+    ]
     answer = make_answer(run_id, [], f"14 days, says {run_id}.")
-    answer = answer.model_copy(update={"review": review, "decisions": said})
-    ledger.finish(run_id, "answered", token=token, answer=answer, usage=USED, seconds=1.0, recallable=True)
+    answer = answer.model_copy(update={"review": review, "decisions": decisions})
+    ledger.finish(answer, RunRecords(recallable=True), token=token)
 
 
-def test_what_failed_its_review_is_not_used_again_d4(ledger: Ledger) -> None:
-    reviewed(ledger, "r1", "failed")
-    reviewed(ledger, "r2", "not_reviewed")
-    reviewed(ledger, "r3", "failed", "approve")
-    reviewed(ledger, "r4", "not_reviewed", "reject", "approve")
-    reviewed(ledger, "r5", "failed", "reject")  # what the web gave then went out without a person
-    reviewed(ledger, "r6", "doubtful")
-    reviewed(ledger, "r7", "passed")
-    reviewed(ledger, "r8", None)  # small talk
-    used = ["r3", "r4", "r6", "r7", "r8"]
+def test_an_answer_that_failed_its_review_is_not_reused_d4(ledger: Ledger) -> None:
+    answer_with_review(ledger, "r1", "failed")
+    answer_with_review(ledger, "r2", "not_reviewed")
+    answer_with_review(ledger, "r3", "failed", "approve")
+    answer_with_review(ledger, "r4", "not_reviewed", "reject", "approve")
+    answer_with_review(ledger, "r5", "failed", "reject")  # the answer from the web was not approved
+    answer_with_review(ledger, "r6", "doubtful")
+    answer_with_review(ledger, "r7", "passed")
+    answer_with_review(ledger, "r8", None)  # small talk
+    reusable = ["r3", "r4", "r6", "r7", "r8"]
     for turns in (ledger.turns("ann", "c"), ledger.remembered("ann", "c").turns):
         assert len(turns) == 8
-        assert [turn.run_id for turn in turns if turn.answer] == used
-    assert {turn.run_id for turn in ledger.past_turns("ann", "c", "refunds", None, 9)} == set(used)
+        assert [turn.run_id for turn in turns if turn.answer] == reusable
+    assert {turn.run_id for turn in ledger.past_turns("ann", "c", "refunds", None, 9)} == set(reusable)
 
 
-def test_a_turn_that_ends_after_it_was_summed_up_is_summed_up_anew_d2(ledger: Ledger) -> None:
-    waits(ledger, "r1", conversation="c")
-    waits(ledger, "r2", conversation="c")
+def test_a_turn_that_ends_after_the_summary_empties_it_d2(ledger: Ledger) -> None:
+    suspend_run(ledger, "r1", conversation="c")
+    suspend_run(ledger, "r2", conversation="c")
     for number in range(3, 8):
-        answered(ledger, f"r{number}", f"Question {number}?", f"Answer {number}.", "c")
+        answer_run(ledger, f"r{number}", f"Question {number}?", f"Answer {number}.", "c")
     ledger.keep_summary("ann", "c", "Nothing was answered.", 1)
-    begin(ledger, "r8", conversation="c")  # it has read that
+    begin(ledger, "r8", conversation="c")  # it has read the summary
     for run_id, summary, folded in (("r2", "Nothing was answered.", 1), ("r1", "", 0)):
         ledger.decide(run_id, "approve", by="bob")
-        token = ledger.take_over(run_id, 60.0)
+        token = ledger.acquire_lease(run_id, 60.0)
         assert token is not None
-        ledger.finish(run_id, "answered", token=token, answer=make_draft(run_id), usage=USED, seconds=1.0)
-        kept = ledger.remembered("ann", "c")
-        assert (kept.summary, kept.folded) == (summary, folded)
+        ledger.finish(make_draft(run_id), token=token)
+        memory = ledger.remembered("ann", "c")
+        assert (memory.summary, memory.folded) == (summary, folded)
     assert [turn.answer for turn in ledger.remembered("ann", "c").turns][:3] == ["24 days [1]."] * 2 + ["Answer 3."]
     ledger.keep_summary("ann", "c", "Nothing was answered, and more.", 5)
     assert ledger.remembered("ann", "c").summary == ""
-    ledger.finish("r8", "answered", token=1, answer=None, usage=USED, seconds=1.0)
+    finish(ledger, "r8", 1)
     ledger.keep_summary("ann", "c", "24 days.", 5)
     assert ledger.remembered("ann", "c").summary == "24 days."
 
 
-def test_a_summary_takes_the_place_of_the_older_turns(ledger: Ledger) -> None:
+def test_a_summary_replaces_older_turns(ledger: Ledger) -> None:
     for number in range(1, 8):
-        answered(ledger, f"r{number}", f"Question {number}?", f"Answer {number}.", "c")
+        answer_run(ledger, f"r{number}", f"Question {number}?", f"Answer {number}.", "c")
     ledger.keep_summary("ann", "c", "最初の三つ", 3)
-    kept = ledger.remembered("ann", "c", "r7")
-    assert (kept.summary, kept.folded, [turn.number for turn in kept.turns]) == ("最初の三つ", 3, [4, 5, 6])
-    assert len(ledger.turns("ann", "c")) == 7  # nothing is lost from what is stored
+    memory = ledger.remembered("ann", "c", "r7")
+    assert (memory.summary, memory.folded, [turn.number for turn in memory.turns]) == ("最初の三つ", 3, [4, 5, 6])
+    assert len(ledger.turns("ann", "c")) == 7  # all turns stay stored
 
 
-def test_a_summary_only_goes_forward(ledger: Ledger) -> None:
+def test_a_shorter_summary_is_ignored(ledger: Ledger) -> None:
     for number in range(1, 8):
-        answered(ledger, f"r{number}", f"Question {number}?", f"Answer {number}.", "c")
+        answer_run(ledger, f"r{number}", f"Question {number}?", f"Answer {number}.", "c")
     ledger.keep_summary("ann", "c", "four", 4)
-    for folded in (0, 3, 4, 8, 1000):  # the last two sum up what was never said
+    for folded in (0, 3, 4, 8, 1000):  # the last two cover turns that do not exist
         ledger.keep_summary("ann", "c", "wrong", folded)
     ledger.keep_summary("bob", "c", "wrong", 5)
     ledger.keep_summary("ann", "unknown", "wrong", 5)
@@ -124,21 +136,21 @@ def test_a_summary_only_goes_forward(ledger: Ledger) -> None:
 
 def test_conversations_are_listed_newest_first(ledger: Ledger) -> None:
     for number, conversation in enumerate(("a", "b", "a", "", "休暇")):
-        ran(ledger, f"single{number}", user="bob")
+        finish_run(ledger, f"single{number}", user="bob")
         begin(ledger, f"r{number}", f"Question {number}?", conversation=conversation)
-    found = ledger.conversations("ann")
-    assert [(one.conversation, one.title, one.turns, one.user) for one in found] == [
+    listed = ledger.conversations("ann")
+    assert [(summary.conversation, summary.title, summary.turns, summary.user) for summary in listed] == [
         ("休暇", "Question 4?", 1, "ann"),
         ("a", "Question 0?", 2, "ann"),
         ("b", "Question 1?", 1, "ann"),
     ]
-    assert found[1].started == ledger.summary("r0").started
-    assert found[1].last == ledger.summary("r2").started
-    assert [one.conversation for one in ledger.conversations("ann", limit=1)] == ["休暇"]
+    assert listed[1].started == ledger.summary("r0").started
+    assert listed[1].last == ledger.summary("r2").started
+    assert [summary.conversation for summary in ledger.conversations("ann", limit=1)] == ["休暇"]
     assert ledger.conversations("bob") == []
 
 
-def test_the_newest_turns_come_in_order(ledger: Ledger) -> None:
+def test_the_newest_turns_are_listed_in_order(ledger: Ledger) -> None:
     for number in range(60):
         begin(ledger, f"r{number}", conversation="c")
     assert [turn.number for turn in ledger.turns("ann", "c")] == list(range(11, 61))
@@ -147,13 +159,13 @@ def test_the_newest_turns_come_in_order(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_names_are_values_and_nothing_else(ledger: Ledger, name: str) -> None:
-    answered(ledger, "other", "How long do refunds take?", "Other.", "other", user="other")
-    answered(ledger, "r1", "How long do refunds take?", "14 days.", name, user=name)
+def test_hostile_names_are_stored_literally(ledger: Ledger, name: str) -> None:
+    answer_run(ledger, "other", "How long do refunds take?", "Other.", "other", user="other")
+    answer_run(ledger, "r1", "How long do refunds take?", "14 days.", name, user=name)
     ledger.keep_summary(name, name, name, 1)
     assert ledger.remembered(name, name).summary == name
     assert [turn.run_id for turn in ledger.turns(name, name)] == ["r1"]
-    assert [one.conversation for one in ledger.conversations(name)] == [name]
+    assert [summary.conversation for summary in ledger.conversations(name)] == [name]
     assert [turn.run_id for turn in ledger.past_turns(name, name, "refunds", None, 5)] == ["r1"]
     assert [turn.run_id for turn in ledger.past_turns(name, None, "refunds", None, 5)] == ["r1"]
     assert ledger.turns("other", name) == ledger.turns(name, "other") == []
@@ -162,7 +174,7 @@ def test_names_are_values_and_nothing_else(ledger: Ledger, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\0b", "half \ud83d", "x" * 501, "", "a\nb", "\x1b[31m", "a\u2029b"])
-def test_a_name_that_cannot_be_stored_as_it_is_is_refused(ledger: Ledger, name: str) -> None:
+def test_an_invalid_name_is_refused(ledger: Ledger, name: str) -> None:
     for call in (
         lambda: ledger.remembered("ann", name),
         lambda: ledger.keep_summary("ann", name, "s", 1),
@@ -170,24 +182,24 @@ def test_a_name_that_cannot_be_stored_as_it_is_is_refused(ledger: Ledger, name: 
         lambda: ledger.past_turns("ann", name, "refunds", None, 5),
         lambda: ledger.forget_conversation("ann", name),
     ):
-        with pytest.raises(InputError, match="A conversation has a name"):
+        with pytest.raises(InputError, match="The name of a conversation must have"):
             call()
     if name:
-        with pytest.raises(InputError, match="A conversation has a name"):
+        with pytest.raises(InputError, match="The name of a conversation must have"):
             begin(ledger, "r1", conversation=name)
-        with pytest.raises(InputError, match="A user has a name"):
+        with pytest.raises(InputError, match="The name of a user must have"):
             ledger.conversations(name)
     assert ledger.runs() == []
 
 
-def test_what_is_stored_grows_with_the_turns_and_not_faster(ledger: Ledger, tmp_path: Path) -> None:
-    """DESIGN 1: with whole conversations in checkpoints it grew with their square."""
+def test_storage_grows_linearly_with_the_turns(ledger: Ledger, tmp_path: Path) -> None:
+    """DESIGN 1: with whole conversations in checkpoints it grew quadratically."""
     sizes = []
     for number in range(1, 501):
         text = f"Answer {number} is that of topic{number}, which takes {number} days. " * 5
         token = begin(ledger, f"r{number}", f"What about topic{number}?", conversation="c")
         answer = make_answer(f"r{number}", [], text)
-        ledger.finish(f"r{number}", "answered", token=token, answer=answer, usage=USED, seconds=1.0, recallable=True)
+        ledger.finish(answer, RunRecords(recallable=True), token=token)
         if number > 10:
             ledger.keep_summary("ann", "c", "s" * 2000, number - 6)
         if number in (250, 500):
@@ -196,26 +208,116 @@ def test_what_is_stored_grows_with_the_turns_and_not_faster(ledger: Ledger, tmp_
     print(f"250 turns: {sizes[0] / 1000:.0f} kB, 500 turns: {sizes[1] / 1000:.0f} kB")
     assert sizes[1] < 2.2 * sizes[0]
     assert [turn.number for turn in ledger.remembered("ann", "c").turns] == list(range(495, 501))
-    (found, *_) = ledger.past_turns("ann", "c", "topic7", None, 5)
-    assert found.run_id == "r7"
+    assert ledger.past_turns("ann", "c", "topic7", None, 5)[0].run_id == "r7"
 
 
-def test_a_turn_tells_how_its_run_ended(ledger: Ledger) -> None:
-    """What waits, was rejected or failed has no answer to show."""
-    answered(ledger, "r1", "Who pays?", "You do.", "c")
-    answered(ledger, "r2", "Who pays?", "Nobody knows.", "c", status="abstained")
-    answered(ledger, "r3", "Who pays?", "Wrong.", "c", status="rejected")
-    answered(ledger, "r4", "Who pays?", "Broken.", "c", status="failed")
-    waits(ledger, "r5", conversation="c")
+def test_a_turn_has_the_status_of_its_run(ledger: Ledger) -> None:
+    """Pending, rejected and failed runs have no answer to show."""
+    answer_run(ledger, "r1", "Who pays?", "You do.", "c")
+    answer_run(ledger, "r2", "Who pays?", "Nobody knows.", "c", status="abstained")
+    answer_run(ledger, "r3", "Who pays?", "Wrong.", "c", status="rejected")
+    answer_run(ledger, "r4", "Who pays?", "Broken.", "c", status="failed")
+    suspend_run(ledger, "r5", conversation="c")
     begin(ledger, "r6", conversation="c")
-    told = [("answered", "You do."), ("abstained", "Nobody knows."), ("rejected", ""), ("failed", "")]
-    told += [("awaiting_approval", ""), ("running", "")]
-    for to_show in (True, False):
-        assert [(turn.status, turn.answer) for turn in ledger.turns("ann", "c", to_show=to_show)] == told
+    expected = [("answered", "You do."), ("abstained", "Nobody knows."), ("rejected", ""), ("failed", "")]
+    expected += [("awaiting_approval", ""), ("running", "")]
+    for for_display in (True, False):
+        assert [(turn.status, turn.answer) for turn in ledger.turns("ann", "c", for_display=for_display)] == expected
     assert get_args(TurnStatus) == get_args(RunStatus)
 
 
-def test_people_are_shown_what_went_out_after_a_failed_review(ledger: Ledger) -> None:
-    reviewed(ledger, "r1", "failed")
+def test_people_see_released_answers_that_failed_their_review(ledger: Ledger) -> None:
+    answer_with_review(ledger, "r1", "failed")
     assert [turn.answer for turn in ledger.turns("ann", "c")] == [""]
-    assert [turn.answer for turn in ledger.turns("ann", "c", to_show=True)] == ["14 days, says r1."]
+    assert [turn.answer for turn in ledger.turns("ann", "c", for_display=True)] == ["14 days, says r1."]
+
+
+def search(ledger: Ledger, query: str, user: str = "ann", limit: int = 20) -> list[str]:
+    return [summary.conversation for summary in ledger.conversations(user, limit, query)]
+
+
+@pytest.fixture
+def searchable(ledger: Ledger) -> Ledger:
+    answer_run(ledger, "r1", "How long do REFUNDS take?", "Within 14 days, 100% of the price.", "money")
+    answer_run(ledger, "r2", "上海员工每年有多少天年休假？", "上海员工有12天年休假。", "假期")
+    answer_run(ledger, "r3", "有給休暇は何日ですか？", "正社員は年に２０日、ｶｰﾄﾞは不要です。", "休暇")
+    answer_run(ledger, "r4", "Who starts the café's A_B test?", "The café staff.", "coffee")
+    answer_run(ledger, "r5", "And the price?", "4 euro.", "money")
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("refunds", ["money"]),
+        ("Refund", ["money"]),
+        ("refund days", ["money"]),
+        ("refund euro", []),  # not in the same turn
+        ("price", ["money"]),
+        ("art", []),  # not the middle of "starts"
+        ("start", ["coffee"]),
+        ("CAFÉ", ["coffee"]),
+        ("年休假", ["假期"]),
+        ("休假 上海", ["假期"]),
+        ("休", ["休暇", "假期"]),
+        ("有給", ["休暇"]),
+        ("20日", ["休暇"]),
+        ("カード", ["休暇"]),
+        ("正社員\u3000２０", ["休暇"]),
+        ("100%", ["money"]),
+        ("%", ["money"]),
+        ("_", ["coffee"]),
+        ("A_B", ["coffee"]),
+        ("AxB", []),
+        ("\\", []),
+        ("[a-z]+", []),
+        ("' OR 1=1", []),
+        ("half \ud83d", []),
+        ("nothing of the kind", []),
+        (" ", ["money", "coffee", "休暇", "假期"]),
+    ],
+)
+def test_conversations_are_found_by_words(searchable: Ledger, query: str, expected: list[str]) -> None:
+    assert search(searchable, query) == expected
+
+
+def test_matching_conversations_are_listed_newest_first(searchable: Ledger) -> None:
+    answer_run(searchable, "r6", "Refunds again?", "No.", "later")
+    begin(searchable, "r7", "And now?", conversation="money")
+    assert search(searchable, "refunds") == ["money", "later"]
+    assert search(searchable, "refunds", limit=1) == ["money"]
+    (newest, _) = searchable.conversations("ann", 5, "refunds")
+    assert (newest.title, newest.turns) == ("How long do REFUNDS take?", 3)
+
+
+def test_other_users_conversations_are_not_found(searchable: Ledger) -> None:
+    assert (
+        search(searchable, "refunds", "bob")
+        == search(searchable, "refunds", "")
+        == search(searchable, "refunds", "%")
+        == []
+    )
+
+
+def test_unreleased_answers_are_not_searched(ledger: Ledger) -> None:
+    answer_run(ledger, "rejected", "Who pays?", "The secret one.", "rejected", status="rejected")
+    answer_run(ledger, "failed", "Who pays?", "The secret one.", "failed", status="failed")
+    suspend_run(ledger, "pending", "The secret one.", conversation="pending")
+    evidence = [make_evidence(document="d9", text="The secret one.")]
+    answer_run(ledger, "forgotten", "Who pays?", "The secret one.", "forgotten", evidence=evidence)
+    answer_run(ledger, "single", "Who pays?", "The secret one.")
+    ledger.forget_documents(["d9"])
+    assert search(ledger, "secret") == []
+    assert search(ledger, "pays") == ["forgotten", "failed", "rejected"]
+    assert search(ledger, "days") == ["pending"]
+
+
+def test_forgotten_conversations_are_not_found(searchable: Ledger) -> None:
+    searchable.forget_conversation("ann", "money")
+    assert search(searchable, "refunds") == []
+
+
+def test_a_conversation_is_found_among_many(ledger: Ledger) -> None:
+    for number in range(200):
+        answer_run(ledger, f"r{number}", f"Question {number}?", "Refunds take 14 days. " * 50, f"c{number // 5}")
+    assert search(ledger, "question 77") == ["c15"]

@@ -1,4 +1,4 @@
-"""Earlier answers are found by a topic, by words in three languages and by meaning; none that went wrong (SPEC D4)."""
+"""Recall: earlier answers are found by words in three languages and by meaning, but not failed ones (SPEC D4)."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from tests.ledger.material import USED, answered, begin, make_answer, make_evidence, waits
+from tests.ledger.material import answer_run, begin, make_answer, make_evidence, suspend_run
 from veracity.embedding.bundled import BundledEmbedder
 from veracity.errors import InputError
-from veracity.ledger import Ledger
+from veracity.ledger import Ledger, RunRecords
 from veracity.ledger.rows import recall
 
 TURNS = {
@@ -71,10 +71,10 @@ BY_MEANING = {
 
 def fill(ledger: Ledger, conversation: str = "c", user: str = "ann") -> None:
     for name, (question, answer) in TURNS.items():
-        answered(ledger, f"{name}{conversation}{user}", question, answer, conversation, user)
+        answer_run(ledger, f"{name}{conversation}{user}", question, answer, conversation, user)
 
 
-def found(ledger: Ledger, query: str, **more: object) -> list[str]:
+def find_names(ledger: Ledger, query: str, **more: object) -> list[str]:
     return [turn.run_id.removesuffix("cann") for turn in ledger.past_turns("ann", "c", query, None, 5, **more)]  # type: ignore[arg-type]
 
 
@@ -82,19 +82,19 @@ def as_bytes(vector: object) -> bytes:
     return np.asarray(vector, np.float32).tobytes()
 
 
-def test_a_topic_finds_the_turns_that_bear_on_it(ledger: Ledger) -> None:
+def test_turns_are_found_by_words(ledger: Ledger) -> None:
     fill(ledger)
-    assert {query: found(ledger, query) for query in BY_WORDS} == BY_WORDS
+    assert {query: find_names(ledger, query) for query in BY_WORDS} == BY_WORDS
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_other_words_for_it_are_found_by_meaning(ledger: Ledger, whole: bool) -> None:
-    """Vectors of the question alone find more than those of question and answer; neither finds what is wrong."""
+def test_turns_are_found_by_meaning(ledger: Ledger, whole: bool) -> None:
+    """Vectors of the question alone find more than those of question and answer; neither finds wrong turns."""
     embedder = BundledEmbedder()
     for name in ("refund", "park", "leave", "corvus", "laptop", "travel"):
         question, answer = TURNS[name]
         (vector,) = embedder.embed_passages([f"{question}\n{answer}" if whole else question])
-        answered(ledger, name, question, answer, "c", vector=as_bytes(vector))
+        answer_run(ledger, name, question, answer, "c", vector=as_bytes(vector))
 
     def by_meaning(query: str) -> list[str]:
         vector = as_bytes(embedder.embed_query(query))
@@ -105,22 +105,22 @@ def test_other_words_for_it_are_found_by_meaning(ledger: Ledger, whole: bool) ->
     assert not any(by_meaning(query) for query in missed)
 
 
-def test_what_is_found_is_scored_and_the_best_comes_first(ledger: Ledger) -> None:
-    answered(ledger, "r1", "Are parcels insured?", "Yes; refunds are paid if one is lost.", "c")
-    answered(ledger, "r2", "How long do refunds take?", "14 days.", "c")
-    answered(ledger, "r3", "Who pays refunds?", "The bank.", "c")
+def test_turns_are_scored_and_sorted(ledger: Ledger) -> None:
+    answer_run(ledger, "r1", "Are parcels insured?", "Yes; refunds are paid if one is lost.", "c")
+    answer_run(ledger, "r2", "How long do refunds take?", "14 days.", "c")
+    answer_run(ledger, "r3", "Who pays refunds?", "The bank.", "c")
     turns = ledger.past_turns("ann", "c", "refunds", None, 5)
     assert [(turn.run_id, turn.similarity) for turn in turns] == [("r3", 1.0), ("r2", 1.0), ("r1", 0.7)]
     assert (turns[1].number, turns[1].question, turns[1].answer) == (2, "How long do refunds take?", "14 days.")
     assert [turn.run_id for turn in ledger.past_turns("ann", "c", "refunds", None, 1)] == ["r3"]
-    assert [turn.run_id for turn in ledger.past_turns("ann", "c", "refunds", None, 5, leave_out="r3")] == ["r2", "r1"]
+    assert [turn.run_id for turn in ledger.past_turns("ann", "c", "refunds", None, 5, exclude_run="r3")] == ["r2", "r1"]
 
 
-def test_one_conversation_or_all_of_a_user_but_never_another_user(ledger: Ledger) -> None:
+def test_a_search_covers_one_conversation_or_all_of_the_user(ledger: Ledger) -> None:
     for user in ("ann", "bob"):
         for conversation in ("c", "d"):
             fill(ledger, conversation, user)
-    answered(ledger, "single", "Do refunds cost anything?", "No.")
+    answer_run(ledger, "single", "Do refunds cost anything?", "No.")
     assert [turn.run_id for turn in ledger.past_turns("ann", "c", "refunds", None, 9)] == ["refundcann"]
     of_all = {turn.run_id for turn in ledger.past_turns("ann", None, "refunds", None, 9)}
     assert of_all == {"refundcann", "refunddann", "single"}
@@ -129,13 +129,13 @@ def test_one_conversation_or_all_of_a_user_but_never_another_user(ledger: Ledger
     )
 
 
-def test_what_failed_was_rejected_waits_or_is_not_recallable_is_not_found(ledger: Ledger) -> None:
+def test_failed_rejected_pending_and_unrecallable_runs_are_not_found(ledger: Ledger) -> None:
     question, text_ = TURNS["refund"]
-    answered(ledger, "rejected", question, text_, "c", status="rejected")
-    answered(ledger, "failed", question, text_, "c", status="failed")
-    answered(ledger, "private", question, text_, "c", recallable=False, vector=as_bytes([1, 0]))
+    answer_run(ledger, "rejected", question, text_, "c", status="rejected")
+    answer_run(ledger, "failed", question, text_, "c", status="failed")
+    answer_run(ledger, "private", question, text_, "c", recallable=False, vector=as_bytes([1, 0]))
     begin(ledger, "running", question, conversation="c")
-    waits(ledger, "waiting", question=question, conversation="c")
+    suspend_run(ledger, "pending", question=question, conversation="c")
     assert ledger.past_turns("ann", "c", "refunds", as_bytes([1, 0]), 9) == []
 
 
@@ -144,39 +144,38 @@ def test_a_forgotten_turn_is_not_found(ledger: Ledger) -> None:
     for name, given in (("given", True), ("found", False)):
         token = begin(ledger, name, "How long do refunds take?", conversation=name)
         ledger.keep_evidence(name, [make_evidence()], given=given)
-        end = {"usage": USED, "seconds": 1.0, "recallable": True, "vector": vector}
-        ledger.finish(name, "answered", token=token, answer=make_answer(name, []), **end)  # type: ignore[arg-type]
-    answered(ledger, "other", "How long do refunds take?", "14 days.", "c", vector=vector)
+        ledger.finish(make_answer(name, []), RunRecords(recallable=True, vector=vector), token=token)
+    answer_run(ledger, "other", "How long do refunds take?", "14 days.", "c", vector=vector)
     before = ledger.past_turns("ann", None, "refunds", vector, 9)
     assert {turn.run_id for turn in before} == {"given", "found", "other"}
     ledger.forget_documents(["d1"])
     assert [turn.run_id for turn in ledger.past_turns("ann", None, "refunds", vector, 9)] == ["other"]
 
 
-def test_vectors_that_do_not_fit_are_left_out(ledger: Ledger) -> None:
-    answered(ledger, "two", "How?", "So.", "c", vector=as_bytes([1, 0]))
-    answered(ledger, "three", "How?", "So.", "c", vector=as_bytes([1, 0, 0]))
-    answered(ledger, "zero", "How?", "So.", "c", vector=as_bytes([0, 0]))
-    answered(ledger, "none", "How?", "So.", "c", vector=as_bytes([float("nan"), 1]))
-    found_ = ledger.past_turns("ann", "c", "???", as_bytes([5, 0]), 9)
-    assert [(turn.run_id, turn.similarity) for turn in found_] == [("two", 1.0)]
+def test_invalid_vectors_are_skipped(ledger: Ledger) -> None:
+    answer_run(ledger, "two", "How?", "So.", "c", vector=as_bytes([1, 0]))
+    answer_run(ledger, "three", "How?", "So.", "c", vector=as_bytes([1, 0, 0]))
+    answer_run(ledger, "zero", "How?", "So.", "c", vector=as_bytes([0, 0]))
+    answer_run(ledger, "none", "How?", "So.", "c", vector=as_bytes([float("nan"), 1]))
+    turns = ledger.past_turns("ann", "c", "???", as_bytes([5, 0]), 9)
+    assert [(turn.run_id, turn.similarity) for turn in turns] == [("two", 1.0)]
     assert ledger.past_turns("ann", "c", "???", as_bytes([float("inf"), 0]), 9) == []
     for vector in (b"", b"abc"):
-        with pytest.raises(InputError, match="bytes of its float32 numbers"):
+        with pytest.raises(InputError, match="bytes of one or more float32 numbers"):
             ledger.past_turns("ann", "c", "refunds", vector, 9)
 
 
-def test_an_old_turn_is_found_among_many_without_reading_them(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_compares_a_bounded_number_of_turns(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(300):
-        answered(ledger, f"r{number}", f"annual leave topic{number}", "It depends.", "c" if number % 2 else "d")
+        answer_run(ledger, f"r{number}", f"annual leave topic{number}", "It depends.", "c" if number % 2 else "d")
     compared: list[str] = []
-    share = recall._share
+    word_share = recall._word_share
 
-    def counting(words: object, row: object) -> float:
+    def count(words: object, row: object) -> float:
         compared.append(row.run_id)  # type: ignore[attr-defined]
-        return share(words, row)  # type: ignore[arg-type]
+        return word_share(words, row)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(recall, "_share", counting)
+    monkeypatch.setattr(recall, "_word_share", count)
     assert [turn.run_id for turn in ledger.past_turns("ann", None, "topic7", None, 5)] == ["r7"]
     assert [turn.run_id for turn in ledger.past_turns("ann", "c", "annual leave topic7", None, 1)] == ["r7"]
     assert len(compared) <= 1 + 50
@@ -188,7 +187,7 @@ def test_an_old_turn_is_found_among_many_without_reading_them(ledger: Ledger, mo
         assert "USING COVERING INDEX" in plan[0][3]
 
 
-def test_an_empty_ledger_remembers_nothing(tmp_path: Path) -> None:
+def test_an_empty_ledger_has_no_turns(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "none")
     assert ledger.past_turns("ann", None, "refunds", as_bytes([1]), 5) == []
     assert ledger.conversations("ann") == []

@@ -1,83 +1,89 @@
-"""The rows of conversations: their turns, which are runs, and the summary of the older ones (SPEC D2).
+"""Rows of conversations: the summary of older turns (SPEC D2). The turns themselves are runs.
 
-Another user's conversation of the same name is another one. Knows nothing about how turns are summed up.
+A conversation belongs to its user: two users can have conversations of the same name.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, and_, case, delete, func, insert, select, update
 
-from veracity.ledger.rows.feedback import is_disliked
+from veracity.language import normalized
+from veracity.ledger.rows.feedback import has_dislike
 from veracity.ledger.tables import conversations, runs
 from veracity.models import ConversationSummary, PastTurn, Remembered
 
-USABLE = ("answered", "abstained")  # an answer of another status is not used again
-UNPROVEN = ("failed", "not_reviewed")  # nor is one that comes out of its review so, unless a person approved it
+REUSABLE_STATUSES = ("answered", "abstained")
+UNPROVEN_OUTCOMES = ("failed", "not_reviewed")  # of a review: not reused unless a person approved the answer
+MAX_QUERY_WORDS = 20
 TURN: Select[Any] = select(
-    runs.c.number,
-    runs.c.run_id,
-    runs.c.turn,
-    runs.c.question,
-    runs.c.status,
-    runs.c.started,
-    runs.c.answer,
-    is_disliked().label("disliked"),
+    *(runs.c[name] for name in ("number", "run_id", "turn", "question", "status", "started", "answer")),
+    has_dislike().label("disliked"),
 )
+_LATIN = "[0-9a-z\u00df-\u024f]"
 
 
 def next_turn(connection: Connection, user: str, conversation: str) -> int:
-    theirs = _row_of(user, conversation)
-    last = connection.execute(select(conversations.c.last_turn).where(theirs).with_for_update()).scalar()
+    """Reserves the number of a new turn, and creates the conversation if necessary."""
+    own = _is_conversation(user, conversation)
+    last = connection.execute(select(conversations.c.last_turn).where(own).with_for_update()).scalar()
     if last is None:
-        whose = {"user_name": user, "conversation": conversation}
-        fresh = {"last_turn": 1, "summary": "", "folded": 0, "emptied_at": 0}
-        connection.execute(insert(conversations), {**whose, **fresh})
+        new = {"last_turn": 1, "summary": "", "folded": 0, "emptied_at": 0}
+        connection.execute(insert(conversations), {"user_name": user, "conversation": conversation, **new})
         return 1
-    connection.execute(update(conversations).where(theirs).values(last_turn=last + 1))
+    connection.execute(update(conversations).where(own).values(last_turn=last + 1))
     return int(last) + 1
 
 
-def remembered(connection: Connection, user: str, conversation: str, before_run: str | None) -> Remembered:
-    wanted = select(conversations.c.summary, conversations.c.folded)
-    summary, folded = connection.execute(wanted.where(_row_of(user, conversation))).one_or_none() or ("", 0)
-    theirs = _of(user, conversation) & (runs.c.turn > folded)
+def get_memory(connection: Connection, user: str, conversation: str, before_run: str | None) -> Remembered:
+    columns = select(conversations.c.summary, conversations.c.folded)
+    summary, folded = connection.execute(columns.where(_is_conversation(user, conversation))).one_or_none() or ("", 0)
+    condition = _is_turn(user, conversation) & (runs.c.turn > folded)
     if before_run is not None:
-        own = connection.execute(select(runs.c.turn).where(_of(user, conversation) & (runs.c.run_id == before_run)))
-        theirs &= runs.c.turn < (own.scalar() or 0)
-    rows = connection.execute(TURN.where(theirs).order_by(runs.c.turn))
+        own = connection.execute(select(runs.c.turn).where(_is_turn(user, conversation), runs.c.run_id == before_run))
+        condition &= runs.c.turn < (own.scalar() or 0)
+    rows = connection.execute(TURN.where(condition).order_by(runs.c.turn))
     return Remembered(summary=summary, folded=folded, turns=[past_turn(row) for row in rows])
 
 
-def keep_summary(connection: Connection, user: str, conversation: str, summary: str, folded: int) -> None:
-    """Only ever forward. Not by a run that began before something was forgotten: it may have read it."""
-    theirs = _row_of(user, conversation)
-    emptied_at = connection.execute(select(conversations.c.emptied_at).where(theirs)).scalar() or 0
-    too_old = _of(user, conversation) & (runs.c.status == "running") & (runs.c.number <= emptied_at)
-    if connection.execute(select(runs.c.number).where(too_old).limit(1)).first() is None:
-        forward = theirs & (conversations.c.folded < folded) & (conversations.c.last_turn >= folded)
-        connection.execute(update(conversations).where(forward).values(summary=summary, folded=folded))
+def set_summary(connection: Connection, user: str, conversation: str, summary: str, folded: int) -> None:
+    """No-op if the stored summary covers as many turns, or if a run is under way that may have read forgotten texts."""
+    own = _is_conversation(user, conversation)
+    emptied_at = connection.execute(select(conversations.c.emptied_at).where(own)).scalar() or 0
+    stale = _is_turn(user, conversation) & (runs.c.status == "running") & (runs.c.number <= emptied_at)
+    if connection.execute(select(runs.c.number).where(stale).limit(1)).first() is None:
+        longer = own & (conversations.c.folded < folded) & (conversations.c.last_turn >= folded)
+        connection.execute(update(conversations).where(longer).values(summary=summary, folded=folded))
 
 
 def empty_summary(connection: Connection, user: str, conversation: str) -> None:
     newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
-    nothing = {"summary": "", "folded": 0, "emptied_at": newest}
-    connection.execute(update(conversations).where(_row_of(user, conversation)).values(nothing))
+    values = {"summary": "", "folded": 0, "emptied_at": newest}
+    connection.execute(update(conversations).where(_is_conversation(user, conversation)).values(values))
 
 
-def unfold(connection: Connection, user: str, conversation: str, turn: int) -> None:
-    """A turn has come to its end that was summed up while it waited: the summary is made anew."""
-    folded = select(conversations.c.folded).where(_row_of(user, conversation))
+def refresh_summary(connection: Connection, user: str, conversation: str, turn: int) -> None:
+    """Empty the summary if it covers this turn, whose answer has changed since."""
+    folded = select(conversations.c.folded).where(_is_conversation(user, conversation))
     if (connection.execute(folded).scalar() or 0) >= turn:
         empty_summary(connection, user, conversation)
 
 
-def listed(connection: Connection, user: str, limit: int | None, after: str = "") -> list[ConversationSummary]:
-    """That with the newest turn first. All of them without a limit. With `after`, those that follow this one."""
-    seen = select(func.max(runs.c.number)).where(_of(user, after)).scalar_subquery()
+def list_conversations(
+    connection: Connection, user: str, limit: int, query: str = "", after: str = ""
+) -> list[ConversationSummary]:
+    if not query.strip():
+        return _list_all(connection, user, limit, after)
+    matching = _find_by_words(connection, user, query)
+    return [listed for listed in _list_all(connection, user, None, after) if listed.conversation in matching][:limit]
+
+
+def _list_all(connection: Connection, user: str, limit: int | None, after: str) -> list[ConversationSummary]:
     newest = func.max(runs.c.number)
+    last_seen = select(newest).where(_is_turn(user, after)).scalar_subquery()
     grouped = (
         select(
             runs.c.conversation,
@@ -89,84 +95,96 @@ def listed(connection: Connection, user: str, limit: int | None, after: str = ""
         )
         .where((runs.c.user_name == user) & (runs.c.conversation != ""))
         .group_by(runs.c.conversation)
-        .having(newest < seen if after else newest > 0)
+        .having(newest < last_seen if after else newest > 0)
         .order_by(newest.desc())
         .limit(limit)
         .subquery()
     )
-    first = and_(
+    is_first = and_(
         runs.c.user_name == user, runs.c.conversation == grouped.c.conversation, runs.c.turn == grouped.c.first
     )
-    wanted = select(grouped, runs.c.question).join(runs, first).order_by(grouped.c.newest.desc())
-    return [
-        ConversationSummary(
-            conversation=row.conversation,
-            user=user,
-            title=row.question,
-            turns=row.turns,
-            started=row.started,
-            last=row.last,
-        )
-        for row in connection.execute(wanted)
-    ]
+    columns = (
+        grouped.c.conversation,
+        grouped.c.turns,
+        grouped.c.started,
+        grouped.c.last,
+        runs.c.question.label("title"),
+    )
+    query = select(*columns).join(runs, is_first).order_by(grouped.c.newest.desc())
+    return [ConversationSummary(user=user, **row) for row in connection.execute(query).mappings()]
 
 
-def turns(
-    connection: Connection, user: str, conversation: str, limit: int, *, to_show: bool, before: int | None = None
+def _find_by_words(connection: Connection, user: str, query: str) -> set[str]:
+    """The names of conversations with a turn that contains the words. Latin words match at the start of a word."""
+    words = list(dict.fromkeys(normalized(query).casefold().split()))[:MAX_QUERY_WORDS]
+    starts = [f"(?<!{_LATIN})" if re.match(_LATIN, word) else "" for word in words]
+    patterns = [re.compile(start + re.escape(word)) for start, word in zip(starts, words, strict=True)]
+    answer = case((runs.c.status.in_(REUSABLE_STATUSES), runs.c.answer["text"].as_string()), else_="")
+    columns = select(runs.c.conversation, runs.c.question, answer)
+    matching: set[str] = set()
+    for row in connection.execute(columns.where((runs.c.user_name == user) & (runs.c.conversation != ""))):
+        if row[0] not in matching:
+            text = normalized(f"{row[1]}\n{row[2] or ''}").casefold()
+            if all(pattern.search(text) for pattern in patterns):
+                matching.add(row[0])
+    return matching
+
+
+def list_turns(
+    connection: Connection, user: str, conversation: str, limit: int, *, for_display: bool, before: int | None = None
 ) -> list[PastTurn]:
-    """The newest, or those just before the turn of this number, in the order in which they were asked. `to_show`: with
-    every answer that went out, for people."""
-    wanted = TURN.where(_of(user, conversation)).order_by(runs.c.turn.desc()).limit(limit)
+    query = TURN.where(_is_turn(user, conversation)).order_by(runs.c.turn.desc()).limit(limit)
     if before is not None:
-        wanted = wanted.where(runs.c.turn < before)
-    return [past_turn(row, to_show=to_show) for row in connection.execute(wanted)][::-1]
+        query = query.where(runs.c.turn < before)
+    return [past_turn(row, for_display=for_display) for row in connection.execute(query)][::-1]
 
 
-def run_ids(
+def list_run_ids(
     connection: Connection, user: str, conversation: str, after: int = 0, before: int | None = None
 ) -> list[str]:
-    """Of the turns between these, in order."""
-    theirs = _of(user, conversation) & (runs.c.turn > after)
+    """The runs of the turns between these two, in order."""
+    condition = _is_turn(user, conversation) & (runs.c.turn > after)
     if before is not None:
-        theirs &= runs.c.turn < before
-    return list(connection.execute(select(runs.c.run_id).where(theirs).order_by(runs.c.turn)).scalars())
+        condition &= runs.c.turn < before
+    return list(connection.execute(select(runs.c.run_id).where(condition).order_by(runs.c.turn)).scalars())
 
 
 def remove(connection: Connection, user: str, conversation: str, run_ids: Sequence[str]) -> None:
-    """Its name, its summary and its questions. The runs stay, as turns of nothing."""
-    connection.execute(delete(conversations).where(_row_of(user, conversation)))
+    """Delete the conversation and detach its runs, which keep neither question nor key."""
+    connection.execute(delete(conversations).where(_is_conversation(user, conversation)))
     for run_id in run_ids:
-        nothing = {"question": "", "conversation": "", "turn": 0, "request_key": None}
-        connection.execute(update(runs).where(runs.c.run_id == run_id).values(nothing))
+        detached = {"question": "", "conversation": "", "turn": 0, "request_key": None}
+        connection.execute(update(runs).where(runs.c.run_id == run_id).values(detached))
 
 
-def past_turn(row: Row[Any], similarity: float = 0.0, *, to_show: bool = False) -> PastTurn:
+def past_turn(row: Row[Any], similarity: float = 0.0, *, for_display: bool = False) -> PastTurn:
     return PastTurn(
         run_id=row.run_id,
         number=row.turn,
         question=row.question,
-        answer=row.answer["text"] if is_usable(row) or (to_show and _went_out(row)) else "",
+        answer=row.answer["text"] if is_reusable(row) or (for_display and _is_released(row)) else "",
         asked=row.started,
         similarity=similarity,
         status=row.status,
     )
 
 
-def is_usable(row: Row[Any]) -> bool:
-    """Whether its answer may be shown to a model again: it stood, or a person approved it, and nobody dislikes it."""
-    if not _went_out(row) or row.disliked:
+def is_reusable(row: Row[Any]) -> bool:
+    """Whether a model may see this answer again: reviewed or approved by a person, and not disliked."""
+    if not _is_released(row) or row.disliked:
         return False
     outcome = (row.answer.get("review") or {}).get("outcome")
-    return outcome not in UNPROVEN or any(one["verdict"] == "approve" for one in row.answer.get("decisions", ()))
+    decisions = row.answer.get("decisions", ())
+    return outcome not in UNPROVEN_OUTCOMES or any(decision["verdict"] == "approve" for decision in decisions)
 
 
-def _went_out(row: Row[Any]) -> bool:
-    return row.status in USABLE and row.answer is not None
+def _is_released(row: Row[Any]) -> bool:
+    return row.status in REUSABLE_STATUSES and row.answer is not None
 
 
-def _of(user: str, conversation: str) -> Any:
+def _is_turn(user: str, conversation: str) -> Any:
     return and_(runs.c.user_name == user, runs.c.conversation == conversation, runs.c.turn > 0)
 
 
-def _row_of(user: str, conversation: str) -> Any:
+def _is_conversation(user: str, conversation: str) -> Any:
     return and_(conversations.c.user_name == user, conversations.c.conversation == conversation)

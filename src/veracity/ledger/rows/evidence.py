@@ -1,4 +1,4 @@
-"""The evidence that runs found, one row for each passage of a run. Knows nothing about what a run made of it."""
+"""Rows of the evidence that runs found: one per passage and run."""
 
 from __future__ import annotations
 
@@ -10,114 +10,92 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from veracity.ledger.tables import evidence
 from veracity.models import Evidence, EvidenceMetadata
 
-MOST_REMEMBERED = 20  # passages of a run
-WEB = "web"  # a source whose documents have addresses for ids
-GONE = "forgotten"
+MAX_PASSAGES_OF_RUN = 20
+WEB_SOURCE = "web"  # its document ids are addresses
+FORGOTTEN_ADDRESS = "forgotten"
 
 
-def keep(
-    connection: Connection,
-    run_id: str,
-    found: Sequence[Evidence],
-    given: bool,
-    forgotten: set[str],
-    *,
-    nameless: bool = False,
-) -> None:
-    """Those of forgotten documents are kept without what they say; `nameless`: without their addresses too. Once given
-    to the writer stays given."""
-    theirs = select(evidence.c.evidence_id, evidence.c.given).where(evidence.c.run_id == run_id)
-    known: dict[str, bool] = {row.evidence_id: row.given for row in connection.execute(theirs)}
-    fresh: dict[str, dict[str, Any]] = {}
-    seen: dict[str, dict[str, Any]] = {}
-    for whole in found:
-        is_forgotten = whole.document_id in forgotten
-        item = without_address(whole) if nameless else whole
+def put(connection: Connection, run_id: str, passages: Sequence[Evidence], given: bool, forgotten: set[str]) -> None:
+    """Passages of `forgotten` documents are stored without their text. `given` (to the writer) is never reset."""
+    columns = select(evidence.c.evidence_id, evidence.c.given).where(evidence.c.run_id == run_id)
+    stored: dict[str, bool] = {row.evidence_id: row.given for row in connection.execute(columns)}
+    inserts: dict[str, dict[str, Any]] = {}
+    updates: dict[str, dict[str, Any]] = {}
+    for passage in passages:
+        is_forgotten = passage.document_id in forgotten
         values = {
-            "given": given or known.get(item.id, False),
+            "given": given or stored.get(passage.id, False),
             "forgotten": is_forgotten,
-            "body": (blank(item) if is_forgotten else item).model_dump(mode="json"),
+            "body": (blank(passage) if is_forgotten else passage).model_dump(mode="json"),
         }
-        if item.id in known:
-            seen[item.id] = {**values, "which": item.id}
+        if passage.id in stored:
+            updates[passage.id] = {**values, "run": run_id, "which": passage.id}
         else:
-            key = {"run_id": run_id, "evidence_id": item.id, "document_id": item.document_id}
-            fresh[item.id] = {**key, **values, "seq": len(known) + len(fresh)}
-    if fresh:
-        connection.execute(insert(evidence), list(fresh.values()))
-    if seen:
-        same = (evidence.c.run_id == run_id) & (evidence.c.evidence_id == bindparam("which"))
-        connection.execute(update(evidence).where(same), list(seen.values()))
+            key = {"run_id": run_id, "evidence_id": passage.id, "document_id": passage.document_id}
+            inserts[passage.id] = {**key, **values, "seq": len(stored) + len(inserts)}
+    if inserts:
+        connection.execute(insert(evidence), list(inserts.values()))
+    _update_rows(connection, list(updates.values()))
 
 
-def of_run(connection: Connection, run_id: str) -> dict[str, Evidence]:
-    wanted = select(evidence.c.evidence_id, evidence.c.body).where(evidence.c.run_id == run_id)
-    found = connection.execute(wanted.order_by(evidence.c.seq))
-    return {evidence_id: Evidence.model_validate(body) for evidence_id, body in found}
+def get_of_run(connection: Connection, run_id: str) -> dict[str, Evidence]:
+    columns = select(evidence.c.evidence_id, evidence.c.body).where(evidence.c.run_id == run_id)
+    rows = connection.execute(columns.order_by(evidence.c.seq))
+    return {evidence_id: Evidence.model_validate(body) for evidence_id, body in rows}
 
 
-def remembered_ids(connection: Connection, run_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """By run, what it found and is not forgotten: first what its writer had, in the order in which it was found."""
-    wanted = (
-        select(evidence.c.run_id, evidence.c.evidence_id)
-        .where(evidence.c.run_id.in_(run_ids) & ~evidence.c.forgotten)
-        .order_by(evidence.c.run_id, evidence.c.given.desc(), evidence.c.seq)
-    )
-    found: dict[str, tuple[str, ...]] = {}
-    for run_id, evidence_id in connection.execute(wanted):
-        found[run_id] = (*found.get(run_id, ()), evidence_id)[:MOST_REMEMBERED]
-    return found
+def list_ids_by_run(connection: Connection, run_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The passages of each run that were not forgotten; those given to the writer first."""
+    columns = select(evidence.c.run_id, evidence.c.evidence_id)
+    query = columns.where(evidence.c.run_id.in_(run_ids) & ~evidence.c.forgotten)
+    ids: dict[str, tuple[str, ...]] = {}
+    for run_id, evidence_id in connection.execute(query.order_by(evidence.c.given.desc(), evidence.c.seq)):
+        ids[run_id] = (*ids.get(run_id, ()), evidence_id)[:MAX_PASSAGES_OF_RUN]
+    return ids
 
 
-def empty(connection: Connection, document_ids: Sequence[str]) -> dict[str, bool]:
-    """Take from the rows of these documents what they say. By run: was one of them given to the writer?"""
-    theirs = select(evidence.c.run_id, evidence.c.evidence_id, evidence.c.given, evidence.c.body)
-    rows = connection.execute(theirs.where(evidence.c.document_id.in_(document_ids) & ~evidence.c.forgotten)).all()
-    touched: dict[str, bool] = {}
-    for run_id, _, given, _ in rows:
-        touched[run_id] = touched.get(run_id, False) or given
-    _blank_rows(connection, [(run_id, evidence_id, body) for run_id, evidence_id, _, body in rows])
-    return touched
+def list_blank_ids(connection: Connection, run_id: str) -> set[str]:
+    query = select(evidence.c.evidence_id).where((evidence.c.run_id == run_id) & evidence.c.forgotten)
+    return set(connection.execute(query).scalars())
 
 
-def empty_run(connection: Connection, run_id: str) -> None:
-    """Take from all rows of a run what they say, and the addresses of pages that were looked up for it."""
-    theirs = select(evidence.c.evidence_id, evidence.c.body).where(evidence.c.run_id == run_id)
-    same = (evidence.c.run_id == run_id) & (evidence.c.evidence_id == bindparam("which"))
-    emptied = []
-    for evidence_id, body in connection.execute(theirs):
-        item = without_address(blank(Evidence.model_validate(body)))
-        values = {"document_id": item.document_id, "forgotten": True, "body": item.model_dump(mode="json")}
-        emptied.append({"which": evidence_id, **values})
-    if emptied:
-        connection.execute(update(evidence).where(same), emptied)
+def blank_documents(connection: Connection, document_ids: Sequence[str]) -> dict[str, bool]:
+    """Erase the texts of these documents. Returns the affected runs, and whether their writer had such a passage."""
+    columns = select(evidence.c.run_id, evidence.c.evidence_id, evidence.c.given, evidence.c.body)
+    rows = connection.execute(columns.where(evidence.c.document_id.in_(document_ids) & ~evidence.c.forgotten)).all()
+    affected: dict[str, bool] = {}
+    updates = []
+    for row in rows:
+        affected[row.run_id] = affected.get(row.run_id, False) or row.given
+        body = blank(Evidence.model_validate(row.body)).model_dump(mode="json")
+        updates.append({"run": row.run_id, "which": row.evidence_id, "forgotten": True, "body": body})
+    _update_rows(connection, updates)
+    return affected
 
 
-def emptied_ids(connection: Connection, run_id: str) -> set[str]:
-    theirs = select(evidence.c.evidence_id).where((evidence.c.run_id == run_id) & evidence.c.forgotten)
-    return set(connection.execute(theirs).scalars())
+def blank_run(connection: Connection, run_id: str) -> None:
+    """Erase the texts of a run's passages, and the addresses of its web pages."""
+    updates = []
+    for evidence_id, passage in get_of_run(connection, run_id).items():
+        kept = hide_address(blank(passage))
+        values = {"document_id": kept.document_id, "forgotten": True, "body": kept.model_dump(mode="json")}
+        updates.append({"run": run_id, "which": evidence_id, **values})
+    _update_rows(connection, updates)
 
 
-def blank(item: Evidence) -> Evidence:
-    """Without anything the document says."""
-    known = EvidenceMetadata(relevance_score=item.metadata.relevance_score, found_by=item.metadata.found_by)
-    return item.model_copy(update={"text": "", "title": "", "location": "", "headings": [], "metadata": known})
+def blank(passage: Evidence) -> Evidence:
+    """A copy without anything from the document."""
+    scores = EvidenceMetadata(relevance_score=passage.metadata.relevance_score, found_by=passage.metadata.found_by)
+    return passage.model_copy(update={"text": "", "title": "", "location": "", "headings": [], "metadata": scores})
 
 
-def without_address(item: Evidence) -> Evidence:
-    """What somebody looked up on the web tells what they asked."""
-    return item.model_copy(update={"document_id": GONE}) if item.source == WEB else item
+def hide_address(passage: Evidence) -> Evidence:
+    """The address of a web page can reveal the question."""
+    return passage.model_copy(update={"document_id": FORGOTTEN_ADDRESS}) if passage.source == WEB_SOURCE else passage
 
 
-def _blank_rows(connection: Connection, rows: Sequence[tuple[str, str, dict[str, Any]]]) -> None:
-    if rows:
-        same = (evidence.c.run_id == bindparam("whose")) & (evidence.c.evidence_id == bindparam("which"))
-        emptied = [
-            {"whose": run_id, "which": evidence_id, "forgotten": True, "body": _blank_body(body)}
-            for run_id, evidence_id, body in rows
-        ]
-        connection.execute(update(evidence).where(same), emptied)
-
-
-def _blank_body(body: dict[str, Any]) -> dict[str, Any]:
-    return blank(Evidence.model_validate(body)).model_dump(mode="json")
+def _update_rows(connection: Connection, updates: list[dict[str, Any]]) -> None:
+    """Each update names its row by `run` and `which`."""
+    if updates:
+        same = (evidence.c.run_id == bindparam("run")) & (evidence.c.evidence_id == bindparam("which"))
+        connection.execute(update(evidence).where(same), updates)

@@ -1,8 +1,6 @@
-"""The rows of what people say of answers: one of each person for each run. Knows nothing about what follows from it."""
+"""Rows of feedback: one rating per person and run."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, insert, select, update
 
@@ -10,41 +8,33 @@ from veracity.ledger.tables import feedback, runs
 from veracity.models import Feedback
 
 
-def put(connection: Connection, given: Feedback) -> Feedback:
-    """In the place of what this person said before. What is kept is returned."""
-    own = (feedback.c.run_id == given.run_id) & (feedback.c.user_name == given.by)
-    values = {"thumb": given.thumb, "why": given.why, "at": given.at}
+def put(connection: Connection, new: Feedback) -> Feedback:
+    """Replaces this person's earlier rating. Returns the stored one."""
+    own = (feedback.c.run_id == new.run_id) & (feedback.c.user_name == new.by)
+    values = {"thumb": new.thumb, "why": new.why, "at": new.at}
     if not connection.execute(update(feedback).where(own).values(values)).rowcount:
-        connection.execute(insert(feedback), {"run_id": given.run_id, "user_name": given.by, **values})
-    return next(one for one in of_run(connection, given.run_id) if one.by == given.by)
+        connection.execute(insert(feedback), {"run_id": new.run_id, "user_name": new.by, **values})
+    return next(rating for rating in list_of_run(connection, new.run_id) if rating.by == new.by)
 
 
-def of_run(connection: Connection, run_id: str) -> list[Feedback]:
-    """The latest last."""
-    theirs = select(feedback).where(feedback.c.run_id == run_id).order_by(feedback.c.at, feedback.c.user_name)
-    return [
-        Feedback(run_id=row.run_id, by=row.user_name, thumb=row.thumb, why=row.why, at=row.at)
-        for row in connection.execute(theirs)
-    ]
+def list_of_run(connection: Connection, run_id: str) -> list[Feedback]:
+    query = select(feedback).where(feedback.c.run_id == run_id).order_by(feedback.c.at, feedback.c.user_name)
+    return [Feedback.model_validate({**row, "by": row["user_name"]}) for row in connection.execute(query).mappings()]
 
 
-def is_disliked() -> ColumnElement[bool]:
-    """Of a row of `runs`: whether somebody turned the thumb down and left it so."""
-    return exists(_downs().where(feedback.c.run_id == runs.c.run_id).correlate(runs))
+def has_dislike() -> ColumnElement[bool]:
+    """A condition on a row of `runs`: at least one thumb down."""
+    return exists().where((feedback.c.run_id == runs.c.run_id) & (feedback.c.thumb == "down")).correlate(runs)
 
 
-def disliked(connection: Connection, run_id: str) -> bool:
-    return connection.execute(_downs().where(feedback.c.run_id == run_id).limit(1)).first() is not None
+def is_disliked(connection: Connection, run_id: str) -> bool:
+    downs = select(feedback.c.run_id).where((feedback.c.run_id == run_id) & (feedback.c.thumb == "down"))
+    return connection.execute(downs.limit(1)).first() is not None
 
 
-def mute(connection: Connection, run_id: str) -> None:
-    """Why somebody says so may quote."""
+def erase_reasons(connection: Connection, run_id: str) -> None:
     connection.execute(update(feedback).where(feedback.c.run_id == run_id).values(why=""))
 
 
 def remove(connection: Connection, run_id: str) -> None:
     connection.execute(delete(feedback).where(feedback.c.run_id == run_id))
-
-
-def _downs() -> Any:
-    return select(feedback.c.run_id).where(feedback.c.thumb == "down")

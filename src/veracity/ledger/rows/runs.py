@@ -1,83 +1,27 @@
-"""The rows of runs and of their steps. Knows nothing about what else happens in the same transaction."""
+"""Rows of runs and of their steps."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Connection, Row, Select, case, exists, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, case, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from veracity.errors import BusyLedgerError, InputError, LedgerError, NotFoundError
-from veracity.language import normalized
-from veracity.ledger.rows.conversations import USABLE
-from veracity.ledger.tables import HEAD, approval_changed, approvals, as_stored, question_head, runs, steps
-from veracity.models import Answer, ApprovalStanding, RunParameters, RunStanding, RunStatus, RunSummary, Step, Usage
+from veracity.ledger.tables import INDEXED_QUESTION_LENGTH, approvals, as_stored, question_head, runs, steps
+from veracity.models import Answer, RunParameters, RunStanding, RunStatus, RunSummary, Step, Usage, load_step
 from veracity.secrets import presentable
 
-_NAMES = tuple(ApprovalStanding.model_fields)
-_STANDINGS = TypeAdapter(list[ApprovalStanding])
-_STEPS = select(func.count()).select_from(steps).where(steps.c.run_id == runs.c.run_id).scalar_subquery()
-_IS_PENDING = exists().where((approvals.c.run_id == runs.c.run_id) & (approvals.c.state == "pending"))
-_STATUS = case(((runs.c.status == "awaiting_approval") & ~_IS_PENDING, "running"), else_=runs.c.status)
-_FORGOTTEN = (runs.c.forgotten > 0) | (runs.c.question == "")
-_LATEST = select(  # in the order of the names: read by name, a row takes three times as long
-    approvals.c.approval_id,
-    approvals.c.run_id,
-    approvals.c.user_name,
-    approvals.c.state,
-    approvals.c.question,
-    func.coalesce(approvals.c.decided_by, ""),
-).order_by(approval_changed.desc(), approvals.c.number.desc())
-
-
-def latest_standings(connection: Connection, limit: int) -> list[ApprovalStanding]:
-    """Those that were made, decided or superseded last, the latest first."""
-    rows = connection.execute(_LATEST.limit(limit))
-    return _STANDINGS.validate_python([dict(zip(_NAMES, row, strict=True)) for row in rows])
-
-
-def of_run(connection: Connection, run_id: str) -> RunStanding | None:
-    """One that was decided on runs, even if nobody has taken it up yet."""
-    wanted = select(runs.c.user_name, _STATUS, _STEPS, _FORGOTTEN).where(runs.c.run_id == run_id)
-    row = connection.execute(wanted).one_or_none()
-    if row is None:
-        return None
-    return RunStanding(run_id=run_id, user=row[0], status=row[1], steps=row[2], forgotten=row[3])
-
-
-def pending(connection: Connection, user: str | None) -> int:
-    """How many wait: of those that this user asked for, or of all."""
-    wanted = select(func.count()).select_from(approvals).where(approvals.c.state == "pending")
-    if user is not None:
-        wanted = wanted.where(approvals.c.user_name == user)
-    return connection.execute(wanted).scalar_one()
-
-
-def of_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, RunStatus]:
-    wanted = select(runs.c.run_id, runs.c.status).where(runs.c.run_id.in_(run_ids))
-    return {row.run_id: row.status for row in connection.execute(wanted)}
-
-
 LAST = "last"
-MOST_NAMED = 5  # runs in one message
-_SUMMARY: Select[Any] = select(
-    runs.c.run_id,
-    runs.c.question,
-    runs.c.user_name,
-    runs.c.status,
-    runs.c.started,
-    runs.c.seconds,
-    runs.c.problem,
-    runs.c.conversation,
-)
+MAX_LISTED_IDS = 5  # in one message
+_STEP_COUNT = select(func.count()).select_from(steps).where(steps.c.run_id == runs.c.run_id).scalar_subquery()
+_IS_PENDING = exists().where((approvals.c.run_id == runs.c.run_id) & (approvals.c.state == "pending"))
 
 
-class HeldRun(NamedTuple):
-    """A run that nobody else can change until the transaction ends."""
+class LockedRun(NamedTuple):
+    """A run that no other transaction can change until this one ends."""
 
     number: int
     user: str
@@ -88,252 +32,173 @@ class HeldRun(NamedTuple):
     turn: int
 
 
+_BY_FIELD: dict[str, Any] = {**runs.c, "user": runs.c.user_name.label("user")}
+_LOCKED: Select[Any] = select(*(_BY_FIELD[name] for name in LockedRun._fields)).with_for_update()
+_SUMMARY: Select[Any] = select(*(_BY_FIELD[name] for name in RunSummary.model_fields))
+_PARAMETERS: Select[Any] = select(*(_BY_FIELD[name] for name in RunParameters.model_fields))
+
+
+def lock(connection: Connection, run_id: str) -> LockedRun:
+    return LockedRun._make(_row(connection, run_id, _LOCKED))
+
+
 def add(
-    connection: Connection, asked: RunParameters, turn: int, language: str, models: dict[str, str], key: str = ""
+    connection: Connection, run: RunParameters, turn: int, language: str, models: dict[str, str], key: str = ""
 ) -> None:
+    values = {
+        **run.model_dump(exclude={"user", "seconds"}),
+        "user_name": run.user,
+        "turn": turn,
+        "language": language,
+        "models": models,
+        "started": datetime.now(UTC),
+        "problem": "",
+        "forgotten": 0,
+        "request_key": key or None,
+    }
     try:
-        connection.execute(
-            insert(runs),
-            {
-                "run_id": asked.run_id,
-                "user_name": asked.user,
-                "question": asked.question,
-                "conversation": asked.conversation,
-                "turn": turn,
-                "max_rewrites": asked.max_rewrites,
-                "deadline": asked.deadline,
-                "language": language,
-                "models": models,
-                "status": asked.status,
-                "started": datetime.now(UTC),
-                "problem": "",
-                "usage": asked.usage.model_dump(mode="json"),
-                "forgotten": 0,
-                "request_key": key or None,
-            },
-        )
+        connection.execute(insert(runs), values)
     except IntegrityError:
         if key:
-            told = "A question was taken in under the same key at this moment: send it again."
-            raise BusyLedgerError(told) from None
-        raise LedgerError(f'The run "{presentable(asked.run_id)}" was begun already: begin another one.') from None
+            raise BusyLedgerError("Another request with the same key just started a run: send it again.") from None
+        raise LedgerError(f'The run "{presentable(run.run_id)}" exists already: use another id.') from None
 
 
-def held(connection: Connection, run_id: str) -> HeldRun:
-    wanted = select(
-        runs.c.number,
-        runs.c.user_name,
-        runs.c.question,
-        runs.c.status,
-        runs.c.forgotten,
-        runs.c.conversation,
-        runs.c.turn,
-    )
-    found = connection.execute(wanted.where(runs.c.run_id == run_id).with_for_update()).one_or_none()
-    if found is None:
-        raise _unknown(run_id)
-    return HeldRun(*found)
-
-
-def add_steps(connection: Connection, run_id: str, done: Sequence[Step]) -> None:
+def add_steps(connection: Connection, run_id: str, new: Sequence[Step]) -> None:
     last = connection.execute(select(func.max(steps.c.seq)).where(steps.c.run_id == run_id)).scalar() or 0
     rows = [
         {**step.model_dump(mode="json"), "run_id": run_id, "seq": seq, "started": step.started}
-        for seq, step in enumerate(done, last + 1)
+        for seq, step in enumerate(new, last + 1)
     ]
     if rows:
         connection.execute(insert(steps), rows)
 
 
-def set_used(connection: Connection, run_id: str, usage: Usage | None, seconds: float | None) -> None:
-    """What was used so far."""
-    used = {"usage": None if usage is None else usage.model_dump(mode="json"), "seconds": seconds}
-    known = {name: value for name, value in used.items() if value is not None}
-    if known:
-        connection.execute(update(runs).where(runs.c.run_id == run_id), known)
+def set_usage(connection: Connection, run_id: str, usage: Usage | None, seconds: float | None) -> None:
+    """None leaves the stored value unchanged."""
+    values = {"usage": None if usage is None else usage.model_dump(mode="json"), "seconds": seconds}
+    if changed := {name: value for name, value in values.items() if value is not None}:
+        connection.execute(update(runs).where(runs.c.run_id == run_id), changed)
 
 
 def set_status(connection: Connection, run_id: str, status: RunStatus, problem: str = "") -> None:
     connection.execute(update(runs).where(runs.c.run_id == run_id), {"status": status, "problem": problem})
 
 
-def end(
-    connection: Connection,
-    run_id: str,
-    status: RunStatus,
-    answer: Answer | None,
-    usage: Usage,
-    seconds: float,
-    problem: str,
-) -> None:
-    connection.execute(
-        update(runs).where(runs.c.run_id == run_id),
-        {
-            "status": status,
-            "answer": None if answer is None else answer.model_dump(mode="json"),
-            "usage": usage.model_dump(mode="json"),
-            "seconds": seconds,
-            "problem": problem,
-        },
-    )
+def set_answer(connection: Connection, run_id: str, answer: Answer) -> None:
+    connection.execute(update(runs).where(runs.c.run_id == run_id), {"answer": answer.model_dump(mode="json")})
 
 
-def latest(connection: Connection, limit: int, user: str | None, after: str = "") -> list[RunSummary]:
-    """With `after`, those that follow this run."""
-    wanted, last = _SUMMARY.order_by(runs.c.number.desc()).limit(limit), select(runs.c.number)
+def list_runs(connection: Connection, limit: int, user: str | None, after: str = "") -> list[RunSummary]:
+    query, last = _SUMMARY, select(runs.c.number)
     if user is not None:
-        wanted, last = wanted.where(runs.c.user_name == user), last.where(runs.c.user_name == user)
+        query, last = query.where(runs.c.user_name == user), last.where(runs.c.user_name == user)
     if after:
-        wanted = wanted.where(runs.c.number < last.where(runs.c.run_id == after).scalar_subquery())
-    return [_summary(row) for row in connection.execute(wanted)]
+        query = query.where(runs.c.number < last.where(runs.c.run_id == after).scalar_subquery())
+    return _summaries(connection, query, limit)
 
 
-def fitting(connection: Connection, condition: ColumnElement[bool], limit: int) -> list[RunSummary]:
-    """The newest first."""
-    wanted = _SUMMARY.where(condition).order_by(runs.c.number.desc()).limit(limit)
-    return [_summary(row) for row in connection.execute(wanted)]
+def list_with_question(connection: Connection, user: str, question: str, limit: int) -> list[RunSummary]:
+    stored, length = as_stored(question), INDEXED_QUESTION_LENGTH
+    same = (question_head == stored[:length]) & (func.substr(runs.c.question, length + 1) == stored[length:])
+    return _summaries(connection, _SUMMARY.where((runs.c.user_name == user) & same), limit)
 
 
-def unfinished(connection: Connection) -> list[str]:
-    under_way = runs.c.status.in_(("running", "awaiting_approval"))
-    return list(connection.execute(select(runs.c.run_id).where(under_way)).scalars())
+def find_by_key(connection: Connection, user: str, key: str) -> RunSummary | None:
+    rows = _summaries(connection, _SUMMARY.where((runs.c.user_name == user) & (runs.c.request_key == key)), 1)
+    return rows[0] if rows else None
 
 
-def waiting(connection: Connection) -> list[str]:
-    """Those that wait for a person and have read nothing that was forgotten, the oldest first."""
-    theirs = (runs.c.status == "awaiting_approval") & (runs.c.forgotten == 0)
-    return list(connection.execute(select(runs.c.run_id).where(theirs).order_by(runs.c.number)).scalars())
+def get_summary(connection: Connection, run_id: str) -> RunSummary:
+    return RunSummary(**_row(connection, run_id, _SUMMARY)._mapping)
 
 
-def full_id(connection: Connection, name: str) -> str:
-    """Of the run with this id, or the only one whose id begins so, or the newest."""
+def get_state(connection: Connection, run_id: str) -> RunStanding | None:
+    """A run whose draft was decided counts as running, even before a process resumes it."""
+    status = case(((runs.c.status == "awaiting_approval") & ~_IS_PENDING, "running"), else_=runs.c.status)
+    is_forgotten = (runs.c.forgotten > 0) | (runs.c.question == "")
+    own = select(_BY_FIELD["user"], status.label("status"), _STEP_COUNT.label("steps"), is_forgotten.label("forgotten"))
+    row = connection.execute(own.where(runs.c.run_id == run_id)).one_or_none()
+    return None if row is None else RunStanding(run_id=run_id, **row._mapping)
+
+
+def get_statuses(connection: Connection, run_ids: Sequence[str]) -> dict[str, RunStatus]:
+    rows = connection.execute(select(runs.c.run_id, runs.c.status).where(runs.c.run_id.in_(run_ids)))
+    return {row.run_id: row.status for row in rows}
+
+
+def list_unfinished(connection: Connection) -> list[str]:
+    is_unfinished = runs.c.status.in_(("running", "awaiting_approval"))
+    return list(connection.execute(select(runs.c.run_id).where(is_unfinished)).scalars())
+
+
+def list_pending(connection: Connection) -> list[str]:
+    is_pending = (runs.c.status == "awaiting_approval") & (runs.c.forgotten == 0)
+    return list(connection.execute(select(runs.c.run_id).where(is_pending).order_by(runs.c.number)).scalars())
+
+
+def find_id(connection: Connection, name: str) -> str:
+    if not name:
+        raise InputError(f'Name a run by its id, a prefix of its id, or "{LAST}".')
+    newest_first = select(runs.c.run_id).order_by(runs.c.number.desc())
     if name == LAST:
-        newest = connection.execute(select(runs.c.run_id).order_by(runs.c.number.desc()).limit(1)).scalar()
+        newest = connection.execute(newest_first.limit(1)).scalar()
         if newest is None:
             raise InputError("There is no run yet: ask a question first.")
         return str(newest)
-    if not name or connection.execute(select(runs.c.run_id).where(runs.c.run_id == name)).first():
-        return _required(name)
-    begins = func.substr(runs.c.run_id, 1, len(name)) == name
-    found = connection.execute(select(runs.c.run_id).where(begins).order_by(runs.c.number.desc())).scalars().all()
-    if not found:
-        raise _unknown(name)
-    if len(found) > 1:
-        named = ", ".join(presentable(one) for one in found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
-        raise InputError(f'{len(found)} runs begin with "{presentable(name)}" ({named}): write more of the id.')
-    return str(found[0])
+    if connection.execute(select(runs.c.run_id).where(runs.c.run_id == name)).first():
+        return name
+    has_prefix = func.substr(runs.c.run_id, 1, len(name)) == name
+    ids = connection.execute(newest_first.where(has_prefix)).scalars().all()
+    if not ids:
+        raise _not_found(name)
+    if len(ids) > 1:
+        listed = list_ids(ids)
+        raise InputError(f'{len(ids)} run ids start with "{presentable(name)}" ({listed}): write more of the id.')
+    return str(ids[0])
 
 
-def summary(connection: Connection, run_id: str) -> RunSummary:
-    return _summary(_one(connection, run_id, _SUMMARY))
+def list_ids(ids: Sequence[str]) -> str:
+    return ", ".join(map(presentable, ids[:MAX_LISTED_IDS])) + (", …" if len(ids) > MAX_LISTED_IDS else "")
 
 
-def steps_of(connection: Connection, run_id: str) -> list[Step]:
-    wanted = select(steps.c.name, steps.c.started, steps.c.seconds, steps.c.facts, steps.c.texts)
-    found = connection.execute(wanted.where(steps.c.run_id == run_id).order_by(steps.c.seq))
-    return [Step.model_validate(dict(row)) for row in found.mappings()]
+def get_steps_by_number(connection: Connection, run_id: str) -> dict[int, Step]:
+    columns = select(steps.c.seq, steps.c.name, steps.c.started, steps.c.seconds, steps.c.facts, steps.c.texts)
+    rows = connection.execute(columns.where(steps.c.run_id == run_id).order_by(steps.c.seq)).all()
+    return {row.seq: load_step({name: row._mapping[name] for name in row._fields if name != "seq"}) for row in rows}
 
 
-def answer_of(connection: Connection, run_id: str) -> Answer | None:
-    (answer,) = _one(connection, run_id, select(runs.c.answer))
-    return None if answer is None else Answer.model_validate(answer)
+def replace_step(connection: Connection, run_id: str, number: int, step: Step) -> None:
+    values = step.model_dump(mode="json", include={"facts", "texts"})
+    connection.execute(update(steps).where((steps.c.run_id == run_id) & (steps.c.seq == number)).values(values))
 
 
-def models_of(connection: Connection, run_id: str) -> dict[str, str]:
-    (models,) = _one(connection, run_id, select(runs.c.models))
-    return dict(models)
+def get_answer(connection: Connection, run_id: str) -> Answer | None:
+    (stored,) = _row(connection, run_id, select(runs.c.answer))
+    return None if stored is None else Answer.model_validate(stored)
 
 
-def parameters(connection: Connection, run_id: str) -> RunParameters:
-    row = _one(connection, run_id, select(runs))
-    return RunParameters(
-        run_id=row.run_id,
-        question=row.question,
-        user=row.user_name,
-        conversation=row.conversation,
-        max_rewrites=row.max_rewrites,
-        deadline=row.deadline,
-        status=row.status,
-        seconds=row.seconds or 0.0,
-        usage=Usage.model_validate(row.usage),
-    )
+def get_models(connection: Connection, run_id: str) -> dict[str, str]:
+    (stored,) = _row(connection, run_id, select(runs.c.models))
+    return dict(stored)
 
 
-def usage_of(connection: Connection, run_id: str) -> Usage:
-    (usage,) = _one(connection, run_id, select(runs.c.usage))
-    return Usage.model_validate(usage)
+def get_parameters(connection: Connection, run_id: str) -> RunParameters:
+    row = _row(connection, run_id, _PARAMETERS)
+    return RunParameters.model_validate({**row._mapping, "seconds": row.seconds or 0.0})
 
 
-def _one(connection: Connection, run_id: str, wanted: Select[Any]) -> Row[Any]:
-    found = connection.execute(wanted.where(runs.c.run_id == run_id)).one_or_none()
-    if found is None:
-        raise _unknown(run_id)
-    return found
+def _row(connection: Connection, run_id: str, columns: Select[Any]) -> Row[Any]:
+    row = connection.execute(columns.where(runs.c.run_id == run_id)).one_or_none()
+    if row is None:
+        raise _not_found(run_id)
+    return row
 
 
-def _required(name: str) -> str:
-    if not name:
-        raise InputError(f'A run is named by its id, by the beginning of it, or "{LAST}".')
-    return name
-
-
-def _unknown(name: str) -> InputError:
+def _not_found(name: str) -> InputError:
     return NotFoundError(f'There is no run "{presentable(name)}".')
 
 
-def _summary(row: Row[Any]) -> RunSummary:
-    return RunSummary(
-        run_id=row.run_id,
-        question=row.question,
-        user=row.user_name,
-        status=row.status,
-        started=row.started,
-        seconds=row.seconds,
-        problem=row.problem,
-        conversation=row.conversation,
-    )
-
-
-MOST_WORDS = 20
-_LATIN = "0-9a-z\u00df-\u024f"
-
-
-def conversations_with(connection: Connection, user: str, query: str) -> set[str]:
-    """The names of this user's conversations in which a turn holds the words."""
-    patterns = [_pattern(word) for word in list(dict.fromkeys(_folded(query).split()))[:MOST_WORDS]]
-    went_out = case((runs.c.status.in_(USABLE), runs.c.answer["text"].as_string()), else_="")
-    theirs = (runs.c.user_name == user) & (runs.c.conversation != "")
-    found: set[str] = set()
-    for name, question, answer in connection.execute(
-        select(runs.c.conversation, runs.c.question, went_out).where(theirs)
-    ):
-        if name not in found and _holds(f"{question}\n{answer or ''}", patterns):
-            found.add(name)
-    return found
-
-
-def runs_asking(connection: Connection, user: str, question: str, limit: int) -> list[RunSummary]:
-    """Those of this user that ask exactly this, the newest first."""
-    asked = as_stored(question)
-    same = (question_head == asked[:HEAD]) & (func.substr(runs.c.question, HEAD + 1) == asked[HEAD:])
-    return fitting(connection, (runs.c.user_name == user) & same, limit)
-
-
-def run_under(connection: Connection, user: str, key: str) -> RunSummary | None:
-    """The one that this user asked under the key."""
-    found = fitting(connection, (runs.c.user_name == user) & (runs.c.request_key == key), 1)
-    return found[0] if found else None
-
-
-def _holds(text: str, patterns: list[re.Pattern[str]]) -> bool:
-    folded = _folded(text)
-    return all(pattern.search(folded) for pattern in patterns)
-
-
-def _pattern(word: str) -> re.Pattern[str]:
-    begins = f"(?<![{_LATIN}])" if re.match(f"[{_LATIN}]", word) else ""
-    return re.compile(begins + re.escape(word))
-
-
-def _folded(text: str) -> str:
-    return normalized(text).casefold()
+def _summaries(connection: Connection, query: Select[Any], limit: int) -> list[RunSummary]:
+    rows = connection.execute(query.order_by(runs.c.number.desc()).limit(limit)).mappings()
+    return [RunSummary(**row) for row in rows]

@@ -1,8 +1,7 @@
-"""Weak points (SPEC C3): questions of a user that failed review, scored low or were rejected, or whose answer somebody
-disliked.
+"""Weak points (SPEC C3): a user's questions that failed review, scored low, were rejected or got a disliked answer.
 
-They are found by the words of a new question, at a cost that does not grow with their number. What failed is never kept
-here: only the question, and by its run the passages the writer had. Knows nothing about how they are used.
+They are found by the words of a new question, at a cost that does not grow with their number. Only the question is
+stored, and through its run the passages it found: never the failed answer.
 """
 
 from __future__ import annotations
@@ -21,83 +20,24 @@ from veracity.language.questions import ASKING, kind_asked_for, question_parts
 from veracity.ledger.rows import evidence
 from veracity.ledger.tables import weak_points, weak_terms
 
-ALIKE = 0.5  # of 1; tests/ledger/test_likeness.py shows how many of its pairs lie on the right side
-MOST_TERMS = 60
-LONGEST_TERM = 100  # characters
-NEWEST_PER_TERM = 50
-MOST_COMPARED = 50
+MIN_SIMILARITY = 0.5  # of 1; tests/ledger/rows/test_weak_points.py shows which pairs of questions it separates
+MAX_TERMS = 60
+MAX_TERM_LENGTH = 100
+MAX_CANDIDATES_PER_TERM = 50
+MAX_CANDIDATES = 50
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 _HAN = re.compile("[\u3400-\u9fff]{3,}")
-
-
-def terms(question: str) -> list[str]:
-    """The words by which a question is compared, each once. None for a question of signs only."""
-    words = content_tokens(ASKING.sub(" ", question), guess_language(question))
-    cut = [piece[:LONGEST_TERM] for word in words for piece in _pieces(word)]
-    telling = [word for word in cut if not _HIRAGANA.fullmatch(word) and (len(word) > 1 or word.isascii())]
-    return list(dict.fromkeys(telling or cut))[:MOST_TERMS]
-
-
-class Likeness:
-    """To one question, of any number of others."""
-
-    def __init__(self, question: str) -> None:
-        self.terms = terms(question)
-        self._names = names(question)
-        self._kinds = _kinds(question)
-
-    def to(self, other: str) -> float:
-        """From 0 to 1, the share of words they have in common; 0 where that is too little or something contradicts."""
-        these, those = set(self.terms), set(terms(other))
-        share = len(these & those) / len(these | those) if these & those else 0.0
-        return 0.0 if share < ALIKE or self._contradicts(other) else share
-
-    def _contradicts(self, other: str) -> bool:
-        theirs, kinds = names(other), _kinds(other)
-        if self._names - theirs and theirs - self._names:
-            return True
-        return bool(self._kinds and kinds and not self._kinds & kinds)
-
-
-def newest_holding(
-    connection: Connection, newest: Select[Any], known: Mapping[str, Any], words: Sequence[str]
-) -> list[int]:
-    """Of those that `newest` finds for each word, those that hold the most of them. A rare word counts for more: an old
-    one is not among the newest that hold the common ones."""
-    weight: defaultdict[int, float] = defaultdict(float)
-    for word in words:
-        found = connection.execute(newest, {**known, "word": word}).scalars().all()
-        for number in found:
-            weight[number] += 1 / len(found)
-    return sorted(weight, key=lambda number: (-weight[number], -number))[:MOST_COMPARED]
-
-
-def names(question: str) -> set[str]:
-    """What it names, and its numbers."""
-    language = guess_language(question)
-    numbers = {token for token in content_tokens(question, language) if token[0].isdigit()}
-    return numbers | set(entities(question, language))
-
-
-def _kinds(question: str) -> set[str]:
-    return {kind for part in question_parts(question) if (kind := kind_asked_for(part))}
-
-
-def _pieces(word: str) -> list[str]:
-    return [word[at : at + 2] for at in range(len(word) - 1)] if _HAN.fullmatch(word) else [word]
-
-
-_NEWEST = (  # built once: building it costs more than asking it
+_NEWEST_WITH_TERM = (  # a constant, because building a statement costs more than running it
     select(weak_terms.c.weak_point)
-    .where((weak_terms.c.user_name == bindparam("user")) & (weak_terms.c.term == bindparam("word")))
+    .where((weak_terms.c.user_name == bindparam("user")) & (weak_terms.c.term == bindparam("term")))
     .order_by(weak_terms.c.weak_point.desc())
-    .limit(NEWEST_PER_TERM)
+    .limit(MAX_CANDIDATES_PER_TERM)
 )
 
 
 @dataclass(frozen=True, slots=True)
 class WeakPoint:
-    """`passage_ids` are of what was found then, the writer's first; `similarity` is to the question asked now."""
+    """`passage_ids` were found then, those given to the writer first. `similarity` is to the current question."""
 
     question: str
     reason: str
@@ -108,41 +48,91 @@ class WeakPoint:
 
 
 def add(connection: Connection, run_id: str, user: str, question: str, reason: str) -> None:
+    """No-op if the run is a weak point already: it keeps its first reason."""
+    if connection.execute(select(weak_points.c.number).where(weak_points.c.run_id == run_id)).first() is not None:
+        return
     values = {"run_id": run_id, "user_name": user, "question": question, "reason": reason, "created": datetime.now(UTC)}
     (number,) = connection.execute(insert(weak_points).values(values).returning(weak_points.c.number)).one()
-    rows = [{"user_name": user, "term": term, "weak_point": number} for term in terms(question)]
+    rows = [{"user_name": user, "term": term, "weak_point": number} for term in split_terms(question)]
     if rows:
         connection.execute(insert(weak_terms), rows)
 
 
-def add_once(connection: Connection, run_id: str, user: str, question: str, reason: str) -> None:
-    """A run that is one already stays one, for the reason it was."""
-    if connection.execute(select(weak_points.c.number).where(weak_points.c.run_id == run_id)).first() is None:
-        add(connection, run_id, user, question, reason)
-
-
 def remove(connection: Connection, run_id: str, reason: str | None = None) -> None:
-    """With a `reason`, only if that is what made it one."""
-    its = weak_points.c.run_id == run_id
+    """With a `reason`, only if it was added for that reason."""
+    condition = weak_points.c.run_id == run_id
     if reason is not None:
-        its &= weak_points.c.reason == reason
-    theirs = select(weak_points.c.number).where(its)
-    connection.execute(delete(weak_terms).where(weak_terms.c.weak_point.in_(theirs)))
-    connection.execute(delete(weak_points).where(its))
+        condition &= weak_points.c.reason == reason
+    numbers = select(weak_points.c.number).where(condition)
+    connection.execute(delete(weak_terms).where(weak_terms.c.weak_point.in_(numbers)))
+    connection.execute(delete(weak_points).where(condition))
 
 
-def matching(connection: Connection, user: str, question: str, limit: int) -> list[WeakPoint]:
-    """Those of this user that ask the same as this question: the most similar first, then the newest."""
-    likeness = Likeness(question)
-    candidates = newest_holding(connection, _NEWEST, {"user": user}, likeness.terms)
+def find_similar(connection: Connection, user: str, question: str, limit: int) -> list[WeakPoint]:
+    similarity = QuestionSimilarity(question)
+    candidates = find_candidates(connection, _NEWEST_WITH_TERM, {"user": user}, similarity.terms)
     if not candidates:
         return []
-    theirs = weak_points.c.number.in_(candidates) & (weak_points.c.user_name == user)
-    rows = connection.execute(select(weak_points).where(theirs).order_by(weak_points.c.number.desc())).all()
-    scored = [(likeness.to(row.question), row) for row in rows]
+    own = weak_points.c.number.in_(candidates) & (weak_points.c.user_name == user)
+    rows = connection.execute(select(weak_points).where(own).order_by(weak_points.c.number.desc())).all()
+    scored = [(similarity.to(row.question), row) for row in rows]
     best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])[:limit]
-    given = evidence.remembered_ids(connection, [row.run_id for _, row in best])
+    passages = evidence.list_ids_by_run(connection, [row.run_id for _, row in best])
     return [
-        WeakPoint(row.question, row.reason, row.run_id, row.created, given.get(row.run_id, ()), similarity)
-        for similarity, row in best
+        WeakPoint(row.question, row.reason, row.run_id, row.created, passages.get(row.run_id, ()), score)
+        for score, row in best
     ]
+
+
+class QuestionSimilarity:
+    """Compares one question with any number of others."""
+
+    def __init__(self, question: str) -> None:
+        self.terms = split_terms(question)
+        self._names = find_names(question)
+        self._kinds = _kinds(question)
+
+    def to(self, other: str) -> float:
+        """The share of common terms; 0 if it is too low or the questions name or ask for different things."""
+        own, others = set(self.terms), set(split_terms(other))
+        share = len(own & others) / len(own | others) if own & others else 0.0
+        if share < MIN_SIMILARITY:
+            return 0.0
+        names, kinds = find_names(other), _kinds(other)
+        differ = (self._names - names and names - self._names) or (self._kinds and kinds and not self._kinds & kinds)
+        return 0.0 if differ else share
+
+
+def split_terms(question: str) -> list[str]:
+    """The distinct words by which questions are compared. Empty for a question without words."""
+    words = content_tokens(ASKING.sub(" ", question), guess_language(question))
+    terms = [piece[:MAX_TERM_LENGTH] for word in words for piece in _pieces(word)]
+    specific = [term for term in terms if not _HIRAGANA.fullmatch(term) and (len(term) > 1 or term.isascii())]
+    return list(dict.fromkeys(specific or terms))[:MAX_TERMS]
+
+
+def find_names(question: str) -> set[str]:
+    """Named entities and numbers."""
+    language = guess_language(question)
+    numbers = {token for token in content_tokens(question, language) if token[0].isdigit()}
+    return numbers | set(entities(question, language))
+
+
+def find_candidates(
+    connection: Connection, newest_with_term: Select[Any], scope: Mapping[str, Any], terms: Sequence[str]
+) -> list[int]:
+    """The row numbers that match most terms. Rare terms weigh more, so that old rows with common terms are found."""
+    weights: defaultdict[int, float] = defaultdict(float)
+    for term in terms:
+        numbers = connection.execute(newest_with_term, {**scope, "term": term}).scalars().all()
+        for number in numbers:
+            weights[number] += 1 / len(numbers)
+    return sorted(weights, key=lambda number: (-weights[number], -number))[:MAX_CANDIDATES]
+
+
+def _kinds(question: str) -> set[str]:
+    return {kind for part in question_parts(question) if (kind := kind_asked_for(part))}
+
+
+def _pieces(word: str) -> list[str]:
+    return [word[at : at + 2] for at in range(len(word) - 1)] if _HAN.fullmatch(word) else [word]
