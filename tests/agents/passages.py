@@ -1,4 +1,4 @@
-"""Evidence for tests: stretches of the shipped handbook, with the offsets they have there."""
+"""Evidence for tests: passages of the bundled handbook, with their offsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def document(location: str) -> str:
 
 
 def passage(location: str, heading: str) -> Evidence:
-    """What stands under a heading of a document."""
+    """The text below a heading of a document."""
     text = document(location)
     start = text.index(f"## {heading}\n\n") + len(f"## {heading}\n\n")
     end = text.find("\n\n## ", start)

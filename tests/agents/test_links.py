@@ -1,10 +1,10 @@
-"""What leaves is inert (DESIGN 8): no link, image or markup of a model's or a document's making."""
+"""Published text is inert (DESIGN 8): no link, image or markup by a model or a document."""
 
 import time
 
 import pytest
 
-from veracity.agents.links import inert
+from veracity.agents.links import make_inert
 
 
 @pytest.mark.parametrize(
@@ -28,26 +28,26 @@ from veracity.agents.links import inert
         ("The data: 25 days; file: leave.txt", "The data: 25 days; file: leave.txt"),
     ],
 )
-def test_of_links_and_markup_what_they_show_stays(text: str, left: str) -> None:
-    assert inert(text) == left
+def test_links_and_markup_become_plain_text(text: str, left: str) -> None:
+    assert make_inert(text) == left
 
 
-def test_an_address_stays_where_the_evidence_holds_it() -> None:
+def test_address_stays_only_if_the_evidence_contains_it() -> None:
     assert (
-        inert("见https://a.example/x。申请[1]。", ["在 https://a.example/x，谢谢"])
+        make_inert("见https://a.example/x。申请[1]。", ["在 https://a.example/x，谢谢"])
         == "见https://a.example/x。申请[1]。"
     )
-    assert inert("见https://a.example/y。申请[1]。", ["在 https://a.example/x，谢谢"]) == "见…。申请[1]。"
+    assert make_inert("见https://a.example/y。申请[1]。", ["在 https://a.example/x，谢谢"]) == "见…。申请[1]。"
     ev = ["Ask for it at https://portal.example/leave."]
-    assert inert("It is https://portal.example/leave. [1]", ev) == "It is https://portal.example/leave. [1]"
-    assert inert("It is https://portal.example/leave?d=25. [1]", ev) == "It is …. [1]"
-    assert inert("It is https://portal.example/. [1]", ev) == "It is …. [1]"
+    assert make_inert("It is https://portal.example/leave. [1]", ev) == "It is https://portal.example/leave. [1]"
+    assert make_inert("It is https://portal.example/leave?d=25. [1]", ev) == "It is …. [1]"
+    assert make_inert("It is https://portal.example/. [1]", ev) == "It is …. [1]"
 
 
 @pytest.mark.parametrize(
     "hostile", ["[" * 50000, "![x](" * 20000, "<a" * 50000, "[a](" + "(" * 50000, "http://" * 20000]
 )
-def test_hostile_text_costs_linear_time(hostile: str) -> None:
-    began = time.monotonic()
-    inert(hostile)
-    assert time.monotonic() - began < 20, "quadratic would take hours"
+def test_hostile_text_takes_linear_time(hostile: str) -> None:
+    started = time.process_time()
+    make_inert(hostile)
+    assert time.process_time() - started < 20, "quadratic would take hours"

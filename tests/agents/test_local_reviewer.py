@@ -1,12 +1,12 @@
-"""The review without a model: what code finds, how it tells it, and how sure it is (SPEC A6, A7, X1)."""
+"""The reviewer without a model: its faults, suggestions and confidence (SPEC A6, A7, X1)."""
 
 from collections.abc import Sequence
 
 import pytest
 
 from tests.agents.passages import LEAVE, QUESTION, SOUND, WRONG
+from veracity.agents.base import Reviewer, ReviewTask
 from veracity.agents.local_reviewer import LocalReviewer
-from veracity.agents.reviewer import Reviewer, ReviewTask
 from veracity.models import Evidence, Review
 from veracity.settings import AnsweringSettings
 
@@ -22,7 +22,7 @@ def review(draft: str, language: str = "en", question: str = "", evidence: Seque
 
 
 @LANGUAGES
-def test_a_sound_draft_passes(language: str) -> None:
+def test_sound_draft_passes(language: str) -> None:
     found = review(SOUND[language], language)
     assert found.passed and found.outcome == "passed" and found.suggestions == []
     assert found.reasonableness is not None and found.reasonableness.passed
@@ -31,7 +31,7 @@ def test_a_sound_draft_passes(language: str) -> None:
 
 
 @LANGUAGES
-def test_a_wrong_number_is_told_with_what_the_source_says(language: str) -> None:
+def test_wrong_number_is_reported_with_the_source(language: str) -> None:
     found = review(WRONG[language], language)
     wrong, right = {"en": ("30 days", "24 days"), "zh": ("20天", "12天"), "ja": ("15日", "10日")}[language]
     assert found.outcome == "failed" and not found.passed and found.confidence >= 0.9
@@ -42,27 +42,27 @@ def test_a_wrong_number_is_told_with_what_the_source_says(language: str) -> None
 
 
 @LANGUAGES
-def test_a_mark_that_names_nothing_is_a_sure_fault(language: str) -> None:
+def test_mark_without_evidence_is_a_sure_fault(language: str) -> None:
     found = review(SOUND[language].replace("[2]", "[9]"), language)
     (suggestion,) = found.suggestions
     assert "[9]" in suggestion and "2" in suggestion and found.confidence == 1.0
 
 
 @LANGUAGES
-def test_a_missing_mark_is_told_with_the_one_to_add(language: str) -> None:
+def test_missing_mark_is_reported_with_the_right_one(language: str) -> None:
     found = review(SOUND[language].replace("[2]", ""), language)
     (suggestion,) = found.suggestions
     assert "[2]" in suggestion and found.confidence >= COUNTS
 
 
 @LANGUAGES
-def test_the_wrong_mark_is_told_with_the_right_one(language: str) -> None:
+def test_wrong_mark_is_reported_with_the_right_one(language: str) -> None:
     found = review(SOUND[language].replace("[2]", "[1]"), language)
     (suggestion,) = found.suggestions
     assert "[1]" in suggestion and "[2]" in suggestion
 
 
-def test_a_reversed_statement_fails() -> None:
+def test_reversed_statement_fails() -> None:
     found = review("试用期员工可以享受年休假[1]。", "zh", question="试用期员工享受年休假吗？")
     assert found.outcome == "failed" and "试用期员工不享受年休假" in found.suggestions[0]
 
@@ -75,7 +75,7 @@ def test_a_reversed_statement_fails() -> None:
         ("ja", "有給休暇は何日付与されますか。なぜ上限がありますか。", "なぜ上限"),
     ],
 )
-def test_a_part_of_the_question_left_open_is_named(language: str, question: str, part: str) -> None:
+def test_unanswered_part_is_named(language: str, question: str, part: str) -> None:
     draft = {
         "en": "Staff receive the public holidays of Ireland, in addition to annual leave [1].",
         "zh": "员工入职满一年后，每年享有带薪年休假12天[1]。",
@@ -86,38 +86,38 @@ def test_a_part_of_the_question_left_open_is_named(language: str, question: str,
     assert found.reasonableness is not None and not found.reasonableness.passed
 
 
-def test_words_of_the_question_that_do_not_recur_are_a_doubt_and_no_more() -> None:
+def test_missing_question_words_have_low_confidence() -> None:
     found = review("They lapse after 31 March [2].", question="What is the fate of holidays somebody has forgotten?")
     assert found.outcome == "failed" and found.confidence < COUNTS
 
 
 @LANGUAGES
-def test_a_short_answer_with_a_good_source_covers_the_question(language: str) -> None:
+def test_short_answer_with_a_good_source_covers_the_question(language: str) -> None:
     draft = {"en": "24 days [1].", "zh": "12天[1]。", "ja": "10日です[1]。"}[language]
     assert review(draft, language).passed
 
 
-def test_a_missing_kind_beside_an_answered_part_counts() -> None:
+def test_missing_kind_next_to_an_answered_part_counts() -> None:
     found = review("员工入职满一年后，每年享有带薪年休假12天[1]。", "zh", question="年休假有几天？为什么不能折现？")
     assert found.confidence >= COUNTS and "为什么" in found.suggestions[0]
 
 
 @pytest.mark.parametrize("draft", ["", "   \n", "Yes.", "## Leave", "[1]"])
-def test_a_draft_that_states_nothing_fails(draft: str) -> None:
+def test_draft_without_statements_fails(draft: str) -> None:
     found = review(draft)
     assert found.outcome == "failed" and len(found.suggestions) == 1 and found.confidence >= COUNTS
 
 
-def test_an_honest_admission_passes() -> None:
+def test_statement_that_the_documents_do_not_say_passes() -> None:
     question = "How many days of annual leave do full-time staff get, and who approves them?"
     draft = "Full-time staff receive 24 days of paid annual leave [1]. The documents do not say who approves them."
     assert review(draft, question=question).passed
 
 
-def test_a_source_in_another_language_is_a_doubt_but_its_numbers_are_compared() -> None:
+def test_source_in_another_language_has_low_confidence_but_numbers_are_compared() -> None:
     question = "How many days of annual leave are there in Shanghai?"
-    told = review("Employees in Shanghai are entitled to 12 days of annual leave [1].", "zh", question=question)
-    assert told.outcome == "failed" and told.confidence < COUNTS
+    result = review("Employees in Shanghai are entitled to 12 days of annual leave [1].", "zh", question=question)
+    assert result.outcome == "failed" and result.confidence < COUNTS
     wrong = review("Employees in Shanghai are entitled to 77 days of annual leave [1].", "zh", question=question)
     assert wrong.confidence >= COUNTS
 
@@ -128,7 +128,7 @@ def test_suggestions_are_in_the_language_of_the_question() -> None:
     assert "1 文目" in review(WRONG["en"], "en", question="有給休暇は何日ですか。").suggestions[0]
 
 
-def test_a_long_wrong_draft_gives_a_bounded_review() -> None:
+def test_long_wrong_draft_gives_a_bounded_review() -> None:
     found = review("Everybody receives a purple elephant as a present from the board [1]. " * 200)
     assert len(found.suggestions) == 20
     assert max(map(len, found.suggestions)) < 600
@@ -142,14 +142,16 @@ def test_a_long_wrong_draft_gives_a_bounded_review() -> None:
         ("ja", "{}オフィスの有給休暇は何日付与されますか。", "大阪", "上海"),
     ],
 )
-def test_the_rule_of_another_office_fails_with_its_title(language: str, question: str, own: str, other: str) -> None:
+def test_rule_of_another_office_fails_with_its_title(language: str, question: str, own: str, other: str) -> None:
     assert review(SOUND[language], language, question.format(own)).passed
     found = review(SOUND[language], language, question.format(other))
     assert not found.passed and found.reasonableness is not None and not found.reasonableness.passed
-    assert any(other in told and "[1]" in told and LEAVE[language][0].title in told for told in found.suggestions)
+    assert any(
+        other in result and "[1]" in result and LEAVE[language][0].title in result for result in found.suggestions
+    )
 
 
-def test_another_office_may_be_spoken_of_by_its_name_beside_the_one_that_is_asked_about() -> None:
+def test_another_office_may_be_named_next_to_the_right_one() -> None:
     osaka = LEAVE["en"][0].model_copy(
         update={"text": "Staff receive 10 days of annual leave.", "title": "Leave in Osaka", "headings": []}
         | {"document_id": "osaka.md", "location": "osaka.md", "id": "o"}
@@ -157,13 +159,13 @@ def test_another_office_may_be_spoken_of_by_its_name_beside_the_one_that_is_aske
     found = [osaka, LEAVE["en"][0]]
     question = "How many days of annual leave do staff in Osaka get?"
     right = "Staff receive 10 days of annual leave [1]."
-    told = f"{right} In Dublin, full-time staff receive 24 days of paid annual leave [2]."
-    assert review(told, "en", question, found).passed
+    result = f"{right} In Dublin, full-time staff receive 24 days of paid annual leave [2]."
+    assert review(result, "en", question, found).passed
     assert not review(
         f"{right} Full-time staff receive 24 days of paid annual leave [2].", "en", question, found
     ).passed
 
 
-def test_that_the_documents_are_silent_on_a_name_is_no_fault() -> None:
+def test_abstaining_on_a_name_is_not_a_fault() -> None:
     question = "How many days of annual leave do staff in Osaka get?"
     assert review("The documents do not say how many days staff in Osaka get.", "en", question).passed

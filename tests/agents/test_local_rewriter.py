@@ -1,13 +1,14 @@
-"""Queries are rewritten without a model: mended first, then led on (SPEC C4, C9)."""
+"""The rewriter without a model: corrects the spelling first, then adds words (SPEC C4, C9)."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
-from veracity.agents.local_rewriter import LocalRewriter, leading_words
-from veracity.agents.rewriter import LONGEST_QUERY, RewriteTask
-from veracity.agents.spelling import mended
+from veracity.agents.base import RewriteTask
+from veracity.agents.local_rewriter import LocalRewriter, _expansion_words
+from veracity.agents.rewriter import MAX_QUERY_LENGTH
+from veracity.agents.spelling import correct_spelling
 from veracity.language import guess_language, search_tokens
 from veracity.models import Evidence, EvidenceMetadata, Quality, QualityIssue, Shortfall
 
@@ -17,35 +18,35 @@ LEAVE = "员工每年享有带薪年休假12天。年休假须提前申请，由
 REMOTE = "在宅勤務の手当を支給する。在宅勤務は月に8日まで。出張の宿泊費は会社が負担する。"
 
 
-class Words:
-    """The words of some texts. `near` are words that mean the same, `ordinary` good ones that the texts lack."""
+class FakeVocabulary:
+    """The vocabulary of some texts. `near` are synonyms, `ordinary` English words that the texts do not contain."""
 
     def __init__(self, *texts: str, near: dict[str, str] | None = None, ordinary: Sequence[str] = ()) -> None:
-        self._held = Counter(word for text in texts for word in search_tokens(text, guess_language(text)))
+        self._counts = Counter(word for text in texts for word in search_tokens(text, guess_language(text)))
         self._near = near or {}
         self._ordinary = {*ordinary, *(word.strip(".,").lower() for text in texts for word in text.split())}
-        self.size = sum(self._held.values())
+        self.size = sum(self._counts.values())
 
     def frequency(self, word: str) -> int:
-        return self._held[word]
+        return self._counts[word]
 
     def knows(self, word: str) -> bool:
-        return word in self._held
+        return word in self._counts
 
     def is_ordinary(self, word: str) -> bool:
         return word.lower() in self._ordinary
 
-    def sharing(self, character: str) -> list[str]:
-        return [word for word in self._held if character in word and len(word) > 1]
+    def words_containing(self, character: str) -> list[str]:
+        return [word for word in self._counts if character in word and len(word) > 1]
 
-    def nearness(self, word: str, others: Sequence[str]) -> list[float]:
+    def similarities(self, word: str, others: Sequence[str]) -> list[float]:
         return [0.9 if self._near.get(word) == other else 0.1 for other in others]
 
 
-ALL = Words(WARRANTY, CHILDREN, LEAVE, REMOTE, near={"kid": "child"}, ordinary=["kid", "chill", "want"])
+VOCABULARY = FakeVocabulary(WARRANTY, CHILDREN, LEAVE, REMOTE, near={"kid": "child"}, ordinary=["kid", "chill", "want"])
 
 
-def found(text: str, relevance: float = 0.3, title: str = "") -> Evidence:
+def make_passage(text: str, relevance: float = 0.3, title: str = "") -> Evidence:
     return Evidence(
         id=text[:5],
         text=text,
@@ -77,7 +78,7 @@ def task(
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed", "corrected"),
     [
         ("warrenty lenght", "warranty length"),
         ("instrumnet Warrantty", "instrument warranty"),
@@ -86,8 +87,8 @@ def task(
         ("出張の宿拍費", "出張の宿泊費"),
     ],
 )
-def test_slips_are_mended_against_the_documents(typed: str, meant: str) -> None:
-    assert mended(typed, [], ALL).text == meant
+def test_typos_are_corrected_against_the_documents(typed: str, corrected: str) -> None:
+    assert correct_spelling(typed, [], VOCABULARY).text == corrected
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_slips_are_mended_against_the_documents(typed: str, meant: str) -> None:
     [
         "What does the warranty cover?",
         "can I chill",  # a good word, one edit from `child`
-        "Tesla warranty",  # a name that the documents do not hold
+        "Tesla warranty",  # a name that the documents do not contain
         "what does LH-C210 cost",
         "年休假申请",
         "在宅勤務は何日",
@@ -103,25 +104,25 @@ def test_slips_are_mended_against_the_documents(typed: str, meant: str) -> None:
         "",
     ],
 )
-def test_what_is_no_slip_stays_as_it_is(question: str) -> None:
-    assert mended(question, [found(WARRANTY), found(CHILDREN)], ALL).text == question
+def test_correct_words_are_unchanged(question: str) -> None:
+    assert correct_spelling(question, [make_passage(WARRANTY), make_passage(CHILDREN)], VOCABULARY).text == question
 
 
-def test_a_word_that_the_documents_hold_is_no_slip_beside_another() -> None:
-    words = Words("上海市的办公室在静安区。", "公司的年假制度。")
-    assert words.knows("公司") and words.sharing("海")
-    assert mended("上海公司的年假", [], words).text == "上海公司的年假"
+def test_known_word_next_to_another_is_not_a_typo() -> None:
+    vocabulary = FakeVocabulary("上海市的办公室在静安区。", "公司的年假制度。")
+    assert vocabulary.knows("公司") and vocabulary.words_containing("海")
+    assert correct_spelling("上海公司的年假", [], vocabulary).text == "上海公司的年假"
 
 
-def test_a_word_no_document_holds_is_put_as_the_best_passages_put_it() -> None:
-    mend = mended("my kid is sick", [found(CHILDREN)], ALL)
-    assert (mend.text, mend.near) == ("my kid is sick", ("child",))
-    assert mended("my kid is sick", [found(WARRANTY)], ALL).text == "my kid is sick"
-    assert mended("Kid", [found(CHILDREN)], ALL).text == "Kid", "a name"
+def test_synonym_is_taken_from_the_best_passages() -> None:
+    correction = correct_spelling("my kid is sick", [make_passage(CHILDREN)], VOCABULARY)
+    assert (correction.text, correction.near) == ("my kid is sick", ("child",))
+    assert correct_spelling("my kid is sick", [make_passage(WARRANTY)], VOCABULARY).text == "my kid is sick"
+    assert correct_spelling("Kid", [make_passage(CHILDREN)], VOCABULARY).text == "Kid", "a name"
 
 
-def test_the_first_rewrite_of_a_slip_only_mends_it() -> None:
-    rewrite = LocalRewriter(lambda: ALL).rewrite(task("warrenty", found(WARRANTY)))
+def test_first_rewrite_only_corrects_the_spelling() -> None:
+    rewrite = LocalRewriter(lambda: VOCABULARY).rewrite(task("warrenty", make_passage(WARRANTY)))
     assert rewrite is not None
     assert (rewrite.query, rewrite.added) == ("warranty", ())
     assert "warrenty → warranty" in rewrite.reason
@@ -131,31 +132,29 @@ def test_the_first_rewrite_of_a_slip_only_mends_it() -> None:
     ("question", "passage", "word"),
     [("warranty", WARRANTY, "months"), ("申请", LEAVE, "年休假"), ("宿泊費は", REMOTE, "在宅勤務")],
 )
-def test_c9_words_of_the_best_passages_are_told_apart_from_the_askers_own(
-    question: str, passage: str, word: str
-) -> None:
-    rewrite = LocalRewriter(lambda: ALL).rewrite(task(question, found(passage)))
+def test_c9_words_of_passages_are_kept_apart_from_the_users_words(question: str, passage: str, word: str) -> None:
+    rewrite = LocalRewriter(lambda: VOCABULARY).rewrite(task(question, make_passage(passage)))
     assert rewrite is not None
     assert rewrite.query == question and word in rewrite.added
     assert not set(search_tokens(question)) & set(rewrite.added)
 
 
-def test_passages_of_another_language_do_not_lead_on() -> None:
-    assert leading_words("申请", [found(REMOTE)], ALL, 5) == []
+def test_passages_in_another_language_add_no_words() -> None:
+    assert _expansion_words("申请", [make_passage(REMOTE)], VOCABULARY, 5) == []
 
 
-def test_passages_that_hardly_bear_on_it_do_not_lead_on() -> None:
-    assert leading_words("宿泊費は", [found(REMOTE, relevance=0.05)], ALL, 5) == []
+def test_irrelevant_passages_add_no_words() -> None:
+    assert _expansion_words("宿泊費は", [make_passage(REMOTE, relevance=0.05)], VOCABULARY, 5) == []
 
 
-def test_a_chinese_word_no_document_holds_is_widened_by_its_characters() -> None:
-    rewrite = LocalRewriter(lambda: ALL).rewrite(task("休息", issues=["empty"]))
+def test_unknown_chinese_word_adds_words_that_share_a_character() -> None:
+    rewrite = LocalRewriter(lambda: VOCABULARY).rewrite(task("休息", issues=["empty"]))
     assert rewrite is not None and "年休假" in rewrite.added
 
 
-def test_weak_points_are_taken_up() -> None:
-    rewrite = LocalRewriter(lambda: ALL).rewrite(
-        task("days", found(CHILDREN), weak_points=["What does the warranty cover?"])
+def test_words_of_weak_points_are_added() -> None:
+    rewrite = LocalRewriter(lambda: VOCABULARY).rewrite(
+        task("days", make_passage(CHILDREN), weak_points=["What does the warranty cover?"])
     )
     assert rewrite is not None and "warranti" in rewrite.added
 
@@ -170,40 +169,43 @@ def test_weak_points_are_taken_up() -> None:
         (["empty"], ("knowledge", "graph", "temporal"), True),
     ],
 )
-def test_c4_the_issues_decide_on_sources_and_width(
-    issues: list[Shortfall], sources: tuple[str, ...], widen: bool
-) -> None:
+def test_c4_issues_determine_sources_and_width(issues: list[Shortfall], sources: tuple[str, ...], widen: bool) -> None:
     available = ["knowledge", "graph", "temporal"]
-    rewrite = LocalRewriter(lambda: ALL).rewrite(task("warrenty", issues=issues, available=available))
+    rewrite = LocalRewriter(lambda: VOCABULARY).rewrite(task("warrenty", issues=issues, available=available))
     assert rewrite is not None
     assert (rewrite.sources, rewrite.widen) == (sources, widen)
 
 
-def test_a_source_that_is_not_there_is_not_asked() -> None:
-    rewrite = LocalRewriter(lambda: ALL).rewrite(task("warrenty", issues=["coverage"]))
+def test_unavailable_source_is_not_searched() -> None:
+    rewrite = LocalRewriter(lambda: VOCABULARY).rewrite(task("warrenty", issues=["coverage"]))
     assert rewrite is not None and rewrite.sources == ("knowledge",)
 
 
-def test_no_query_is_given_twice_and_there_is_an_end() -> None:
+def test_no_query_is_returned_twice_and_rewriting_ends() -> None:
     tried = ["warrenty"]
-    while (rewrite := LocalRewriter(lambda: ALL).rewrite(task("warrenty", found(WARRANTY), tried=tried))) is not None:
-        assert rewrite.whole not in tried
-        tried.append(rewrite.whole)
+    while (
+        rewrite := LocalRewriter(lambda: VOCABULARY).rewrite(task("warrenty", make_passage(WARRANTY), tried=tried))
+    ) is not None:
+        assert rewrite.full_query not in tried
+        tried.append(rewrite.full_query)
         assert len(tried) < 10
     assert len(tried) >= 3
 
 
-def test_with_nothing_found_and_nothing_to_mend_there_is_nothing_to_try() -> None:
-    assert LocalRewriter(lambda: ALL).rewrite(task("warranty", issues=["empty"])) is None
+def test_nothing_to_try_without_evidence_or_typos() -> None:
+    assert LocalRewriter(lambda: VOCABULARY).rewrite(task("warranty", issues=["empty"])) is None
 
 
 @pytest.mark.parametrize("question", ["warranty\nof\tit", "warranty\n" + "instrument " * 100, "字" * 5000])
-def test_a_query_is_one_line_and_not_long(question: str) -> None:
-    rewrite = LocalRewriter(lambda: ALL).rewrite(task(question, found(WARRANTY), found(LEAVE)))
+def test_query_is_one_short_line(question: str) -> None:
+    rewrite = LocalRewriter(lambda: VOCABULARY).rewrite(task(question, make_passage(WARRANTY), make_passage(LEAVE)))
     assert rewrite is not None
-    assert "\n" not in rewrite.query and len(rewrite.query) <= LONGEST_QUERY
+    assert "\n" not in rewrite.query and len(rewrite.query) <= MAX_QUERY_LENGTH
 
 
-def test_rare_words_lead_more_than_common_ones() -> None:
-    words = Words(WARRANTY, *["Every instrument is here."] * 50)
-    assert leading_words("warranty", [found("Instrument. Extended.")], words, 2) == ["extended", "instrument"]
+def test_rare_words_are_added_before_common_ones() -> None:
+    vocabulary = FakeVocabulary(WARRANTY, *["Every instrument is here."] * 50)
+    assert _expansion_words("warranty", [make_passage("Instrument. Extended.")], vocabulary, 2) == [
+        "extended",
+        "instrument",
+    ]

@@ -8,7 +8,7 @@ from veracity.models import PastTurn
 
 
 def turns(*said: tuple[str, str]) -> list[PastTurn]:
-    """Questions and what was answered, in their order."""
+    """Past turns from pairs of question and answer."""
     asked = datetime(2026, 1, 1, tzinfo=UTC)
     return [
         PastTurn(run_id=f"run-{number}", number=number, question=question, answer=answer, asked=asked)

@@ -1,7 +1,7 @@
-"""Text that leaves is inert: nothing in it can be followed, loaded or run. Knows nothing about who wrote it.
+"""Makes text inert before it is published: no link, image, tag or address that a client could follow, load or run.
 
-Addresses stay only where a known text has them letter for letter: a model that was told to put what it knows into an
-address makes up one that no document holds. Every pattern is bounded, so that hostile text costs linear time.
+An address stays only if a known text contains it verbatim: a model tricked into leaking data through an address makes
+up one that no document contains. Every pattern is bounded, so hostile text costs linear time.
 """
 
 from __future__ import annotations
@@ -12,28 +12,29 @@ from collections.abc import Sequence
 REMOVED = "…"
 
 
-def inert(text: str, known: Sequence[str] = ()) -> str:
-    """The text without markup; of links and images what they show; of addresses those that a known text holds."""
-    while (less := _unlinked(text)) != text:  # links may stand within links, and appear when others are taken out
+def make_inert(text: str, known_texts: Sequence[str] = ()) -> str:
+    """The text without markup and without addresses that no known text contains; links are replaced by their label."""
+    while (less := _remove_links(text)) != text:  # removing a link may complete another
         text = less
-    text = text.replace("](", "] (")  # what is left is no link that we can read: then nobody may
-    return _ADDRESS.sub(lambda found: _address(found[0], known), text)
+    text = text.replace("](", "] (")  # no client may read as a link what the pattern did not
+    return _ADDRESS.sub(lambda match: _check_address(match[0], known_texts), text)
 
 
-def _unlinked(text: str) -> str:
-    text = _DEFINITION.sub("", _LINK.sub(lambda found: f"[{found[1]}]" if found[1].isdigit() else found[1], text))
+def _remove_links(text: str) -> str:
+    text = _DEFINITION.sub("", _LINK.sub(lambda match: f"[{match[1]}]" if match[1].isdigit() else match[1], text))
     text = _AUTOLINK.sub(r"\1", text)
-    return _OPENING.sub("< ", _TAG.sub("", text))
+    return _TAG_START.sub("< ", _TAG.sub("", text))
 
 
-def _address(found: str, known: Sequence[str]) -> str:
-    """It, if a known text holds it and not only a longer one; what ends the sentence is no part of it."""
-    plain = found.rstrip(_STOPS)
-    held = not _RUNS.match(plain) and any(re.search(re.escape(plain) + _ENDS, one) for one in known)
-    return found if held else REMOVED + found[len(plain) :]
+def _check_address(address: str, known_texts: Sequence[str]) -> str:
+    """The address if a known text contains exactly it, else a placeholder. Keeps the punctuation after it."""
+    plain = address.rstrip(_PUNCTUATION)
+    exactly = re.compile(re.escape(plain) + _ADDRESS_END)
+    is_known = not _EXECUTABLE.match(plain) and any(exactly.search(text) for text in known_texts)
+    return address if is_known else REMOVED + address[len(plain) :]
 
 
-_STOPS = ".,;:!?)]}>'\"。，、；：！？）］】」』"
+_PUNCTUATION = ".,;:!?)]}>'\"。，、；：！？）］】」』"
 # ![shown](target "title") and [shown](target); the target may hold one pair of brackets, as in javascript:alert(1).
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\(\s{0,3}(?:[^()\n]|\([^()\n]{0,500}\)){0,1000}\)")
 # [a]: https://…
@@ -42,11 +43,10 @@ _DEFINITION = re.compile(
 )
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|file|data|javascript|vbscript):[^<>\s]{0,2000})>", re.I)
 _TAG = re.compile(r"<[a-z!/?][^<>]{0,2000}>", re.I)
-_OPENING = re.compile(r"<(?=[a-z!/?])", re.I)
+_TAG_START = re.compile(r"<(?=[a-z!/?])", re.I)
 # In ASCII: what follows in another script is a word of the sentence.
 _ADDRESS = re.compile(
-    r"(?<![a-z0-9])(?:(?:https?|ftp|file)://|www\.|(?:javascript|vbscript):|data:[a-z]{1,20}/)[!#-;=?-~]{0,2000}",
-    re.I,
+    r"(?<![a-z0-9])(?:(?:https?|ftp|file)://|www\.|(?:javascript|vbscript):|data:[a-z]{1,20}/)[!#-;=?-~]{0,2000}", re.I
 )
-_RUNS = re.compile(r"(?:javascript|vbscript|data|file):", re.I)
-_ENDS = rf"(?=[{re.escape(_STOPS)}]{{0,5}}(?:[^!-~]|\Z))"
+_EXECUTABLE = re.compile(r"(?:javascript|vbscript|data|file):", re.I)
+_ADDRESS_END = rf"(?=[{re.escape(_PUNCTUATION)}]{{0,5}}(?:[^!-~]|\Z))"

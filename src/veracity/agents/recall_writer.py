@@ -1,107 +1,93 @@
-"""The writer that recalls: it quotes from earlier answers what bears on the question, word for word, or abstains.
+"""The writer that quotes earlier answers verbatim, or abstains (SPEC D4).
 
-Its evidence are earlier answers, each with the question it was given to as its title. No model is asked, so that
-nothing is remembered otherwise than it was said. Knows nothing about how the answers were found.
+Its evidence consists of earlier answers, each titled with its question. It calls no model, so that nothing is reported
+differently than it was said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from veracity.agents.extract.candidates import language_of
-from veracity.agents.extract.keywords import Keyword, keywords, places_of
-from veracity.agents.follow_up.explicit_requests import earlier_answers, which_turn
-from veracity.agents.summarizer import unmarked
-from veracity.agents.writer import WritingTask, Written
+from veracity.agents.base import WriterOutput, WritingTask
+from veracity.agents.extract.candidates import detect_language
+from veracity.agents.extract.excerpts import plain_line
+from veracity.agents.extract.keywords import Keyword, extract_keywords, find_positions
+from veracity.agents.extractive_writer import join_cited
+from veracity.agents.follow_up.explicit_requests import parse_recall_request, parse_turn_request
+from veracity.agents.prompts import agent_text
 from veracity.grounding.statements import statements
 from veracity.language import Language, normalized, sentences
 from veracity.models import AnswerForm, Evidence
 
-MOST_ANSWERS = 3
-MOST_SENTENCES = 6
-BEARS = 0.5  # the share of the topic's words that an answer, with its question, must hold
+MAX_ANSWERS = 3
+MAX_SENTENCES = 6
+MIN_TOPIC_SHARE = 0.5  # share of the topic's words that an answer and its question must contain
+
+CitedSentence = tuple[int, str]  # number of the evidence, text
 
 
-class RecallingWriter:
+class RecallWriter:
     form: AnswerForm = "recalled"
     model = ""
 
-    def write(self, task: WritingTask) -> Written:
-        topic = earlier_answers(task.question)
+    def write(self, task: WritingTask) -> WriterOutput:
+        topic = parse_recall_request(task.question)
         topic = task.question if topic is None else topic
-        language = language_of(task.question, task.evidence)
-        wanted = keywords(topic, language)
-        is_whole = not topic.strip() or _is_one_turn(task)
-        chosen = _whole(task.evidence) if is_whole else _chosen(task.evidence, wanted, language)[:MOST_SENTENCES]
+        language = detect_language(task.question, task.evidence)
+        if not topic.strip() or _asks_for_turn(task):
+            chosen = _quote_first(task.evidence)
+        else:
+            wanted = extract_keywords(topic, language)
+            chosen = _choose_sentences(task.evidence, wanted, language)[:MAX_SENTENCES]
         if chosen:
-            return Written(_joined(chosen, language))
-        missing = (topic,) if topic.strip() else ()
-        said, colon, stop = ABSTENTION[language]
-        return Written(f"{said}{colon + topic if missing else ''}{stop}", abstains=True, missing=missing)
+            return WriterOutput(join_cited(chosen, language))
+        if not topic.strip():
+            return WriterOutput(agent_text(language, "recall_abstention"), abstains=True)
+        text = agent_text(language, "recall_abstention_missing", missing=topic)
+        return WriterOutput(text, abstains=True, missing=(topic,))
 
 
-class _Said(NamedTuple):
-    number: int
-    text: str
-
-
-def _chosen(evidence: Sequence[Evidence], wanted: Sequence[Keyword], language: Language) -> list[_Said]:
-    """Of the answers that bear on the topic, the sentences that do; all of them where only the question names it. What
-    several answers said is said once."""
-    bearing = [number for number, item in enumerate(evidence, 1) if _share(item, wanted, language) >= BEARS]
-    found: dict[str, _Said] = {}
-    for number in bearing[:MOST_ANSWERS]:
-        said = _sentences(evidence[number - 1])
-        on_topic = [text for text in said if places_of(wanted, normalized(text), language)]
-        for text in on_topic or said:
-            found.setdefault(normalized(text).casefold(), _Said(number, text))
-    return list(found.values())
-
-
-def _is_one_turn(task: WritingTask) -> bool:
-    """The turn itself is asked for, and stands there with its question."""
+def _asks_for_turn(task: WritingTask) -> bool:
+    """Whether the first evidence is the requested turn, which begins with its question."""
     first = task.evidence[0] if task.evidence else None
     return first is not None and first.title == task.question and first.text.startswith(first.title)
 
 
-def _whole(evidence: Sequence[Evidence]) -> list[_Said]:
-    """The answer that comes first, all of it; its question too where it stands there and asks for something."""
+def _quote_first(evidence: Sequence[Evidence]) -> list[CitedSentence]:
+    """The whole first answer, and its question if the text contains it and it is not just a request to repeat."""
     if not evidence:
         return []
     first = evidence[0]
-    title = "" if which_turn(first.title) else first.title
-    read = (_bare(one.text) or (one.text if one.text in title else "") for one in sentences(first.text))
-    return [_Said(1, text) for text in dict.fromkeys(read) if text]
+    title = "" if parse_turn_request(first.title) else first.title
+    texts = (_statement(part.text) or (part.text if part.text in title else "") for part in sentences(first.text))
+    return [(1, text) for text in dict.fromkeys(texts) if text]
 
 
-def _sentences(item: Evidence) -> list[str]:
-    return [text for one in sentences(item.text) if (text := _bare(one.text))]
+def _choose_sentences(
+    evidence: Sequence[Evidence], wanted: Sequence[Keyword], language: Language
+) -> list[CitedSentence]:
+    """The sentences about the topic, or all sentences of an answer if only its question names the topic. Each sentence
+    once, even if several answers contain it."""
+    relevant = [
+        number for number, item in enumerate(evidence, 1) if _topic_share(item, wanted, language) >= MIN_TOPIC_SHARE
+    ]
+    chosen: dict[str, CitedSentence] = {}
+    for number in relevant[:MAX_ANSWERS]:
+        texts = [text for part in sentences(evidence[number - 1].text) if (text := _statement(part.text))]
+        on_topic = [text for text in texts if find_positions(wanted, normalized(text), language)]
+        for text in on_topic or texts:
+            chosen.setdefault(normalized(text).casefold(), (number, text))
+    return list(chosen.values())
 
 
-def _share(item: Evidence, wanted: Sequence[Keyword], language: Language) -> float:
+def _topic_share(item: Evidence, wanted: Sequence[Keyword], language: Language) -> float:
     if not wanted:
         return 1.0
-    held = places_of(wanted, normalized(f"{item.title}\n{item.text}"), language)
-    return sum(word.weight for word in wanted if word.key in held) / sum(word.weight for word in wanted)
+    positions = find_positions(wanted, normalized(f"{item.title}\n{item.text}"), language)
+    return sum(word.weight for word in wanted if word.key in positions) / sum(word.weight for word in wanted)
 
 
-def _bare(sentence: str) -> str:
-    """Empty where it states nothing."""
-    plain = unmarked(sentence)
+def _statement(sentence: str) -> str:
+    """The sentence without marks; empty if it states nothing."""
+    plain = plain_line(sentence)
     return plain if statements(plain) == [plain] else ""
-
-
-def _joined(chosen: Sequence[_Said], language: Language) -> str:
-    """Running text where its sentences can be told apart again, else one a line."""
-    space = " " if language == "en" else ""
-    pieces = [f"{one.text}{space}[{one.number}]" for one in chosen]
-    running = space.join(pieces)
-    return running if [one.text for one in sentences(running)] == pieces else "\n".join(pieces)
-
-
-ABSTENTION: dict[Language, tuple[str, str, str]] = {
-    "en": ("The earlier answers do not say", ": ", "."),
-    "zh": ("之前的回答没有提及", "：", "。"),
-    "ja": ("以前の回答に記載がありません", "：", "。"),
-}

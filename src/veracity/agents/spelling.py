@@ -1,9 +1,8 @@
-"""A question in the documents' own words: slips of spelling mended, and how they put words that no document holds.
+"""Spelling correction against the documents' vocabulary. Only words that no document contains are changed.
 
-Only words that no document holds are touched. English is mended by one edit on words as they are typed, unless the word
-is a good one that the documents only happen not to hold: such a word stays, and one near in meaning is named beside it,
-if the best passages have one; not when it has a capital, as names have. Japanese and Chinese are mended by one
-character, where its neighbours leave no doubt. Knows nothing about searching.
+English: one edit away from a word of the documents, unless the word is ordinary English. An ordinary word stays, and
+the best passages may provide one near in meaning (not for capitalized words, which may be names).
+Japanese and Chinese: one character, if its neighbours leave no doubt.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from typing import Protocol
 from veracity.language import guess_language, is_common, normalized, search_tokens
 from veracity.models import Evidence
 
-NEAR = 0.55  # in meaning; below it are words of the same field, not of the same thing
-READ = 5  # passages in whose words another is looked for
-SHORTEST, SHORTEST_NAME = 4, 5  # letters; shorter words are one edit from too many others
-LONGEST = 20
-MOST = 8  # Latin words that are looked into; a question with more strange ones is in another language
+MIN_SIMILARITY = 0.55  # words below it share a field, not a meaning
+MAX_PASSAGES = 5  # searched for a word near in meaning
+MIN_LENGTH, MIN_NAME_LENGTH = 4, 5  # letters; shorter words are one edit away from too many others
+MAX_LENGTH = 20
+MAX_UNKNOWN_WORDS = 8  # a question with more is in another language
 
 _WORD = re.compile(r"(?<![\w'])[A-Za-z]+(?![\w'])")
 _HAN_OR_KANA = re.compile("[\u3005\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fff]{3,}")
-_MENDABLE = re.compile("[\u4e00-\u9fff]")
-_ASKS = "何"  # stands where a document has the answer
+_HAN = re.compile("[\u4e00-\u9fff]")
+_ASKS = "何"  # where a document has the answer
 
 
 class Vocabulary(Protocol):
-    """The words of the documents, in the form in which they are searched for."""
+    """The words of the documents, in the form in which they are indexed."""
 
     @property
     def size(self) -> int: ...
@@ -41,122 +40,115 @@ class Vocabulary(Protocol):
 
     def is_ordinary(self, word: str) -> bool: ...
 
-    def sharing(self, character: str) -> Sequence[str]: ...
+    def words_containing(self, character: str) -> Sequence[str]: ...
 
-    def nearness(self, word: str, others: Sequence[str]) -> Sequence[float]: ...
+    def similarities(self, word: str, others: Sequence[str]) -> Sequence[float]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
-    """`near` are words of the best passages that mean what words of the question mean which no document holds."""
+class Correction:
+    """`near` are words of the best passages, near in meaning to words of the question that no document contains."""
 
     text: str
     changes: tuple[tuple[str, str], ...] = ()
     near: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         return ", ".join(f"{before} → {after}" for before, after in self.changes)
 
 
-def mended(question: str, evidence: Sequence[Evidence], vocabulary: Vocabulary) -> Mended:
+def correct_spelling(question: str, evidence: Sequence[Evidence], vocabulary: Vocabulary) -> Correction:
     changes: list[tuple[str, str]] = []
 
-    def note(before: str, after: str | None) -> str:
+    def replace(before: str, after: str | None) -> str:
         if after and after != before:
             changes.append((before, after))
         return after or before
 
     plain = normalized(question)
-    strange = [word for word in dict.fromkeys(_WORD.findall(plain)) if _is_strange(word, vocabulary)][:MOST]
-    slips = [word for word in strange if _may_be_a_slip(word, vocabulary)]
-    written = frozenset(_written(evidence))
-    better = {word: _near(word.lower(), written, vocabulary) for word in slips}
-    text = _WORD.sub(lambda found: note(found[0], better.get(found[0])), plain)
-    text = _HAN_OR_KANA.sub(lambda found: note(found[0], _run(found[0], question, vocabulary)), text)
-    good = [word for word in strange if word not in slips and word.islower()]  # others may be names
-    near = dict.fromkeys(meant for word in good if (meant := _meant(word, evidence, vocabulary)))
-    return Mended(text if changes else question, tuple(changes), tuple(near))
+    unknown = [word for word in dict.fromkeys(_WORD.findall(plain)) if _is_unknown(word, vocabulary)]
+    unknown = unknown[:MAX_UNKNOWN_WORDS]
+    typos = [word for word in unknown if _may_be_typo(word, vocabulary)]
+    written = frozenset(_english_words(evidence))
+    corrections = {word: _closest_word(word.lower(), written, vocabulary) for word in typos}
+    text = _WORD.sub(lambda match: replace(match[0], corrections.get(match[0])), plain)
+    correct_run = _correct_japanese if guess_language(question) == "ja" else _correct_chinese
+    text = _HAN_OR_KANA.sub(lambda match: replace(match[0], correct_run(match[0], vocabulary)), text)
+    ordinary = [word for word in unknown if word not in typos and word.islower()]
+    near = dict.fromkeys(synonym for word in ordinary if (synonym := _find_synonym(word, evidence, vocabulary)))
+    return Correction(text if changes else question, tuple(changes), tuple(near))
 
 
-def _is_strange(word: str, vocabulary: Vocabulary) -> bool:
+def _is_unknown(word: str, vocabulary: Vocabulary) -> bool:
     stems = search_tokens(word, "en")
     return bool(stems) and not is_common(stems[0], "en") and not vocabulary.knows(stems[0])
 
 
-def _may_be_a_slip(word: str, vocabulary: Vocabulary) -> bool:
-    shortest = SHORTEST if word.islower() else SHORTEST_NAME
-    return shortest <= len(word) <= LONGEST and not vocabulary.is_ordinary(word)
+def _may_be_typo(word: str, vocabulary: Vocabulary) -> bool:
+    min_length = MIN_LENGTH if word.islower() else MIN_NAME_LENGTH
+    return min_length <= len(word) <= MAX_LENGTH and not vocabulary.is_ordinary(word)
 
 
-def _near(word: str, written: Collection[str], vocabulary: Vocabulary) -> str | None:
-    """The word one edit away that the documents hold most often. It has to be one: an ordinary one, or one that stands
-    in the passages that were found."""
-    best, most = None, 0.0
+def _closest_word(word: str, written: Collection[str], vocabulary: Vocabulary) -> str | None:
+    """The most frequent word one edit away; it must be ordinary English or occur in the evidence."""
+    best, best_weight = None, 0.0
     for edited in dict.fromkeys(_edits(word)):
-        if len(edited) < SHORTEST or not (edited in written or vocabulary.is_ordinary(edited)):
+        if len(edited) < MIN_LENGTH or not (edited in written or vocabulary.is_ordinary(edited)):
             continue
         stems = search_tokens(edited, "en")
         weight = float(vocabulary.frequency(stems[0])) if stems else 0.0
         if edited[0] != word[0]:  # the first letter is seldom wrong
             weight /= 10
-        if weight > most:
-            best, most = edited, weight
+        if weight > best_weight:
+            best, best_weight = edited, weight
     return best
 
 
 def _edits(word: str) -> Iterator[str]:
-    """Exchanges of neighbours first: of equals the first is taken."""
-    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    yield from (head + tail[1] + tail[0] + tail[2:] for head, tail in cuts if len(tail) > 1)
-    yield from (head + tail[1:] for head, tail in cuts if tail)
-    yield from (head + letter + tail[1:] for head, tail in cuts if tail for letter in ascii_lowercase)
-    yield from (head + letter + tail for head, tail in cuts for letter in ascii_lowercase)
+    """All words one edit away. Transpositions come first, because the first of equals wins."""
+    splits = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    yield from (head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1)
+    yield from (head + tail[1:] for head, tail in splits if tail)
+    yield from (head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_lowercase)
+    yield from (head + letter + tail for head, tail in splits for letter in ascii_lowercase)
 
 
-def _meant(word: str, evidence: Sequence[Evidence], vocabulary: Vocabulary) -> str | None:
-    """The word for it in the best passages, if one of theirs is near enough in meaning."""
-    known = [one for one in _written(evidence[:READ]) if not is_common(search_tokens(one, "en")[0], "en")]
-    nearness = vocabulary.nearness(word, known)
-    best = max(range(len(known)), key=nearness.__getitem__, default=None)
-    return None if best is None or nearness[best] < NEAR else known[best]
+def _find_synonym(word: str, evidence: Sequence[Evidence], vocabulary: Vocabulary) -> str | None:
+    words = _english_words(evidence[:MAX_PASSAGES])
+    words = [other for other in words if not is_common(search_tokens(other, "en")[0], "en")]
+    similarities = vocabulary.similarities(word, words)
+    best = max(range(len(words)), key=similarities.__getitem__, default=None)
+    return None if best is None or similarities[best] < MIN_SIMILARITY else words[best]
 
 
-def _written(evidence: Sequence[Evidence]) -> list[str]:
-    """The English words of the passages as they are written, but for capitals."""
+def _english_words(evidence: Sequence[Evidence]) -> list[str]:
+    """The words of the English passages in lower case, unstemmed."""
     texts = (f"{item.title}\n{item.text}" for item in evidence if item.language == "en")
-    found = dict.fromkeys(word.lower() for text in texts for word in _WORD.findall(text))
-    return [word for word in found if search_tokens(word, "en")]
+    words = dict.fromkeys(word.lower() for text in texts for word in _WORD.findall(text))
+    return [word for word in words if search_tokens(word, "en")]
 
 
-def _run(run: str, question: str, vocabulary: Vocabulary) -> str | None:
-    cut = _one_in_pairs if guess_language(question) == "ja" else _one_in_word
-    return cut(run, vocabulary)
-
-
-def _one_in_pairs(run: str, vocabulary: Vocabulary) -> str | None:
-    """Japanese is indexed in pairs: a character is wrong where neither pair it stands in is known, and right where
-    both are."""
+def _correct_japanese(run: str, vocabulary: Vocabulary) -> str | None:
+    """Japanese is indexed in pairs of characters: a character is wrong if neither of its pairs is known, and a
+    replacement is right if both are."""
     for at in range(1, len(run) - 1):
         before, wrong, after = run[at - 1], run[at], run[at + 1]
         is_known = vocabulary.knows(before + wrong) or vocabulary.knows(wrong + after)
-        if is_known or wrong == _ASKS or not _MENDABLE.match(wrong):
+        if is_known or wrong == _ASKS or not _HAN.match(wrong):
             continue
-        fitting = [
+        fitting = {
             pair[1]
-            for pair in vocabulary.sharing(before)
-            if len(pair) == 2
-            and pair[0] == before
-            and _MENDABLE.match(pair[1])
-            and vocabulary.frequency(pair[1] + after)
-        ]
-        if len(set(fitting)) == 1:
-            return run[:at] + fitting[0] + run[at + 1 :]
+            for pair in vocabulary.words_containing(before)
+            if len(pair) == 2 and pair[0] == before and _HAN.match(pair[1]) and vocabulary.frequency(pair[1] + after)
+        }
+        if len(fitting) == 1:
+            return run[:at] + fitting.pop() + run[at + 1 :]
     return None
 
 
-def _one_in_word(run: str, vocabulary: Vocabulary) -> str | None:
-    """A Chinese word of three or more characters, all but one of which are there."""
+def _correct_chinese(run: str, vocabulary: Vocabulary) -> str | None:
+    """Replaces a word of three or four characters by the only known word that differs in one character."""
     for length in (4, 3):
         for start in range(len(run) - length + 1):
             piece = run[start : start + length]
@@ -165,12 +157,13 @@ def _one_in_word(run: str, vocabulary: Vocabulary) -> str | None:
             near = {
                 word
                 for character in piece
-                for word in vocabulary.sharing(character)
+                for word in vocabulary.words_containing(character)
                 if len(word) == length and sum(a != b for a, b in zip(word, piece, strict=True)) == 1
             }
             if len(near) == 1:
-                mended = run[:start] + near.pop() + run[start + length :]
-                at = next(place for place, pair in enumerate(zip(run, mended, strict=True)) if pair[0] != pair[1])
-                if not any(vocabulary.knows(run[one : one + 2]) for one in (at - 1, at) if one >= 0):  # 公司 is no slip
-                    return mended
+                corrected = run[:start] + near.pop() + run[start + length :]
+                at = next(index for index, (a, b) in enumerate(zip(run, corrected, strict=True)) if a != b)
+                # A character that is part of a known word such as 公司 is no typo.
+                if not any(vocabulary.knows(run[first : first + 2]) for first in (at - 1, at) if first >= 0):
+                    return corrected
     return None

@@ -1,8 +1,8 @@
-"""Plain requests for earlier answers or for the web are known by their form, and nothing else is taken for one."""
+"""Explicit requests for earlier answers or the web are recognized by their form (SPEC D3, D4)."""
 
 import pytest
 
-from veracity.agents.follow_up.explicit_requests import earlier_answers, from_the_web, which_turn
+from veracity.agents.follow_up.explicit_requests import parse_recall_request, parse_turn_request, parse_web_request
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ from veracity.agents.follow_up.explicit_requests import earlier_answers, from_th
         ("前回の回答は？", ""),
     ],
 )
-def test_earlier_answers_are_asked_for(question: str, topic: str) -> None:
-    assert earlier_answers(question) == topic
+def test_recall_requests_are_recognized(question: str, topic: str) -> None:
+    assert parse_recall_request(question) == topic
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_earlier_answers_are_asked_for(question: str, topic: str) -> None:
         "",
     ],
 )
-def test_other_questions_ask_for_none(question: str) -> None:
-    assert earlier_answers(question) is None
+def test_other_questions_are_not_recall_requests(question: str) -> None:
+    assert parse_recall_request(question) is None
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_other_questions_ask_for_none(question: str) -> None:
         ("ググって", ""),
     ],
 )
-def test_the_web_is_asked_for(question: str, wanted: str) -> None:
-    assert from_the_web(question) == wanted
+def test_web_requests_are_recognized(question: str, wanted: str) -> None:
+    assert parse_web_request(question) == wanted
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_the_web_is_asked_for(question: str, wanted: str) -> None:
         "",
     ],
 )
-def test_who_asks_about_the_web_asks_the_documents(question: str) -> None:
-    assert from_the_web(question) is None
+def test_questions_about_the_web_are_not_web_requests(question: str) -> None:
+    assert parse_web_request(question) is None
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_who_asks_about_the_web_asks_the_documents(question: str) -> None:
         ("最初の質問は何でしたか", "first"),
     ],
 )
-def test_a_request_that_names_no_topic_asks_for_a_turn(question: str, turn: str) -> None:
-    assert (which_turn(question), earlier_answers(question)) == (turn, "")
+def test_recall_request_without_topic_asks_for_a_turn(question: str, turn: str) -> None:
+    assert (parse_turn_request(question), parse_recall_request(question)) == (turn, "")
 
 
 @pytest.mark.parametrize(
@@ -146,11 +146,11 @@ def test_a_request_that_names_no_topic_asks_for_a_turn(question: str, turn: str)
         "",
     ],
 )
-def test_what_names_a_topic_asks_for_no_turn(question: str) -> None:
-    assert which_turn(question) is None
+def test_recall_request_with_topic_does_not_ask_for_a_turn(question: str) -> None:
+    assert parse_turn_request(question) is None
 
 
-def test_hostile_length_costs_nothing() -> None:
-    assert earlier_answers("what did you tell me about " * 20_000) is None
-    assert which_turn("say that again " * 20_000) is None
-    assert from_the_web("search the web " * 20_000) is None
+def test_overlong_text_is_not_a_request() -> None:
+    assert parse_recall_request("what did you tell me about " * 20_000) is None
+    assert parse_turn_request("say that again " * 20_000) is None
+    assert parse_web_request("search the web " * 20_000) is None

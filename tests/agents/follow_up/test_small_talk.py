@@ -1,11 +1,11 @@
-"""Small talk is told from questions, and the replies to it state nothing that would have to be examined (SPEC D3)."""
+"""Small talk is recognized, and the replies to it state nothing that needs a review (SPEC D3)."""
 
 from typing import get_args
 
 import pytest
 
-from veracity.agents.follow_up.small_talk import REPLIES, Courtesy, reply, small_talk
-from veracity.language import guess_language
+from veracity.agents.follow_up.small_talk import SmallTalk, classify_small_talk, reply_to_small_talk
+from veracity.language import Language, guess_language
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ from veracity.language import guess_language
         ("何ができますか？", "help"),
     ],
 )
-def test_small_talk_is_known_in_three_languages(message: str, kind: str) -> None:
-    assert small_talk(message) == kind
+def test_small_talk_is_recognized_in_three_languages(message: str, kind: str) -> None:
+    assert classify_small_talk(message) == kind
 
 
 @pytest.mark.parametrize(
@@ -68,20 +68,20 @@ def test_small_talk_is_known_in_three_languages(message: str, kind: str) -> None
         "thanks " * 30,
     ],
 )
-def test_what_says_anything_else_is_none(message: str) -> None:
-    assert small_talk(message) is None
+def test_message_with_anything_else_is_not_small_talk(message: str) -> None:
+    assert classify_small_talk(message) is None
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])
-@pytest.mark.parametrize("kind", get_args(Courtesy))
+@pytest.mark.parametrize("kind", get_args(SmallTalk))
 def test_every_kind_has_a_reply_in_every_language(language: str, kind: str) -> None:
-    assert guess_language(reply(kind, language)) == language  # type: ignore[arg-type]
+    assert guess_language(reply_to_small_talk(kind, language)) == language  # type: ignore[arg-type]
 
 
-def test_replies_hold_no_numbers_and_no_marks() -> None:
-    texts = [text for replies in REPLIES.values() for text in replies.values()]
+def test_replies_contain_no_numbers_or_marks() -> None:
+    texts = [reply_to_small_talk(kind, language) for kind in get_args(SmallTalk) for language in get_args(Language)]
     assert not any(character.isdigit() or character in "[]" for text in texts for character in text)
 
 
-def test_an_unknown_kind_is_told_what_this_is() -> None:
-    assert reply("", "en") == REPLIES["en"]["help"]
+def test_unknown_kind_gets_the_help_reply() -> None:
+    assert reply_to_small_talk("", "en") == reply_to_small_talk("help", "en")

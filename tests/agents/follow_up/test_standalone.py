@@ -1,11 +1,11 @@
-"""A question that follows on others is put so that it stands alone; one that does stays as it is (SPEC D3)."""
+"""Follow-up questions are completed so that they stand alone; others are unchanged (SPEC D3)."""
 
 import pytest
 
 from tests.agents.turns import LEAVE, PHONE, turns
+from veracity.agents.base import WritingTask
 from veracity.agents.extractive_writer import ExtractiveWriter
-from veracity.agents.follow_up.standalone import ADDED, LONGEST, looked_for, stand_alone
-from veracity.agents.writer import WritingTask
+from veracity.agents.follow_up.standalone import MAX_ADDED, MAX_LENGTH, make_standalone, resolve_topic
 from veracity.language import guess_language
 from veracity.language.questions import question_parts
 from veracity.models import Evidence, EvidenceMetadata
@@ -32,19 +32,19 @@ from veracity.models import Evidence, EvidenceMetadata
         ("ja", "病気休暇は？", "ダブリンのスタッフの病気休暇は何日ですか。"),
     ],
 )
-def test_what_is_asked_of_another_thing_takes_its_place(language: str, question: str, asked: str) -> None:
-    made = stand_alone(question, LEAVE[language])
-    assert (made.question, made.added, made.depends) == (asked, (), True)
+def test_new_subject_replaces_the_old_one(language: str, question: str, asked: str) -> None:
+    standalone = make_standalone(question, LEAVE[language])
+    assert (standalone.question, standalone.added, standalone.depends) == (asked, (), True)
 
 
-def test_a_number_takes_the_place_of_one_like_it() -> None:
+def test_number_replaces_one_of_the_same_shape() -> None:
     before = turns(("What was the revenue in 2021?", "It was 5 million [1]."))
-    assert stand_alone("and in 2022?", before).question == "What was the revenue in 2022?"
+    assert make_standalone("and in 2022?", before).question == "What was the revenue in 2022?"
 
 
-def test_what_was_asked_of_another_thing_can_be_asked_of_a_third() -> None:
+def test_subject_can_be_replaced_repeatedly() -> None:
     before = [*LEAVE["en"], *turns(("and in Osaka?", "Staff in Osaka have 20 days [1]."))]
-    assert stand_alone("What about Oslo?", before).question == "How many days of leave do staff in Oslo have?"
+    assert make_standalone("What about Oslo?", before).question == "How many days of leave do staff in Oslo have?"
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def test_what_was_asked_of_another_thing_can_be_asked_of_a_third() -> None:
         ("ja", "その画面サイズは何インチですか。", "その画面サイズは何インチですか（Pixel 7）。"),
     ],
 )
-def test_what_a_pronoun_means_is_told_in_brackets(language: str, question: str, asked: str) -> None:
-    made = stand_alone(question, PHONE[language])
-    assert (made.question, made.depends) == (asked, True)
-    assert len(question_parts(made.question)) == 1
+def test_antecedent_of_a_pronoun_is_added_in_brackets(language: str, question: str, asked: str) -> None:
+    standalone = make_standalone(question, PHONE[language])
+    assert (standalone.question, standalone.depends) == (asked, True)
+    assert len(question_parts(standalone.question)) == 1
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_what_a_pronoun_means_is_told_in_brackets(language: str, question: str, 
         ("ja", "なぜですか？", "なぜですか（ダブリンのスタッフの休暇は何日ですか）？"),
     ],
 )
-def test_what_says_little_of_its_own_goes_with_the_question_before(language: str, question: str, asked: str) -> None:
-    assert stand_alone(question, LEAVE[language]).question == asked
+def test_question_without_subject_gets_the_previous_question(language: str, question: str, asked: str) -> None:
+    assert make_standalone(question, LEAVE[language]).question == asked
 
 
 @pytest.mark.parametrize(
@@ -87,21 +87,21 @@ def test_what_says_little_of_its_own_goes_with_the_question_before(language: str
         ("ja", "ダブリン以外は？", "ダブリン以外は（ダブリンのスタッフの休暇は何日ですか）？"),
     ],
 )
-def test_what_is_left_out_takes_the_place_of_nothing(language: str, question: str, asked: str) -> None:
-    assert stand_alone(question, LEAVE[language]).question == asked
+def test_excluded_subject_replaces_nothing(language: str, question: str, asked: str) -> None:
+    assert make_standalone(question, LEAVE[language]).question == asked
 
 
-def test_a_side_of_what_was_spoken_of_goes_with_it() -> None:
+def test_aspect_is_joined_with_the_topic() -> None:
     before = turns(("有給休暇は年に何日ですか。", "有給休暇は年に二十日です[1]。"))
-    assert stand_alone("では、繰り越しは？", before).question == "有給休暇の繰り越しは？"
-    assert stand_alone("申請期限は？", before).question == "有給休暇の申請期限は？"
+    assert make_standalone("では、繰り越しは？", before).question == "有給休暇の繰り越しは？"
+    assert make_standalone("申請期限は？", before).question == "有給休暇の申請期限は？"
     again = [*before, *turns(("では、繰り越しは？", "十日までです[1]。"))]
-    assert "有給休暇の繰り越し" in stand_alone("なぜですか？", again).question
+    assert "有給休暇の繰り越し" in make_standalone("なぜですか？", again).question
 
 
-def test_bare_questions_in_a_row_go_back_to_the_one_that_says_something() -> None:
+def test_consecutive_bare_questions_refer_to_the_last_full_one() -> None:
     before = [*LEAVE["en"], *turns(("Why?", "Because the law says so [1]."))]
-    assert "staff in Dublin" in stand_alone("Tell me more.", before).question
+    assert "staff in Dublin" in make_standalone("Tell me more.", before).question
 
 
 @pytest.mark.parametrize(
@@ -123,27 +123,27 @@ def test_bare_questions_in_a_row_go_back_to_the_one_that_says_something() -> Non
         ("ja", "その他の休暇の申請方法を教えてください。"),
     ],
 )
-def test_a_question_that_stands_alone_stays_as_it_is(language: str, question: str) -> None:
-    made = stand_alone(question, LEAVE[language], "Parking was spoken of.")
-    assert (made.question, made.added, made.depends) == (question, (), False)
+def test_standalone_question_is_unchanged(language: str, question: str) -> None:
+    standalone = make_standalone(question, LEAVE[language], "Parking was spoken of.")
+    assert (standalone.question, standalone.added, standalone.depends) == (question, (), False)
 
 
 @pytest.mark.parametrize("question", ["Why?", "and in Osaka?", "What is its screen size?", "为什么？", "では大阪は？"])
-def test_the_first_question_of_a_conversation_stays_as_it_is(question: str) -> None:
-    assert stand_alone(question, []).question == question
-    assert not stand_alone(question, []).depends
+def test_first_question_is_unchanged(question: str) -> None:
+    assert make_standalone(question, []).question == question
+    assert not make_standalone(question, []).depends
 
 
-def test_words_of_the_conversation_are_told_apart() -> None:
-    made = stand_alone("What is its screen size?", PHONE["en"])
-    assert "dollars" in made.added and len(made.added) <= ADDED
-    assert not {"Pixel", "pixel"} & set(made.added)
+def test_words_of_the_conversation_are_kept_apart() -> None:
+    standalone = make_standalone("What is its screen size?", PHONE["en"])
+    assert "dollars" in standalone.added and len(standalone.added) <= MAX_ADDED
+    assert not {"Pixel", "pixel"} & set(standalone.added)
 
 
-def test_a_question_that_takes_its_subject_as_known_is_only_given_words() -> None:
+def test_thin_question_only_gets_added_words() -> None:
     before = turns(("How does a mortgage in Ireland work?", "A bank lends money against the house [1]."))
-    made = stand_alone("What are the fees?", before)
-    assert made.question == "What are the fees?" and {"mortgage", "ireland"} <= set(made.added)
+    standalone = make_standalone("What are the fees?", before)
+    assert standalone.question == "What are the fees?" and {"mortgage", "ireland"} <= set(standalone.added)
 
 
 @pytest.mark.parametrize(
@@ -156,23 +156,23 @@ def test_a_question_that_takes_its_subject_as_known_is_only_given_words() -> Non
         ("ja", "繰り越せますか？", {"ダブリン", "休暇"}),
     ],
 )
-def test_what_says_only_what_is_done_is_given_words(language: str, question: str, words: set[str]) -> None:
-    made = stand_alone(question, LEAVE[language])
-    assert (made.question, made.depends) == (question, True) and words <= set(made.added)
+def test_verb_without_object_gets_added_words(language: str, question: str, words: set[str]) -> None:
+    standalone = make_standalone(question, LEAVE[language])
+    assert (standalone.question, standalone.depends) == (question, True) and words <= set(standalone.added)
 
 
 @pytest.mark.parametrize(
     ("before", "question"),
     [("zh", "誰が承認しますか？"), ("en", "誰が承認しますか？"), ("ja", "谁来审批？"), ("zh", "Who approves it?")],
 )
-def test_words_of_another_language_are_not_added(before: str, question: str) -> None:
-    made = stand_alone(question, LEAVE[before])
-    assert (made.question, made.added) == (question, ())
+def test_words_in_another_language_are_not_added(before: str, question: str) -> None:
+    standalone = make_standalone(question, LEAVE[before])
+    assert (standalone.question, standalone.added) == (question, ())
 
 
-def test_names_that_read_the_same_in_every_language_are() -> None:
-    assert "Pixel 7" in stand_alone("它的屏幕多大？", PHONE["en"]).question
-    assert "Pixel" in stand_alone("誰が承認しますか？", PHONE["zh"]).added
+def test_latin_names_are_added_in_every_language() -> None:
+    assert "Pixel 7" in make_standalone("它的屏幕多大？", PHONE["en"]).question
+    assert "Pixel" in make_standalone("誰が承認しますか？", PHONE["zh"]).added
 
 
 @pytest.mark.parametrize(
@@ -186,32 +186,32 @@ def test_names_that_read_the_same_in_every_language_are() -> None:
         ("ja", "大阪の人口", "大阪の人口"),
     ],
 )
-def test_what_is_searched_for_is_named(language: str, wanted: str, topic: str) -> None:
+def test_web_topic_names_its_subject(language: str, wanted: str, topic: str) -> None:
     before = PHONE[language] if "7" in topic else LEAVE[language]
-    assert looked_for(wanted, "q", before, "")[1] == topic
+    assert resolve_topic(wanted, "q", before, "")[1] == topic
 
 
-def test_what_cannot_be_named_is_told_by_the_question() -> None:
-    read, topic = looked_for("why it is so dear", "q", PHONE["en"], "")
+def test_web_topic_that_refers_back_is_completed_in_the_question() -> None:
+    read, topic = resolve_topic("why it is so dear", "q", PHONE["en"], "")
     assert topic == "" and read.question == "why it is so dear (Pixel 7)"
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])
-def test_a_search_for_nothing_is_for_what_was_asked_before(language: str) -> None:
-    read, topic = looked_for("", "q", PHONE[language], "")
+def test_web_request_without_topic_is_about_the_previous_question(language: str) -> None:
+    read, topic = resolve_topic("", "q", PHONE[language], "")
     assert (read.question, topic) == (PHONE[language][0].question, "")
     again = [*PHONE["en"], *turns(("Search the web for the Pixel 8", ""))]
-    assert looked_for("", "q", again, "")[0].question == "the Pixel 8"
-    assert looked_for("", "Look it up online", [], "")[0].question == "Look it up online"
+    assert resolve_topic("", "q", again, "")[0].question == "the Pixel 8"
+    assert resolve_topic("", "Look it up online", [], "")[0].question == "Look it up online"
 
 
-def test_requests_that_name_nothing_are_not_followed_on() -> None:
+def test_requests_without_topic_are_skipped() -> None:
     before = [
         *PHONE["en"],
         *turns(("Look it up online", "It is cheap [1]."), ("What did you say?", "It is cheap [1].")),
     ]
-    assert looked_for("", "上网搜一下", before, "")[0].question == "How much is the Pixel 7?"
-    assert stand_alone("What is its screen size?", before).question == "What is its screen size (Pixel 7)?"
+    assert resolve_topic("", "上网搜一下", before, "")[0].question == "How much is the Pixel 7?"
+    assert make_standalone("What is its screen size?", before).question == "What is its screen size (Pixel 7)?"
 
 
 @pytest.mark.parametrize(
@@ -222,14 +222,14 @@ def test_requests_that_name_nothing_are_not_followed_on() -> None:
         ("Pixel 7 の値段が質問された。", "その画面サイズは何インチですか。", "Pixel 7"),
     ],
 )
-def test_the_summary_tells_where_no_turn_does(summary: str, question: str, subject: str) -> None:
-    assert subject in stand_alone(question, [], summary).question
+def test_summary_is_used_without_turns(summary: str, question: str, subject: str) -> None:
+    assert subject in make_standalone(question, [], summary).question
 
 
 @pytest.mark.parametrize("before", ["x" * 50_000, "(" * 5_000, "Why? " * 5_000, "它" * 5_000, "[1]\n" * 2_000])
-def test_hostile_turns_stay_short(before: str) -> None:
-    made = stand_alone("Why is it so?", turns((before, before)))
-    assert len(made.question) <= LONGEST and sum(map(len, made.added)) <= ADDED * 60_000
+def test_result_stays_short_for_hostile_turns(before: str) -> None:
+    standalone = make_standalone("Why is it so?", turns((before, before)))
+    assert len(standalone.question) <= MAX_LENGTH and sum(map(len, standalone.added)) <= MAX_ADDED * 60_000
 
 
 def evidence(text: str) -> Evidence:
@@ -249,16 +249,16 @@ def evidence(text: str) -> Evidence:
     )
 
 
-def test_the_extractive_writer_answers_what_was_put_anew() -> None:
+def test_extractive_writer_answers_the_standalone_question() -> None:
     text = "Staff in Osaka have 20 days of leave a year. Staff in Dublin have 24 days of leave a year."
-    asked = stand_alone("and in Osaka?", LEAVE["en"]).question
+    asked = make_standalone("and in Osaka?", LEAVE["en"]).question
     written = ExtractiveWriter().write(WritingTask(asked, [evidence(text)], []))
     assert written.text.startswith("Staff in Osaka have 20 days of leave a year.")
 
 
-def test_the_extractive_writer_answers_about_a_side_of_the_matter() -> None:
+def test_extractive_writer_answers_about_an_aspect() -> None:
     before = turns(("有給休暇は年に何日ですか。", "有給休暇は年に二十日です[1]。"))
     text = "有給休暇は年に二十日です。有給休暇の繰り越しは十日までです。"
-    asked = stand_alone("では、繰り越しは？", before).question
+    asked = make_standalone("では、繰り越しは？", before).question
     written = ExtractiveWriter().write(WritingTask(asked, [evidence(text)], []))
     assert "有給休暇の繰り越しは十日までです。" in written.text

@@ -1,7 +1,7 @@
-"""What kind of thing a question expects, and where things of that kind stand in a text. By form alone.
+"""The kind of answer that a question expects, and the spans of a text that have this kind. Based on patterns alone.
 
-Errs on the side of seeing too much: what is seen here only counts near the words of the question. Knows nothing about
-which answer is right. Every pattern is bounded, so that hostile text costs linear time.
+Prefers false positives to misses, because a match counts only near the question's keywords. Every pattern is bounded,
+so hostile text takes linear time.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Kind = Literal["date", "amount", "person", "place", "thing"]
 Span = tuple[int, int]
 
 
-def kind_expected(question: str) -> Kind:
+def expected_kind(question: str) -> Kind:
     return next((kind for kind, asks in ASKS.items() if asks.search(question)), "thing")
 
 
-def answers_in(plain: str, question: str, kind: Kind, language: Language) -> Iterator[Span]:
-    """Where a normalized text shows things of the kind that the question expects."""
+def find_answers(plain: str, question: str, kind: Kind, language: Language) -> Iterator[Span]:
+    """The spans of a normalized text that are of the expected kind."""
     if kind == "date":
         yield from _dates(plain, question, language)
     elif kind == "amount":
@@ -40,15 +40,15 @@ def answers_in(plain: str, question: str, kind: Kind, language: Language) -> Ite
 
 
 def _dates(plain: str, question: str, language: Language) -> Iterator[Span]:
-    """Who names a year and asks when, wants the day."""
-    finer = bool(YEAR.search(question)) and language != "en"
+    """The dates in a text. If the question already contains a year, a date needs a month or day."""
+    needs_day = bool(YEAR.search(question)) and language != "en"
     for match in (ENGLISH_DATE if language == "en" else HAN_DATE).finditer(plain):
-        if not finer or match[0][-1] in "月日号":
+        if not needs_day or match[0][-1] in "月日号":
             yield match.span()
 
 
 def _amounts(plain: str, question: str, language: Language) -> Iterator[Span]:
-    """Numbers that are no dates; with the unit that is asked for, where the question tells it."""
+    """Numbers with the unit that the question asks for, without dates."""
     wanted = [unit for asked, unit in UNITS if asked.search(question)]
     if language != "en":
         wanted = wanted or [MEASURE]
@@ -60,39 +60,39 @@ def _amounts(plain: str, question: str, language: Language) -> Iterator[Span]:
 
 
 def _chinese(plain: str, question: str, kind: Kind) -> Iterator[Span]:
-    """By the tags of the segmenter, which takes many a word for a name: hence the surnames."""
-    teams, end = kind == "person" and TEAM.search(question) is not None, 0
+    """Spans by the segmenter's tags. It tags many other words as names, so persons need a known surname."""
+    includes_teams, end = kind == "person" and TEAM.search(question) is not None, 0
     for word, tag in rjieba.tag(plain):
         start, end = end, end + len(word)
-        if len(word) > 1 and _is_of_kind(word, tag, kind, teams):
+        if len(word) > 1 and _is_of_kind(word, tag, kind, includes_teams):
             yield start, end
     if kind == "person":
-        yield from ((match.start() - 1, match.end() + 1) for match in NAME_DOT.finditer(plain, 1))
+        yield from ((match.start() - 1, match.end() + 1) for match in NAME_SEPARATOR.finditer(plain, 1))
     if kind != "place":
         yield from _capitalised(plain)
 
 
-def _is_of_kind(word: str, tag: str, kind: Kind, teams: bool) -> bool:
+def _is_of_kind(word: str, tag: str, kind: Kind, includes_teams: bool) -> bool:
     if kind == "thing":
         return tag in THING_TAGS
     if kind == "place":
         return tag in PLACE_TAGS
     if tag in PERSON_TAGS and ((word[0] in SURNAMES and len(word) <= 4) or (tag != "nr" and len(word) > 2)):
         return True
-    return teams and (tag == "ns" or (word[-1] == "队" and len(word) > 2))
+    return includes_teams and (tag == "ns" or (word[-1] == "队" and len(word) > 2))
 
 
 def _capitalised(plain: str) -> Iterator[Span]:
     return (match.span() for match in CAPITALISED.finditer(plain) if match[0].lower() not in ENGLISH)
 
 
-_END = r"(?=[？?。\s]|$|和|及|是|为|分别|有|在|叫)"
+_QUESTION_END = r"(?=[？?。\s]|$|和|及|是|为|分别|有|在|叫)"
 _TOPIC = r"は(?:[？?。\s]|$)"
-# Words that ask for a thing of a kind, and nouns that ask for it where they end the question: 上映时间, 首都は.
+# Question words for a kind, and nouns that ask for it at the end of a question: 上映时间, 首都は.
 ASKS: dict[Kind, re.Pattern[str]] = {
     "date": re.compile(
         r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|season)\b|\bwhat time\b"
-        rf"|什么时候|何时|哪一?[年天月日]|几[月号]|(?:时间|日期|年份){_END}"
+        rf"|什么时候|何时|哪一?[年天月日]|几[月号]|(?:时间|日期|年份){_QUESTION_END}"
         rf"|いつ|何(?:年|月|日|時|世紀|曜日)|年月日|(?:時期|日付|年){_TOPIC}",
         re.IGNORECASE,
     ),
@@ -102,29 +102,29 @@ ASKS: dict[Kind, re.Pattern[str]] = {
         r"height|distance|length|size|score|total|temperature|speed|weight|salary)\b|\bwhat (?:percent|age|number|size)"
         r"|多少|多久|多长|多大|多高|多远|多重|几(?!乎|何)"
         r"|(?:人数|数量|总数|[产销出吞吐交付运]量|票房|营收|收入|价格?|售价|金额|[率额]|点数|席位|震级|奖金|人次|"
-        rf"比分|距离|面积|人口){_END}"
+        rf"比分|距离|面积|人口){_QUESTION_END}"
         r"|いくつ|いくら|どのくらい|どれくらい|どれほど|何(?:キロ|メートル|パーセント|[人個回件円歳種つ本枚台倍度番位階"
         rf"％%割点名間ヶかカ冊校社国都])|(?:人口|面積|距離|高さ|長さ|数|割合|率){_TOPIC}",
         re.IGNORECASE,
     ),
     "person": re.compile(
         r"\bwho(?:m|se)?\b|谁|哪[位支队名]"
-        rf"|(?:导演|主演|编剧|冠军|亚军|季军|得主|主角|作者|市长|总统|主席|行政长官|选手|创始人|队伍){_END}"
+        rf"|(?:导演|主演|编剧|冠军|亚军|季军|得主|主角|作者|市长|总统|主席|行政长官|选手|创始人|队伍){_QUESTION_END}"
         rf"|誰|だれ|どなた|人物(?:は|名)|(?:氏名|人|者|王|監督|作者|大統領|首相){_TOPIC}",
         re.IGNORECASE,
     ),
     "place": re.compile(
         r"\bwhere\b|\b(?:what|which) (?:city|country|state|county|town|place|continent|island|river)\b|\bcapital of\b"
         r"|哪里|哪儿|何处|在哪|哪[个座]?(?:城市|国家|国|省|市|州|地方)|哪些国家"
-        rf"|(?:地点|举办地|首都|举办国|所在地|城市|国家){_END}"
+        rf"|(?:地点|举办地|首都|举办国|所在地|城市|国家){_QUESTION_END}"
         rf"|どこ|何(?:県|市|州|処|という国)|どの(?:国|都市|県|州|地域)|(?:場所|首都|州都|都市|国|県|地){_TOPIC}",
         re.IGNORECASE,
     ),
 }
 
-# Words that name the kind: an answer gives the date and does not call it so. A counter goes with what asks for it, or
-# 多少天年假 would be read as 天年.
-NAMES_A_KIND = re.compile(
+# Words that name the kind and do not occur in the answer. Includes the counter after a question word; otherwise
+# 多少天年假 is segmented as 天年.
+KIND_NAMES = re.compile(
     r"(?:多少|几)[天个名位次种年月块支家岁人]|时间|日期|年份|地点|人数|数量|分别|具体|总共|名字|姓名|给出|叫|\b(?:names?|year|date|number|mean|meaning)\b"
     r"|名前|名称|場所|人物",
     re.IGNORECASE,
@@ -157,7 +157,7 @@ MEASURE = re.compile(
     rf"{_SCALE}(?:[%％‰个個人名位次倍件元米吨辆台座家支块枚部场条公里小时天周岁度点分级集轮届例所只头册款种年月美円つ回種"
     r"歳本階匹羽頭冊]|ドル|キロ|メートル|トン|ヘクタール|パーセント|km|m|cm|ha)"
 )
-# What is asked for, and the unit that its number has.
+# Patterns of a question about an amount, and of the unit in its answer.
 UNITS = (
     (re.compile("多少人|人数|几人|人次|何人"), re.compile(rf"{_SCALE}[人名位例]")),
     (re.compile("率|百分|割合|パーセント|percent"), re.compile(" ?(?:[%％‰割]|个百分点|パーセント|percent)")),
@@ -172,7 +172,7 @@ CAPITALISED = re.compile(
     r"(?<![A-Za-z])[A-Z][A-Za-z0-9'\-\u00c0-\u024f]{0,30}(?: (?:(?:of|the|de|van|von|&) )?[A-Z][A-Za-z'.\-]{0,30}){0,5}"
 )
 QUOTED = re.compile(r"[《“「『\"]([^《》“”「」『』\"\n]{2,30})[》”」』\"]")
-NAME_DOT = re.compile("[·・](?=.)")
+NAME_SEPARATOR = re.compile("[·・](?=.)")
 JAPANESE_PERSON = re.compile(
     "[\u30a1-\u30fa\u30fc]{2,20}(?:[・＝=][\u30a1-\u30fa\u30fc]{1,20}){0,4}[\u4e00-\u9fff0-9]{0,3}|[\u4e00-\u9fff々]{2,8}"
 )

@@ -1,10 +1,10 @@
-"""Does the evidence hold the answer? Decided by form alone, unless an embedder helps.
+"""Estimates the probability that the evidence contains the answer, from its words and, if available, embeddings.
 
-How well the best sentence fits the question, whether another document says the same or it stands out from all others,
-whether its document is about the question, how relevant the evidence is and how near in meaning: a logistic curve makes
-a chance of these. Its coefficients were fitted for each language (`python -m benchmarks.answering.calibration`).
-A passage on another office than the one that is asked about holds no answer, however well its words fit.
-Knows nothing about how an answer is written.
+A logistic curve combines these signals: how well the best sentence matches the question, whether another document
+agrees with it, its lead over the sentences of other documents, how well its document matches the topic, the relevance
+of the evidence, and its similarity in meaning. The coefficients were fitted per language
+(`python -m benchmarks.answers.calibration`). Passages about another subject than the question's are excluded, however
+well their words match.
 """
 
 from __future__ import annotations
@@ -20,25 +20,24 @@ from veracity.language import Language
 from veracity.language.names import Name, names_in, other_names
 from veracity.models import Evidence
 
-# One threshold for every language and kind of text.
-ANSWERABLE = 0.5
-BY_CHANCE = 0.5  # sentences of other documents fit less by so much, and it tells nothing
-MANY = 3  # further passages of one document
-LACKING = 0.25  # of a question: no more can be lacking
-NEARLY = 0.9  # of the rank of what cannot be chosen
-ONLY_ONE = 0.5  # what they count where there is no other document
-FITTED_FOR = "bundled:all-MiniLM-L6-v2-int8"  # another model's similarities mean something else
+ANSWERABLE_THRESHOLD = 0.5  # the same for all languages
+MIN_LEAD = 0.5  # smaller differences in fit are noise
+MAX_FURTHER_PASSAGES = 3  # further passages of a document, beyond which its topic match does not increase
+MAX_MISMATCH_SHARE = 0.25  # share of the question's words at which the subject mismatch is 1
+MIN_RELATIVE_RANK = 0.9  # for a candidate that replaces a better one about another subject
+SINGLE_DOCUMENT_FACTOR = 0.5
+FITTED_EMBEDDER = "bundled:all-MiniLM-L6-v2-int8"  # other models' similarities have another scale
 
 
 class Signals(NamedTuple):
-    """Each from 0 to 1. `meaning` is None where nothing is known of it."""
+    """Each signal is between 0 and 1. `meaning` is None without an embedder."""
 
     fit: float
-    agreement: float = 0.0  # how well another document fits that says the same
-    distance: float = 0.0  # by how much the best document fits better than the second
+    agreement: float = 0.0  # fit of another document with the same answer
+    distance: float = 0.0  # lead of the best document over the second
     relevance: float = 0.0
-    setting: float = 0.0  # how far the document as a whole is about the question
-    lack: float = 0.0  # how far something else was found than what is asked for: annual leave, not paternity leave
+    topic_match: float = 0.0  # of the whole document
+    subject_mismatch: float = 0.0  # annual leave instead of paternity leave
     meaning: float | None = None
 
 
@@ -48,13 +47,13 @@ class Curve(NamedTuple):
     agreement: float
     distance: float
     relevance: float
-    setting: float
-    lack: float
+    topic_match: float
+    subject_mismatch: float
     meaning: float = 0.0
 
 
-# Only the Chinese questions at hand have several documents that hold the answer: elsewhere agreement could not be
-# fitted. Relevance tells nothing there that the fit does not. What a lack costs was set by hand: few questions show it.
+# Only the Chinese question set has several documents with the same answer, so `agreement` was fitted for Chinese only,
+# where `relevance` adds nothing. `subject_mismatch` was set by hand, because it occurs in few questions.
 WITH_MEANING = Curve(-3.8, 0.5, 0.0, 8.0, 4.5, 0.0, -3.0, 3.9)
 WORDS_ONLY = {
     "en": Curve(-2.7, 1.0, 0.0, 8.0, 6.2, 0.0, -3.0),
@@ -63,105 +62,109 @@ WORDS_ONLY = {
 }
 
 
-def chance(signals: Signals, language: Language) -> float:
-    """That the evidence holds the answer."""
+def answer_probability(signals: Signals, language: Language) -> float:
     curve = WITH_MEANING if signals.meaning is not None and language == "en" else WORDS_ONLY[language]
     total = curve.bias + sum(factor * (signal or 0.0) for factor, signal in zip(curve[1:], signals, strict=True))
     return 1 / (1 + exp(-total))
 
 
-def signals_of(
+def compute_signals(
     wanted: Sequence[Keyword],
     ranked: Sequence[Candidate],
     evidence: Sequence[Evidence],
     embedder: Embedder | None = None,
     chosen: Sequence[Candidate] = (),
 ) -> Signals:
-    """Of a question's words and at least one candidate; `embedder` is the one by which they were ranked. `chosen` are
-    those that may be said, where not all may: the others still tell whether these stand out. Where the best is not
-    among them, what takes its place must be about the question by itself."""
+    """Computes the signals. `ranked` must not be empty; `embedder` is the embedder that ranked it.
+
+    `chosen` are the candidates that may be quoted, by default all. The lead is measured against all candidates. If the
+    best candidate is not in `chosen`, agreement and topic match are computed from `chosen` alone."""
     chosen = chosen or ranked
     best = max(chosen, key=lambda candidate: candidate.fit)
-    around = ranked if chosen[0] == ranked[0] else chosen
+    considered = ranked if chosen[0] == ranked[0] else chosen
     documents = [item.document_id for item in evidence]
-    own = documents[best.number]
-    others = [one for one in ranked if documents[one.number] != own]
-    is_known = embedder is not None and embedder.name == FITTED_FOR
-    known = [one.meaning for one in chosen if is_known and one.meaning is not None]
-    several = len(set(documents)) > 1
+    best_document = documents[best.number]
+    others = [item for item in ranked if documents[item.number] != best_document]
+    agreeing = (item for item in considered if documents[item.number] != best_document and item.answers & best.answers)
+    is_fitted = embedder is not None and embedder.name == FITTED_EMBEDDER
+    meanings = [item.meaning for item in chosen if is_fitted and item.meaning is not None]
+    has_several = len(set(documents)) > 1
     return Signals(
         fit=best.fit,
-        agreement=max(
-            (one.fit for one in around if documents[one.number] != own and one.answers & best.answers), default=0
-        ),
-        distance=_distance(best, others) if several else 0.0,
+        agreement=max((item.fit for item in agreeing), default=0),
+        distance=_distance(best, others) if has_several else 0.0,
         relevance=max(item.metadata.relevance_score for item in evidence),
-        setting=_setting(wanted, around, documents, own),
-        lack=_lack(wanted, best, ranked) if several else 0.0,
-        meaning=max(known, default=None),
+        topic_match=_topic_match(wanted, considered, documents, best_document),
+        subject_mismatch=_subject_mismatch(wanted, best, ranked) if has_several else 0.0,
+        meaning=max(meanings, default=None),
     )
+
+
+def find_other_subjects(question: str, evidence: Sequence[Evidence]) -> dict[int, list[Name]]:
+    """Finds the passages about another subject than the question's; returns their missing names by index.
+
+    A passage is about another subject if its title or headings name another subject, or if the names of the question
+    occur in other documents only. A name that occurs in no passage is ignored."""
+    names = names_in(question)
+    if not names:
+        return {}
+    missing_names = [[name for name in names if not _has_name(item, name, evidence)] for item in evidence]
+    others = {}
+    for index, (item, missing) in enumerate(zip(evidence, missing_names, strict=True)):
+        elsewhere = [name for name in missing if any(name not in other for other in missing_names)]
+        origin = f"{_headings(item)}\n{_origin(item)}"
+        if missing and other_names(_headings(item), names) and not any(name.is_mentioned_in(origin) for name in names):
+            others[index] = missing
+        elif elsewhere and len(missing) == len(names):
+            others[index] = elsewhere
+    return others
+
+
+def keep_right_subject(question: str, ranked: Sequence[Candidate], evidence: Sequence[Evidence]) -> list[Candidate]:
+    """Drops the candidates from passages about another subject.
+
+    If the best candidate is dropped, only candidates that contain its missing names and rank nearly as high can
+    replace it: a sentence about the opening of an office does not answer a question about its hours."""
+    others = find_other_subjects(question, evidence)
+    kept = [item for item in ranked if item.number not in others]
+    if len(kept) == len(ranked) or ranked[0].number not in others:
+        return kept
+    best, missing = ranked[0], others[ranked[0].number]
+    kept = [item for item in kept if item.rank >= best.rank * MIN_RELATIVE_RANK]
+    return [item for item in kept if all(_has_name(evidence[item.number], name, evidence) for name in missing)]
 
 
 def _distance(best: Candidate, others: Sequence[Candidate]) -> float:
-    """By how much the best sentence fits better than any of another document, beyond what chance may bring about."""
+    """The lead in fit over the best sentence of another document, minus `MIN_LEAD`."""
     second = max((other.fit for other in others), default=0.0)
-    return max(0.0, best.fit - second - BY_CHANCE)
+    return max(0.0, best.fit - second - MIN_LEAD)
 
 
-def _setting(wanted: Sequence[Keyword], ranked: Sequence[Candidate], documents: Sequence[str], own: str) -> float:
-    """The share of the question's words that the document's passages hold together, by how many of these were found:
-    search comes back to a document that is about the question. It has no choice where there is but one."""
-    held = frozenset[str]().union(*(one.held for one in ranked if documents[one.number] == own))
-    share = sum(word.weight for word in wanted if word.key in held) / sum(word.weight for word in wanted)
-    further = documents.count(own) - 1
-    return share * min(1.0, further / MANY) * (ONLY_ONE if further + 1 == len(documents) else 1.0)
-
-
-def _lack(wanted: Sequence[Keyword], best: Candidate, ranked: Sequence[Candidate]) -> float:
-    """By words that stand nowhere, yet in the question right before one that was found: the more of the question they
-    are, the more is lacking."""
-    held = frozenset[str]().union(*(one.held for one in ranked))
-    found = {word.start for word in wanted if word.key in best.held}
-    lacking = [word for word in wanted if word.key not in held and word.weight >= 1]
-    share = sum(word.weight for word in lacking if word.end + word.key.isascii() in found) / sum(
-        word.weight for word in wanted
+def _topic_match(
+    wanted: Sequence[Keyword], candidates: Sequence[Candidate], documents: Sequence[str], document: str
+) -> float:
+    """The share of the keywords in the document's passages, scaled by their number: search returns more passages of a
+    document that matches the topic. Halved if all passages come from a single document."""
+    present = frozenset[str]().union(
+        *(item.nearby_keywords for item in candidates if documents[item.number] == document)
     )
-    return min(1.0, share / LACKING)
+    share = sum(word.weight for word in wanted if word.key in present) / sum(word.weight for word in wanted)
+    further = documents.count(document) - 1
+    factor = SINGLE_DOCUMENT_FACTOR if further + 1 == len(documents) else 1.0
+    return share * min(1.0, further / MAX_FURTHER_PASSAGES) * factor
 
 
-# --- of what a passage speaks ---------------------------------------------------------------------------------------
+def _subject_mismatch(wanted: Sequence[Keyword], best: Candidate, ranked: Sequence[Candidate]) -> float:
+    """The share of keywords that no candidate has and that, in the question, directly precede one that the best has:
+    "paternity" in "paternity leave", if the evidence is about annual leave."""
+    present = frozenset[str]().union(*(item.nearby_keywords for item in ranked))
+    starts = {word.start for word in wanted if word.key in best.nearby_keywords}
+    missing = [word for word in wanted if word.key not in present and word.weight >= 1]
+    weight = sum(word.weight for word in missing if word.end + word.key.isascii() in starts)
+    return min(1.0, weight / sum(word.weight for word in wanted) / MAX_MISMATCH_SHARE)
 
 
-def of_something_else(question: str, evidence: Sequence[Evidence]) -> dict[int, list[Name]]:
-    """By their numbers, passages on something else than the question names, and the names that they lack: the title or
-    a heading names another, or a passage of another document has the name. What nobody names is no sign of either."""
-    asked = names_in(question)
-    lacked = [[name for name in asked if not _vouches(item, name, evidence)] for item in evidence] if asked else []
-    found = {}
-    for number, lacks in enumerate(lacked):
-        item = evidence[number]
-        elsewhere = [name for name in lacks if any(name not in others for others in lacked)]
-        headed = f"{_above(item)}\n{_origin(item)}"
-        if lacks and other_names(_above(item), asked) and not any(name.stands_in(headed) for name in asked):
-            found[number] = lacks
-        elif elsewhere and len(lacks) == len(asked):
-            found[number] = elsewhere
-    return found
-
-
-def of_the_right_thing(question: str, ranked: Sequence[Candidate], evidence: Sequence[Evidence]) -> list[Candidate]:
-    """Without candidates of passages on something else. Where the best is one of these, only what has the names that
-    it lacks can take its place, and fits nearly as well: that an office opened says nothing about its hours."""
-    others = of_something_else(question, evidence)
-    kept = [one for one in ranked if one.number not in others]
-    if len(kept) == len(ranked) or ranked[0].number not in others:
-        return kept
-    best, lacked = ranked[0], others[ranked[0].number]
-    kept = [one for one in kept if one.rank >= best.rank * NEARLY]
-    return [one for one in kept if all(_vouches(evidence[one.number], name, evidence) for name in lacked)]
-
-
-def _above(item: Evidence) -> str:
+def _headings(item: Evidence) -> str:
     return "\n".join(dict.fromkeys((item.title, *item.headings)))
 
 
@@ -169,11 +172,11 @@ def _origin(item: Evidence) -> str:
     return f"{item.location}\n{item.document_id}"
 
 
-def _vouches(item: Evidence, name: Name, evidence: Sequence[Evidence]) -> bool:
-    """By its text or what stands above it, or where it came from. By other passages of its document as well, unless it
-    names another place itself."""
-    if name.stands_in(f"{_above(item)}\n{item.text}\n{_origin(item)}"):
+def _has_name(item: Evidence, name: Name, evidence: Sequence[Evidence]) -> bool:
+    """Whether the passage's text, headings or origin contain the name. Other passages of the document count too, unless
+    this one names another subject."""
+    if name.is_mentioned_in(f"{_headings(item)}\n{item.text}\n{_origin(item)}"):
         return True
-    if other_names(_above(item) if name.text.isascii() else f"{_above(item)}\n{item.text}", [name]):
+    if other_names(_headings(item) if name.text.isascii() else f"{_headings(item)}\n{item.text}", [name]):
         return False
-    return any(name.stands_in(one.text) for one in evidence if one.document_id == item.document_id)
+    return any(name.is_mentioned_in(other.text) for other in evidence if other.document_id == item.document_id)

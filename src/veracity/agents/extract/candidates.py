@@ -1,8 +1,8 @@
-"""Which sentences of the evidence may answer a question, the best first. By form alone, unless an embedder helps.
+"""Ranks the sentences of the evidence as answers to a question, by shared words and, if available, embeddings.
 
-A sentence fits the better, the more words of the question stand in it, around it or above it, and near to something of
-the kind that the question expects. Headings are no sentences: they only help those below them. Knows nothing about
-whether the best fits well enough.
+The fit of a sentence increases with the number of the question's keywords in it, its neighbours and its headings, and
+with their distance to a span of the expected answer type. Headings are not candidates; they add to the fit of the
+sentences below them.
 """
 
 from __future__ import annotations
@@ -13,105 +13,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from veracity.agents.extract.answer_types import Kind, answers_in, kind_expected
-from veracity.agents.extract.keywords import Keyword, Places, keywords, places_of
+from veracity.agents.extract.answer_types import Kind, expected_kind, find_answers
+from veracity.agents.extract.keywords import Keyword, Positions, extract_keywords, find_positions
 from veracity.embedding import Embedder
 from veracity.language import Language, Sentence, guess_language, normalized, sentences, tokens
 from veracity.models import Evidence
 
-LONGEST_HEADING = 60  # characters of a line that is a heading by its place alone
-
-
-class Placed(NamedTuple):
-    sentence: Sentence
-    states: bool  # headings, heads of tables and rules say nothing of their own
-    is_entry: bool  # of a table or a list: its neighbours say nothing about it
-    above: str  # the heading nearest above it, and the head of its table
-
-
-def laid_out(item: Evidence) -> list[Placed]:
-    """The sentences of the passage in order, headings among them."""
-    lines = item.text.splitlines(keepends=True)
-    names = {name.strip() for name in (item.title, *item.headings)} - {""}
-    heading = head = ""
-    found = []
-    for place, (line, within) in enumerate(zip(lines, _within(item.text, lines), strict=True)):
-        bare = line.strip()
-        states = False
-        if bare.startswith("|") and _is_rule(_at(lines, place + 1)):
-            head = bare
-        elif _is_heading(lines, place, names):
-            heading, head = bare, ""
-        elif not _is_rule(bare):
-            states, head = True, head if bare.startswith("|") else ""
-        above = f"{heading} {head}" if states else ""
-        found += [Placed(one, states, ENTRY.match(bare) is not None, above) for one in within]
-    return found
-
-
-def _within(text: str, lines: Sequence[str]) -> Iterator[list[Sentence]]:
-    """The sentences of each line: none reaches over its end."""
-    found, at, end = sentences(text), 0, 0
-    for line in lines:
-        end += len(line)
-        first = at
-        while at < len(found) and found[at].start < end:
-            at += 1
-        yield found[first:at]
-
-
-def _is_heading(lines: Sequence[str], place: int, names: set[str]) -> bool:
-    """Marked as one, or known as one, or a short line without a stop after an empty line, and text right below."""
-    bare = lines[place].strip()
-    if MARKED.match(bare) or bare in names:
-        return True
-    if not bare or len(bare) > LONGEST_HEADING or _at(lines, place - 1) or NO_HEADING.search(bare):
-        return False
-    below = _at(lines, place + 1) or _at(lines, place + 2)
-    return len(below) > len(bare) and below.endswith(STOPS)
-
-
-def _is_rule(bare: str) -> bool:
-    return "--" in bare and RULED.issuperset(bare)
-
-
-def _at(lines: Sequence[str], place: int) -> str:
-    return lines[place].strip() if 0 <= place < len(lines) else ""
-
-
-ENTRY = re.compile(r"\||[-*•・+]\s")
-RULED = frozenset("|:+=- \t")
-STOPS = tuple('.!?。！？)）」』”"')
-MARKED = re.compile(r"#{1,6}\s|\*\*[^*\n]{1,200}\*\*:?$|<h\d")
-# A line that ends a sentence, starts an item, names a value or holds cells is none.
-NO_HEADING = re.compile(r"[.!?。！？,，、;；:：|]$|^[-*•・+>|\d(（]|[:：|=]\s*\S|[。；]")
-
-
-# What a word of the question counts where it stands: near an answer, in the sentence, in the next one, in the passage.
-NEAR, SAME, NEXT, PASSAGE = 1.0, 0.8, 0.5, 0.3
-# … and in the title or a heading above. An English title names what the whole page is about, right or wrong.
-ABOVE = {"en": 0.3, "zh": 0.8, "ja": 0.8}
+# Weight of a keyword by position: near an answer, in the sentence, in a neighbour, elsewhere in the passage.
+NEAR_WEIGHT, SENTENCE_WEIGHT, NEIGHBOUR_WEIGHT, PASSAGE_WEIGHT = 1.0, 0.8, 0.5, 0.3
+# In the title or a heading. English titles weigh less, because they apply to the whole page.
+HEADING_WEIGHT = {"en": 0.3, "zh": 0.8, "ja": 0.8}
 NEAR_WORDS = 20
-LETTERS = {"en": 6, "zh": 2, "ja": 2}  # of a word, with the space after it
-KIND_MISSING = 0.75
-SAYS_LITTLE = 0.8  # repeats the question, or is one
-EVERYWHERE = 0.3  # what a word loses that every passage holds
-MOST_CENTRES = 60  # of one sentence: a longer one is a list, or hostile
-COMPARED = 12  # sentences whose meaning is looked at
+LETTERS_PER_WORD = {"en": 6, "zh": 2, "ja": 2}  # including the space
+KIND_MISSING_FACTOR = 0.75
+REPETITION_FACTOR = 0.8  # for a sentence that repeats the question or is a question
+UBIQUITY_DISCOUNT = 0.3  # for a keyword in every passage
+MAX_CENTRES = 60  # per sentence; a sentence with more is a list or hostile
+MAX_EMBEDDED = 12  # sentences
+MAX_HEADING_LENGTH = 60  # characters of an unmarked heading
+
 ONLY_CHINESE = re.compile("[的了吗呢么谁哪们这吧没]|多少|几[天个年次]")
+ENTRY = re.compile(r"\||[-*•・+]\s")
+RULE_CHARACTERS = frozenset("|:+=- \t")
+STOPS = tuple('.!?。！？)）」』”"')
+MARKED_HEADING = re.compile(r"#{1,6}\s|\*\*[^*\n]{1,200}\*\*:?$|<h\d")
+# Lines that end a sentence, start an item, assign a value or contain table cells.
+NO_HEADING = re.compile(r"[.!?。！？,，、;；:：|]$|^[-*•・+>|\d(（]|[:：|=]\s*\S|[。；]")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sentence of the evidence that may answer: `number` counts the evidence from 0, `place` its sentences."""
+    """A sentence that may answer. `number` is the index of the evidence, `place` the sentence's index in it."""
 
     number: int
     place: int
     sentence: Sentence
     fit: float
-    answers: frozenset[str]  # what it says of the kind that is asked for
-    own: frozenset[str]  # keys of the question that it holds
-    held: frozenset[str]  # those that it, its neighbours or the headings above hold
+    answers: frozenset[str]  # parts of the sentence of the expected kind
+    keywords: frozenset[str]  # in the sentence
+    nearby_keywords: frozenset[str]  # in the sentence, its neighbours or its headings
     meaning: float | None = None
 
     @property
@@ -119,132 +59,198 @@ class Candidate:
         return self.fit + (self.meaning or 0.0)
 
 
-def language_of(question: str, evidence: Sequence[Evidence]) -> Language:
-    """A question without kana is Japanese too where the evidence is, unless it has words that only Chinese has."""
+class PlacedSentence(NamedTuple):
+    sentence: Sentence
+    states: bool  # false for headings, table heads and rules
+    is_entry: bool  # of a table or a list, whose neighbours are unrelated
+    above: str  # the nearest heading and the table head
+
+
+def detect_language(question: str, evidence: Sequence[Evidence]) -> Language:
+    """The question's language. Without kana, it is Japanese if the evidence is, unless it has Chinese-only words."""
     language = guess_language(question)
     if language == "zh" and evidence and evidence[0].language == "ja" and not ONLY_CHINESE.search(question):
         return "ja"
     return language
 
 
+def rank_candidates(
+    question: str, evidence: Sequence[Evidence], embedder: Embedder | None = None
+) -> tuple[list[Keyword], list[Candidate]]:
+    """Returns the question's keywords and the sentences that contain or adjoin any of them, best first."""
+    language = detect_language(question, evidence)
+    wanted = extract_keywords(question, language)
+    passages = [_read_passage(item, wanted, language) for item in evidence]
+    weights = _weigh(wanted, passages)
+    scorer = _Scorer(normalized(question).lower(), expected_kind(question), language, weights, _token_set(question))
+    candidates = [item for number, passage in enumerate(passages) for item in scorer.candidates(number, passage)]
+    ranked = sorted(candidates, key=lambda item: (-item.fit, item.number, item.place))
+    return wanted, _rank_by_meaning(ranked, question, embedder)
+
+
+def lay_out(item: Evidence) -> list[PlacedSentence]:
+    """The sentences of a passage in order, including headings."""
+    lines = item.text.splitlines(keepends=True)
+    names = {name.strip() for name in (item.title, *item.headings)} - {""}
+    heading = table_head = ""
+    placed = []
+    for index, (line, line_sentences) in enumerate(zip(lines, _split_by_line(item.text, lines), strict=True)):
+        bare = line.strip()
+        states = False
+        if bare.startswith("|") and _is_rule(_line(lines, index + 1)):
+            table_head = bare
+        elif _is_heading(lines, index, names):
+            heading, table_head = bare, ""
+        elif not _is_rule(bare):
+            states, table_head = True, table_head if bare.startswith("|") else ""
+        above = f"{heading} {table_head}" if states else ""
+        is_entry = ENTRY.match(bare) is not None
+        placed += [PlacedSentence(sentence, states, is_entry, above) for sentence in line_sentences]
+    return placed
+
+
+def _split_by_line(text: str, lines: Sequence[str]) -> Iterator[list[Sentence]]:
+    """The sentences of each line. No sentence spans two lines."""
+    split, index, end = sentences(text), 0, 0
+    for line in lines:
+        end += len(line)
+        first = index
+        while index < len(split) and split[index].start < end:
+            index += 1
+        yield split[first:index]
+
+
+def _is_heading(lines: Sequence[str], index: int, names: set[str]) -> bool:
+    """Whether the line is marked or known as a heading, or is short, without punctuation, after an empty line."""
+    bare = lines[index].strip()
+    if MARKED_HEADING.match(bare) or bare in names:
+        return True
+    if not bare or len(bare) > MAX_HEADING_LENGTH or _line(lines, index - 1) or NO_HEADING.search(bare):
+        return False
+    below = _line(lines, index + 1) or _line(lines, index + 2)
+    return len(below) > len(bare) and below.endswith(STOPS)
+
+
+def _is_rule(bare: str) -> bool:
+    return "--" in bare and RULE_CHARACTERS.issuperset(bare)
+
+
+def _line(lines: Sequence[str], index: int) -> str:
+    return lines[index].strip() if 0 <= index < len(lines) else ""
+
+
 class _Passage(NamedTuple):
-    sentences: list[Placed]
-    plain: list[str]  # the sentences, normalized
-    places: list[Places]  # of the question's words, in each sentence
-    above: list[frozenset[str]]  # those that stand in title and headings above each
+    """Per sentence: its normalized text, the positions of keywords in it, and the keywords in its headings."""
+
+    sentences: list[PlacedSentence]
+    plain: list[str]
+    positions: list[Positions]
+    above: list[frozenset[str]]
 
     @property
-    def held(self) -> frozenset[str]:
-        return frozenset().union(*self.above, *self.places)
+    def keywords(self) -> frozenset[str]:
+        return frozenset().union(*self.above, *self.positions)
 
-    def beside(self, place: int) -> frozenset[str]:
-        """The words that a sentence and its neighbours hold."""
-        found = frozenset(self.places[place])
+    def keywords_around(self, place: int) -> frozenset[str]:
+        """The keywords in a sentence and its neighbours."""
+        keys = frozenset(self.positions[place])
         if not self.sentences[place].is_entry:
             for near in (place - 1, place + 1):
                 if 0 <= near < len(self.sentences) and self.sentences[near].states:
-                    found = found.union(self.places[near])
-        return found
+                    keys = keys.union(self.positions[near])
+        return keys
 
 
-def ranked_candidates(
-    question: str, evidence: Sequence[Evidence], embedder: Embedder | None = None
-) -> tuple[list[Keyword], list[Candidate]]:
-    """The question's words, and the sentences that hold any of them or stand beside such, the best first."""
-    language = language_of(question, evidence)
-    wanted = keywords(question, language)
-    passages = [_read(item, wanted, language) for item in evidence]
-    weights = _weights(wanted, passages)
-    asked = _Asked(normalized(question).lower(), kind_expected(question), language, weights, _said(question))
-    found = [one for number, passage in enumerate(passages) for one in asked.candidates(number, passage)]
-    ranked = sorted(found, key=lambda one: (-one.fit, one.number, one.place))
-    return wanted, _with_meaning(ranked, question, embedder)
-
-
-def _read(item: Evidence, wanted: Sequence[Keyword], language: Language) -> _Passage:
-    found = laid_out(item)
-    plain = [normalized(one.sentence.text) for one in found]
-    places = [places_of(wanted, text, language) for text in plain]
+def _read_passage(item: Evidence, wanted: Sequence[Keyword], language: Language) -> _Passage:
+    placed = lay_out(item)
+    plain = [normalized(sentence.sentence.text) for sentence in placed]
+    positions = [find_positions(wanted, text, language) for text in plain]
     titles = " ".join((item.title, *item.headings))
     above = {
-        text: frozenset(places_of(wanted, normalized(f"{titles} {text}"), language))
-        for text in {one.above for one in found}
+        text: frozenset(find_positions(wanted, normalized(f"{titles} {text}"), language))
+        for text in {sentence.above for sentence in placed}
     }
-    return _Passage(found, plain, places, [above[one.above] for one in found])
+    return _Passage(placed, plain, positions, [above[sentence.above] for sentence in placed])
 
 
-def _weights(wanted: Sequence[Keyword], passages: Sequence[_Passage]) -> dict[str, float]:
-    """A word that all passages hold tells less."""
-    held_by = Counter(key for passage in passages for key in passage.held)
+def _weigh(wanted: Sequence[Keyword], passages: Sequence[_Passage]) -> dict[str, float]:
+    """The weights of the keywords, lower for those in many passages."""
+    counts = Counter(key for passage in passages for key in passage.keywords)
     total = max(1, len(passages))
-    return {word.key: word.weight * (1 - EVERYWHERE * held_by[word.key] / total) for word in wanted}
+    return {word.key: word.weight * (1 - UBIQUITY_DISCOUNT * counts[word.key] / total) for word in wanted}
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    question: str  # normalized, in small letters
+class _Scorer:
+    question: str  # normalized, in lower case
     kind: Kind
     language: Language
     weights: Mapping[str, float]
-    said: frozenset[str]  # its tokens, common ones included
+    question_tokens: frozenset[str]  # including common words
 
     def candidates(self, number: int, passage: _Passage) -> list[Candidate]:
-        far = dict.fromkeys(passage.held, PASSAGE)
-        found = []
-        for place, one in enumerate(passage.sentences):
-            beside, own, above = passage.beside(place), passage.places[place], passage.above[place]
-            if one.states and beside | above:
-                levels = dict(far)
-                for keys, level in ((above, ABOVE[self.language]), (beside, NEXT), (own, SAME)):
+        in_passage = dict.fromkeys(passage.keywords, PASSAGE_WEIGHT)
+        candidates = []
+        for place, placed in enumerate(passage.sentences):
+            around, inside, above = passage.keywords_around(place), passage.positions[place], passage.above[place]
+            if placed.states and around | above:
+                levels = dict(in_passage)
+                for keys, level in (
+                    (above, HEADING_WEIGHT[self.language]),
+                    (around, NEIGHBOUR_WEIGHT),
+                    (inside, SENTENCE_WEIGHT),
+                ):
                     levels |= {key: max(level, levels[key]) for key in keys}
-                fit, answers = self._fit(passage.plain[place], own, levels)
-                found.append(Candidate(number, place, one.sentence, fit, answers, frozenset(own), beside | above))
-        return found
+                fit, answers = self._fit(passage.plain[place], inside, levels)
+                nearby = around | above
+                candidates.append(Candidate(number, place, placed.sentence, fit, answers, frozenset(inside), nearby))
+        return candidates
 
-    def _fit(self, plain: str, places: Places, levels: Mapping[str, float]) -> tuple[float, frozenset[str]]:
-        spans = [
-            span for span in answers_in(plain, self.question, self.kind, self.language) if self._is_new(plain, span)
-        ]
+    def _fit(self, plain: str, positions: Positions, levels: Mapping[str, float]) -> tuple[float, frozenset[str]]:
+        answers = find_answers(plain, self.question, self.kind, self.language)
+        spans = [span for span in answers if self._is_new(plain, span)]
         centres = [(start + end) // 2 for start, end in spans]
         if self.kind == "thing":
-            centres = [at for found in places.values() for at in found]
-        totals = (self._total(places, levels, centre) for centre in centres[:MOST_CENTRES])
-        fit = max(totals, default=self._total(places, levels))
+            centres = [at for starts in positions.values() for at in starts]
+        totals = (self._total(positions, levels, centre) for centre in centres[:MAX_CENTRES])
+        fit = max(totals, default=self._total(positions, levels))
         if self.kind != "thing" and not spans:
-            fit *= KIND_MISSING
-        if plain.endswith("?") or (not spans and self._repeats(plain)):
-            fit *= SAYS_LITTLE
+            fit *= KIND_MISSING_FACTOR
+        if plain.endswith("?") or (not spans and self._repeats_question(plain)):
+            fit *= REPETITION_FACTOR
         return fit, frozenset(plain[start:end] for start, end in spans)
 
-    def _total(self, places: Places, levels: Mapping[str, float], centre: int | None = None) -> float:
-        """The share of the question's words that is there, by weight and nearness."""
-        reach = NEAR_WORDS * LETTERS[self.language]
+    def _total(self, positions: Positions, levels: Mapping[str, float], centre: int | None = None) -> float:
+        """The weighted share of the keywords that occur; those near the centre count fully."""
+        reach = NEAR_WORDS * LETTERS_PER_WORD[self.language]
         total = 0.0
         for key, level in levels.items():
-            is_near = centre is not None and any(abs(at - centre) <= reach for at in places.get(key, ()))
-            total += self.weights[key] * (NEAR if is_near else level)
+            is_near = centre is not None and any(abs(at - centre) <= reach for at in positions.get(key, ()))
+            total += self.weights[key] * (NEAR_WEIGHT if is_near else level)
         return total / sum(self.weights.values())
 
     def _is_new(self, plain: str, span: tuple[int, int]) -> bool:
-        """What the question says itself answers nothing."""
-        said = plain[span[0] : span[1]].lower()
-        return said not in self.question and not _said(said) <= self.said
+        """Whether the span adds something to the question."""
+        text = plain[span[0] : span[1]].lower()
+        return text not in self.question and not _token_set(text) <= self.question_tokens
 
-    def _repeats(self, plain: str) -> bool:
-        is_short = len(plain) < 2 * len(self.question) + 20  # a longer one says more, and reading it takes time
-        return is_short and len(_said(plain) - self.said) < 3
+    def _repeats_question(self, plain: str) -> bool:
+        is_short = (
+            len(plain) < 2 * len(self.question) + 20
+        )  # a longer sentence is not a repetition, and slow to tokenize
+        return is_short and len(_token_set(plain) - self.question_tokens) < 3
 
 
-def _said(text: str) -> frozenset[str]:
-    """Han characters in pairs: a Chinese word may be cut differently in another sentence."""
+def _token_set(text: str) -> frozenset[str]:
+    """Tokens with Han characters in pairs, because segmentation of a Chinese word varies between sentences."""
     return frozenset(tokens(text, "ja"))
 
 
-def _with_meaning(ranked: list[Candidate], question: str, embedder: Embedder | None) -> list[Candidate]:
-    """The first ones once more, in the order of both; those that follow keep their order."""
-    head = ranked[:COMPARED]
+def _rank_by_meaning(ranked: list[Candidate], question: str, embedder: Embedder | None) -> list[Candidate]:
+    """Re-ranks the top candidates by fit plus similarity; the others keep their order."""
+    head = ranked[:MAX_EMBEDDED]
     if embedder is None or not head or not embedder.covers(question):
         return ranked
-    near = embedder.embed_passages([one.sentence.text for one in head]) @ embedder.embed_query(question)
-    compared = [replace(one, meaning=min(1.0, max(0.0, float(score)))) for one, score in zip(head, near, strict=True)]
-    return sorted(compared, key=lambda one: -one.rank) + ranked[COMPARED:]
+    scores = embedder.embed_passages([item.sentence.text for item in head]) @ embedder.embed_query(question)
+    head = [replace(item, meaning=min(1.0, max(0.0, float(score)))) for item, score in zip(head, scores, strict=True)]
+    return sorted(head, key=lambda item: -item.rank) + ranked[MAX_EMBEDDED:]

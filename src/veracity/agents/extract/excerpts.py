@@ -1,107 +1,133 @@
-"""The part of a passage that bears on what is asked and answered, where a reader is given no more (SPEC A8).
+"""Shortens texts: excerpts of a passage for a question and its answer (SPEC A8), and truncated lines.
 
-Chosen by shared words alone, in any language: the sentences that hold the most of them, then their neighbours. Knows
-nothing about who reads it.
+An excerpt consists of the sentences that share most words with the question and answer, then of their neighbours.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from veracity.language import Sentence, content_tokens, guess_language, sentences
+from veracity.language.citations import without_marks
 
-LONGEST = 500
-CUT = "…"
-GAP = f" {CUT} "  # where something between was left out
-ENDS = 2 * len(CUT)
+MAX_EXCERPT_LENGTH = 500
+ELLIPSIS = "…"
+GAP = f" {ELLIPSIS} "  # between spans
+ENDS_LENGTH = 2 * len(ELLIPSIS)
+
+_SPACE_BEFORE_PUNCTUATION = re.compile(r" (?=[.,;:!?。，、；：！？])")  # left by a removed mark
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A sentence, or a part of one that is longer than all that may be shown; and which of the words it holds."""
+    """A sentence, or a part of one that is too long; `words` are the wanted words in it."""
 
     start: int
     end: int
     words: frozenset[str]
 
 
-def excerpt(text: str, answer_and_question: str, longest: int = LONGEST) -> str:
-    """At most so many characters of the text, in its order and as it is written; a mark stands where it was cut."""
-    if len(text) <= longest:
+def excerpt(text: str, answer_and_question: str, max_length: int = MAX_EXCERPT_LENGTH) -> str:
+    """At most `max_length` characters of the text, verbatim and in order, with an ellipsis where text was left out."""
+    if len(text) <= max_length:
         return text
-    pieces = list(_pieces(text, answer_and_question, longest))
+    pieces = list(_split(text, answer_and_question, max_length))
     if not pieces:
-        return text[: longest - len(CUT)] + CUT
-    chosen = _with_neighbours(pieces, _most_telling(pieces, longest) or {0}, longest)
-    return _joined(text, pieces, chosen)
+        return text[: max_length - len(ELLIPSIS)] + ELLIPSIS
+    chosen = _add_neighbours(pieces, _choose(pieces, max_length) or {0}, max_length)
+    return _join(text, pieces, chosen)
 
 
-def _pieces(text: str, wanted_text: str, longest: int) -> Iterator[_Piece]:
+def truncate(text: str, max_length: int) -> str:
+    if len(text) <= max_length:
+        return text
+    return f"{text[: max_length - 1].rstrip()}{ELLIPSIS}" if max_length > 0 else ""
+
+
+def remove_marks(text: str) -> str:
+    """The text without citation marks, including marks that only appear when others are removed."""
+    while (less := without_marks(text)) != text:
+        text = less
+    return text
+
+
+def plain_line(text: str) -> str:
+    """The text on one line, without citation marks."""
+    return tidy_line(remove_marks(text))
+
+
+def tidy_line(text: str) -> str:
+    """The text on one line, without the spaces that removed marks left."""
+    return _SPACE_BEFORE_PUNCTUATION.sub("", " ".join(text.split()))
+
+
+def _split(text: str, wanted_text: str, max_length: int) -> Iterator[_Piece]:
     language = guess_language(text)
     wanted = frozenset(content_tokens(wanted_text, language))
     for sentence in sentences(text):
-        for start, end in _parts(sentence, longest):
+        for start, end in _parts(sentence, max_length):
             yield _Piece(start, end, wanted & set(content_tokens(text[start:end], language)))
 
 
-def _parts(sentence: Sentence, longest: int) -> Iterator[tuple[int, int]]:
-    """The sentence whole, or, where it is too long to stand beside anything, in parts of a third of the room."""
-    if len(sentence.text) + ENDS <= longest:
+def _parts(sentence: Sentence, max_length: int) -> Iterator[tuple[int, int]]:
+    """The whole sentence or, if it is too long, parts of a third of the available length."""
+    if len(sentence.text) + ENDS_LENGTH <= max_length:
         yield sentence.start, sentence.end
         return
-    step = max(1, longest // 3 - len(CUT))
+    step = max(1, max_length // 3 - len(ELLIPSIS))
     for start in range(sentence.start, sentence.end, step):
         yield start, min(start + step, sentence.end)
 
 
-def _most_telling(pieces: list[_Piece], longest: int) -> set[int]:
-    """Greedily those that hold the most of the words not yet held; a word that few of them hold tells more."""
+def _choose(pieces: list[_Piece], max_length: int) -> set[int]:
+    """Greedily picks the pieces with most of the words not yet covered; words that few pieces contain count more."""
     frequency = Counter(word for piece in pieces for word in piece.words)
-    left = {at: piece for at, piece in enumerate(pieces) if piece.words}
+    left = {index: piece for index, piece in enumerate(pieces) if piece.words}
     chosen: set[int] = set()
-    room = longest - ENDS + len(GAP)
+    room = max_length - ENDS_LENGTH + len(GAP)
     while left:
-        best = max(left, key=lambda at: (sum(1 / frequency[word] for word in left[at].words), -at))
+        best = max(left, key=lambda index: (sum(1 / frequency[word] for word in left[index].words), -index))
         taken = left.pop(best)
         chosen.add(best)
         room -= taken.end - taken.start + len(GAP)
-        rest = ((at, _Piece(one.start, one.end, one.words - taken.words)) for at, one in left.items())
-        left = {at: one for at, one in rest if one.words and one.end - one.start + len(GAP) <= room}
+        rest = ((index, _Piece(item.start, item.end, item.words - taken.words)) for index, item in left.items())
+        left = {index: item for index, item in rest if item.words and item.end - item.start + len(GAP) <= room}
     return chosen
 
 
-def _with_neighbours(pieces: list[_Piece], chosen: set[int], longest: int) -> set[int]:
-    """What room is left goes to the neighbours, the one before first: it says what "it" is."""
-    waiting = deque(sorted(chosen))
-    while waiting:
-        at = waiting.popleft()
-        for neighbour in (at - 1, at + 1):
-            within = 0 <= neighbour < len(pieces) and neighbour not in chosen
-            if within and _length(pieces, chosen | {neighbour}) <= longest:
+def _add_neighbours(pieces: list[_Piece], chosen: set[int], max_length: int) -> set[int]:
+    """Fills the remaining room with neighbours, the preceding one first, because pronouns refer back."""
+    queue = deque(sorted(chosen))
+    while queue:
+        index = queue.popleft()
+        for neighbour in (index - 1, index + 1):
+            is_new = 0 <= neighbour < len(pieces) and neighbour not in chosen
+            if is_new and _length(pieces, chosen | {neighbour}) <= max_length:
                 chosen = chosen | {neighbour}
-                waiting.append(neighbour)
+                queue.append(neighbour)
     return chosen
 
 
 def _length(pieces: list[_Piece], chosen: set[int]) -> int:
     spans = _spans(pieces, chosen)
-    return sum(end - start for start, end in spans) + len(GAP) * (len(spans) - 1) + ENDS
+    return sum(end - start for start, end in spans) + len(GAP) * (len(spans) - 1) + ENDS_LENGTH
 
 
 def _spans(pieces: list[_Piece], chosen: set[int]) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     last = -2
-    for at in sorted(chosen):
-        start = spans.pop()[0] if at == last + 1 else pieces[at].start
-        spans.append((start, pieces[at].end))
-        last = at
+    for index in sorted(chosen):
+        start = spans.pop()[0] if index == last + 1 else pieces[index].start
+        spans.append((start, pieces[index].end))
+        last = index
     return spans
 
 
-def _joined(text: str, pieces: list[_Piece], chosen: set[int]) -> str:
+def _join(text: str, pieces: list[_Piece], chosen: set[int]) -> str:
     spans = _spans(pieces, chosen)
-    before = CUT if spans[0][0] > pieces[0].start else ""
-    after = CUT if spans[-1][1] < pieces[-1].end else ""
+    before = ELLIPSIS if spans[0][0] > pieces[0].start else ""
+    after = ELLIPSIS if spans[-1][1] < pieces[-1].end else ""
     return before + GAP.join(text[start:end] for start, end in spans) + after

@@ -1,7 +1,6 @@
-"""The words of a question that its answer would share, and where they stand in a text.
+"""Extracts the keywords of a question and finds their positions in a text.
 
-Chinese words are looked up within longer ones; English by their stems, Japanese by pairs of characters. Knows nothing
-about what the words are looked up for.
+English is compared by stems, Japanese by pairs of characters. Chinese words also match inside longer words.
 """
 
 from __future__ import annotations
@@ -14,24 +13,24 @@ from typing import NamedTuple
 
 import rjieba
 
-from veracity.agents.extract.answer_types import NAMES_A_KIND
+from veracity.agents.extract.answer_types import KIND_NAMES
 from veracity.language import Language, Token, is_common, normalized, tokens_in_place
 from veracity.language.questions import ASKING
 from veracity.language.scripts import HAN, HIRAGANA
 
-MOST = 60  # of one question; what is longer is a document
-LONGEST_READ = 2000  # characters
+MAX_KEYWORDS = 60
+MAX_LENGTH = 2000  # characters
 
-NUMBER_WEIGHT = 1.5  # 2021 is not 2022
+NUMBER_WEIGHT = 1.5
 HIRAGANA_WEIGHT = 0.25  # mostly endings
-SMALL_WORD_WEIGHT = 0.5  # 以后, 最多, 每晚: by the tags of the segmenter neither names nor deeds
+SMALL_WORD_WEIGHT = 0.5  # 以后, 最多, 每晚: neither nouns nor verbs for the segmenter
 SMALL_WORD_TAGS = frozenset(("ad", "b", "c", "d", "f", "l", "m", "mq", "p", "q", "r", "u", "y", "zg"))
 
-_ALL_HIRAGANA = re.compile(f"[{HIRAGANA}]+")
+_HIRAGANA_ONLY = re.compile(f"[{HIRAGANA}]+")
 
 
 class Keyword(NamedTuple):
-    """`start` and `end` are places in the question as `normalized` gives it."""
+    """`start` and `end` are positions in the normalized question."""
 
     key: str
     weight: float
@@ -39,67 +38,70 @@ class Keyword(NamedTuple):
     end: int
 
 
-# By their keys, where keywords start in a text.
-Places = Mapping[str, Sequence[int]]
+# Where keywords start in a text, by key.
+Positions = Mapping[str, Sequence[int]]
 
 
-def keywords(question: str, language: Language) -> list[Keyword]:
-    """Each once, in the order of the question. A single Han character says little where longer words stand beside."""
-    plain = normalized(question)[:LONGEST_READ]
-    asked = ASKING.sub(_blank, NAMES_A_KIND.sub(_blank, plain))
-    found: dict[str, Keyword] = {}
-    for token in _joined(tokens_in_place(asked, language)) if language == "zh" else tokens_in_place(asked, language):
+def extract_keywords(question: str, language: Language) -> list[Keyword]:
+    """Each keyword once, in order. Single Han characters only count if there are no longer words."""
+    plain = normalized(question)[:MAX_LENGTH]
+    text = ASKING.sub(blank, KIND_NAMES.sub(blank, plain))
+    tokens: Iterable[Token] = tokens_in_place(text, language)
+    words: dict[str, Keyword] = {}
+    for token in _join_single_characters(tokens) if language == "zh" else tokens:
         if not is_common(token.text, language):
-            found.setdefault(token.text, Keyword(token.text, _weight(token.text, language), token.start, token.end))
-    longer = [word for word in found.values() if len(word.key) > 1 or word.key.isascii()]
-    return (longer or list(found.values()))[:MOST]
+            words.setdefault(token.text, Keyword(token.text, _weight(token.text, language), token.start, token.end))
+    longer = [word for word in words.values() if len(word.key) > 1 or word.key.isascii()]
+    return (longer or list(words.values()))[:MAX_KEYWORDS]
 
 
-def _joined(cut: Iterable[Token]) -> Iterator[Token]:
-    """Single Han characters that stand side by side are a word that the segmenter does not know: 年 and 假 are 年假."""
-    held: Token | None = None
-    for token in cut:
-        single = len(token.text) == 1 and not token.text.isascii() and not is_common(token.text, "zh")
-        if held and single and held.end == token.start:
-            held = Token(held.text + token.text, held.start, token.end)
+def _join_single_characters(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Joins adjacent single Han characters to a word that the segmenter does not know: 年 and 假 to 年假."""
+    pending: Token | None = None
+    for token in tokens:
+        is_single = len(token.text) == 1 and not token.text.isascii() and not is_common(token.text, "zh")
+        if pending and is_single and pending.end == token.start:
+            pending = Token(pending.text + token.text, pending.start, token.end)
             continue
-        if held:
-            yield held
-        held = token if single else None
-        if not single:
+        if pending:
+            yield pending
+        pending = token if is_single else None
+        if not is_single:
             yield token
-    if held:
-        yield held
+    if pending:
+        yield pending
 
 
-def places_of(wanted: Iterable[Keyword], plain: str, language: Language) -> Places:
-    """Where the words stand in a text that is `normalized`; those that do not are left out."""
+def find_positions(wanted: Iterable[Keyword], plain: str, language: Language) -> Positions:
+    """The positions of the words in a normalized text; words that do not occur are left out."""
     keys = {word.key for word in wanted}
-    found: dict[str, list[int]] = defaultdict(list)
+    positions: dict[str, list[int]] = defaultdict(list)
     if language == "zh":
         han = {key for key in keys if not key.isascii()}
-        small = plain.lower()
-        found |= {key: at for key in han if (at := [match.start() for match in _spelled(key).finditer(small)])}
+        lower = plain.lower()
+        positions |= {
+            key: starts for key in han if (starts := [match.start() for match in _chinese_pattern(key).finditer(lower)])
+        }
         keys -= han
     if keys:
-        for token in tokens_in_place(plain, "ja"):  # cuts Latin words and numbers as every language does
+        for token in tokens_in_place(plain, "ja"):  # Latin words and numbers are the same in every language
             if token.text in keys:
-                found[token.text].append(token.start)
-    return found
+                positions[token.text].append(token.start)
+    return positions
 
 
 @lru_cache(maxsize=1000)
-def _spelled(key: str) -> re.Pattern[str]:
-    """A Chinese word of two characters may be short for a longer one: 年假 for 年休假."""
+def _chinese_pattern(key: str) -> re.Pattern[str]:
+    """Matches the word. A word of two characters may abbreviate a longer one: 年假 for 年休假."""
     between = f"[{HAN}]{{0,2}}" if len(key) == 2 else ""
     return re.compile(between.join(map(re.escape, key)))
 
 
-def in_own_words(question: str, missing: Iterable[Keyword]) -> tuple[str, ...]:
-    """Words as the question spells them, in its order; those that touch or overlap are one."""
+def quote_words(question: str, words: Iterable[Keyword]) -> tuple[str, ...]:
+    """The words as written in the question, in order; adjacent and overlapping words are joined."""
     plain = normalized(question)
     spans: list[list[int]] = []
-    for start, end in sorted({(word.start, word.end) for word in missing}):
+    for start, end in sorted({(word.start, word.end) for word in words}):
         if spans and start <= spans[-1][1] + (plain[spans[-1][1] : start] == " "):
             spans[-1][1] = max(spans[-1][1], end)
         else:
@@ -112,8 +114,9 @@ def _weight(key: str, language: Language) -> float:
         return NUMBER_WEIGHT
     if language == "zh" and not key.isascii():
         return SMALL_WORD_WEIGHT if rjieba.tag(key)[-1][1] in SMALL_WORD_TAGS else 1.0
-    return HIRAGANA_WEIGHT if _ALL_HIRAGANA.fullmatch(key) else 1.0
+    return HIRAGANA_WEIGHT if _HIRAGANA_ONLY.fullmatch(key) else 1.0
 
 
-def _blank(match: re.Match[str]) -> str:
+def blank(match: re.Match[str]) -> str:
+    """Replaces a match by spaces, which keeps the positions after it."""
     return " " * len(match[0])

@@ -1,67 +1,66 @@
-"""What a question asks for beside an answer: that it be one given earlier, or one from the web (SPEC D3, D4).
+"""Explicit requests for earlier answers or for a web search, recognized by their form (SPEC D3, D4).
 
-Only plain requests count, by their form: who asks how to search the web asks the documents. Knows nothing about what
-was answered earlier, nor whether the web can be searched.
+Only plain requests count: "How do I search the web?" is a question for the documents.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal
 
 from veracity.language import normalized, sentences
 
-LONGEST = 400  # characters; nobody needs more to ask for what was said
+MAX_LENGTH = 400  # characters; longer texts are not requests
 
 
-def earlier_answers(question: str) -> str | None:
-    """What is to be looked for among earlier answers; empty where the request names nothing. None: it is no such
-    request."""
-    plain = _plain(question)
-    if not plain or (len(sentences(plain)) > 1 and not SENTENCES_AS_ONE.match(plain)):
+def parse_recall_request(question: str) -> str | None:
+    """The topic to find in earlier answers, empty if the request has no topic; None if it is not such a request."""
+    plain = _normalize(question)
+    if len(sentences(plain)) > 1 and not SPANS_SENTENCES.match(plain):
         return None
-    found = next((match for pattern in EARLIER if (match := pattern.search(plain))), None)
-    return None if found is None else _rest(plain, found)
+    return _find_topic(plain, RECALL_PATTERNS)
 
 
-def which_turn(question: str) -> Literal["first", "last"] | None:
-    """The turn that is asked for, where the request names no topic."""
-    if earlier_answers(question) != "":
+def parse_web_request(question: str) -> str | None:
+    """The topic to search the web for, empty if the request has no topic; None if it is not such a request."""
+    return _find_topic(_normalize(question), WEB_PATTERNS)
+
+
+def parse_turn_request(question: str) -> Literal["first", "last"] | None:
+    """The requested turn, for a recall request without a topic."""
+    if parse_recall_request(question) != "":
         return None
-    return "first" if FIRST.search(_plain(question)) else "last"
+    return "first" if FIRST.search(_normalize(question)) else "last"
 
 
-def speaks_of_what_was_said(question: str) -> bool:
-    """Any sign of it: what has none cannot ask for earlier answers, whoever says so."""
-    return SPOKEN_OF.search(_plain(question)) is not None
+def mentions_conversation(question: str) -> bool:
+    """Whether any word refers to the conversation. Otherwise the question cannot ask for earlier answers."""
+    return CONVERSATION_WORDS.search(_normalize(question)) is not None
 
 
-def from_the_web(question: str) -> str | None:
-    """What is to be looked for there, as `earlier_answers` gives it."""
-    plain = _plain(question)
-    found = next((match for pattern in WEB if plain and (match := pattern.search(plain))), None)
-    return None if found is None else _rest(plain, found)
-
-
-def _plain(question: str) -> str:
+def _normalize(question: str) -> str:
     plain = " ".join(normalized(question).split())
-    return plain if len(plain) <= LONGEST else ""
+    return plain if len(plain) <= MAX_LENGTH else ""
 
 
-def _rest(plain: str, found: re.Match[str]) -> str:
-    """What the request is about: all but its own words."""
-    rest = f"{plain[: found.start()]} {found.groupdict().get('kept') or ''} {plain[found.end() :]}"
-    for pattern in AROUND:
+def _find_topic(plain: str, patterns: Iterable[re.Pattern[str]]) -> str | None:
+    """The text without the words of the request; None if no pattern matches."""
+    match = next((match for pattern in patterns if plain and (match := pattern.search(plain))), None)
+    if match is None:
+        return None
+    rest = f"{plain[: match.start()]} {match.groupdict().get('kept') or ''} {plain[match.end() :]}"
+    for pattern in FRAMING_PATTERNS:
         rest = pattern.sub(" ", rest)
     rest = " ".join(rest.split()).strip(" ,.;:!?、。，；：「」“”\"'")
-    return "" if NOTHING_NAMED.fullmatch(rest) else rest
+    return "" if NO_TOPIC.fullmatch(rest) else rest
 
 
-_SOON = r"(?:just |already |also |earlier |before |previously )?"
+_EARLIER = r"(?:just |already |also |earlier |before |previously )?"
 _SAID = r"(?:say|said|tell|told|answer(?:ed)?|mention(?:ed)?|explain(?:ed)?|ask(?:ed)?|discuss(?:ed)?|talk(?:ed)?)"
 _ABOUT = r"(?: (?:about|on|of|regarding|concerning|to|for)\b)?"
-# Nothing but the wish to hear it again, or what the first or last question was.
-AGAIN = (
+# Requests to repeat an answer, or for the first or last question.
+REPEAT_PATTERNS = (
     re.compile(
         r"^(?:please |sorry,? |(?:can|could|would) you (?:please )?)*(?:say (?:it|that|this) (?:again|once more)"
         r"|repeat(?: (?:it|that|this|yourself))?(?: again| once more)?|tell me (?:(?:it|that|this) )?again|come again)"
@@ -70,7 +69,7 @@ AGAIN = (
     ),
     re.compile(
         r"^(?:and |so )?what (?:was|is) the (?:very )?(?:first|last) (?:thing|question|answer) (?:that )?(?:you|i|we) "
-        rf"(?:have |had )?{_SOON}{_SAID}(?: me| you)?[.?!]*$",
+        rf"(?:have |had )?{_EARLIER}{_SAID}(?: me| you)?[.?!]*$",
         re.IGNORECASE,
     ),
     re.compile(
@@ -98,15 +97,15 @@ FIRST = re.compile(
     "|第一|最初|最早|一开始|一番目|はじめ|初め",
     re.IGNORECASE,
 )
-EARLIER = (
+RECALL_PATTERNS = (
     re.compile(
-        rf"\b(?:what|which|how|when|where)\b(?P<kept>[^?]{{0,40}}?) (?:did|have|had) (?:you|we|i) {_SOON}{_SAID}\b"
-        rf"(?: to)?(?: me| us| you)?(?: {_SOON.strip()[:-1]})?{_ABOUT}",
+        rf"\b(?:what|which|how|when|where)\b(?P<kept>[^?]{{0,40}}?) (?:did|have|had) (?:you|we|i) {_EARLIER}{_SAID}\b"
+        rf"(?: to)?(?: me| us| you)?(?: {_EARLIER.strip()[:-1]})?{_ABOUT}",
         re.IGNORECASE,
     ),
     re.compile(
         rf"\b(?:remind me|tell me again|repeat|recall|show me again)\b(?: of)?(?: what)? ?(?:you|we|i)?"
-        rf"(?: have| had)? ?{_SOON}{_SAID}\b(?: to)?(?: me| us| you)?{_ABOUT}",
+        rf"(?: have| had)? ?{_EARLIER}{_SAID}\b(?: to)?(?: me| us| you)?{_ABOUT}",
         re.IGNORECASE,
     ),
     re.compile(
@@ -117,7 +116,7 @@ EARLIER = (
     ),
     re.compile(
         r"^(?:so |but |and |wait,? |earlier,? |before,? )*(?:(?:did(?:n't)?|have(?:n't)?) you|you)(?: not)? "
-        rf"{_SOON}(?:said|told me|tell me|mentioned|mention|say|explained|answered)\b(?: earlier| before)?"
+        rf"{_EARLIER}(?:said|told me|tell me|mentioned|mention|say|explained|answered)\b(?: earlier| before)?"
         r"(?: that| about)?(?=[^?]{0,200}\?$)",
         re.IGNORECASE,
     ),
@@ -146,32 +145,34 @@ EARLIER = (
         "(?:会話|文脈|履歴|やり取り)(?:の(?:履歴|内容))?(?:を|から)(?:検索|振り返|要約|まとめ|探)[ぁ-んし]{0,8}"
     ),
     re.compile("(?:あなた|私)は(?:何を?|なんと)(?:言い|答え|聞き|質問し|尋ね)[ぁ-ん]{0,6}"),
-    *AGAIN,
+    *REPEAT_PATTERNS,
 )
-SPOKEN_OF = re.compile(
+CONVERSATION_WORDS = re.compile(
     r"\b(?:said|told|asked|answered|mentioned|explained|discussed|talked|spoken?|remind|remember|recall|repeat|earlier|"
     r"previous(?:ly)?|conversation|chat|(?:did(?:n't)?|have(?:n't)?|had) (?:you|we|i))\b"
     "|[说讲问聊谈][过了到的]|[你您我](?:说|讲|问)|告诉过|提到|回答|之前|刚才|刚刚|前面|上次|上文|上下文|对话|记得|回顾|总结"
     "|言[いっわ]|聞[いき]|話し|教えてくれ|答え|質問し|さっき|先ほど|さきほど|前[に回]|以前|会話|履歴|覚えて|要約|振り返",
     re.IGNORECASE,
 )
-SENTENCES_AS_ONE = re.compile("(?:检索|搜索|查找|回顾|根据)")
+SPANS_SENTENCES = re.compile("(?:检索|搜索|查找|回顾|根据)")
 
 _PLEASE = (
     r"(?:(?:please|kindly|can you|could you|would you|will you|i want you to|let's|just|go|now|then|and|ok|okay),? )*"
 )
-_THERE = (
+_ON_THE_WEB = (
     r"(?:(?:on |in |through |over )?(?:the )?(?:web|internet)|online)"
     r"(?=$|[,.;:?!]| (?:for|about|to|and|please|instead|what|who|how|when|where|why|which|whether|if)\b)"
     r"(?: (?:for|about)\b)?"
 )
-_LOOK = r"(?:search|look|check|browse|find|google|web[ -]search|do a web search|run a web search|look it up)"
-WEB = (
-    re.compile(rf"^{_PLEASE}{_LOOK}\b(?P<kept>[^.?!]{{0,200}}?) ?\b{_THERE}", re.IGNORECASE),
+_SEARCH = r"(?:search|look|check|browse|find|google|web[ -]search|do a web search|run a web search|look it up)"
+WEB_PATTERNS = (
+    re.compile(rf"^{_PLEASE}{_SEARCH}\b(?P<kept>[^.?!]{{0,200}}?) ?\b{_ON_THE_WEB}", re.IGNORECASE),
     re.compile(
         rf"^{_PLEASE}(?:google|web[ -]search|(?:do|run) a web search)\b(?: for| about| on)?(?= )", re.IGNORECASE
     ),
-    re.compile(rf"(?<=[,.;:?!]) ?{_PLEASE}{_LOOK}\b(?: (?:it|that|this))?(?: up)?(?: for it)? {_THERE}", re.IGNORECASE),
+    re.compile(
+        rf"(?<=[,.;:?!]) ?{_PLEASE}{_SEARCH}\b(?: (?:it|that|this))?(?: up)?(?: for it)? {_ON_THE_WEB}", re.IGNORECASE
+    ),
     re.compile(
         "(?:^|(?<=[,，。?？;；]))(?:请|麻烦|你|您|帮我|帮忙|能不能|可不可以|可以|能|再|去|给我|替我|那|就)*"
         "(?:上网|在网上|到网上|网上|联网|在互联网上?|从网上|用网络|百度|谷歌)(?:去|帮我|给我)?"
@@ -184,8 +185,8 @@ WEB = (
     ),
     re.compile("ググって(?:ください|くれ(?:る|ますか)?|みて)?"),
 )
-# Words of the request that stand beside what it is about.
-AROUND = (
+# Words around the topic of a request.
+FRAMING_PATTERNS = (
     re.compile(
         r"^\W*(?:please|so|but|and|ok|okay|wait|can you|could you|would you|do you remember|earlier|before)\b,?", re.I
     ),
@@ -199,7 +200,7 @@ AROUND = (
         "(?:について|に関して|のこと|を|は|って|と)?(?:何(?:を|と|て)?|教えて(?:ください)?|ください)?[。?？ ]*$"
     ),
 )
-NOTHING_NAMED = re.compile(
+NO_TOPIC = re.compile(
     r"(?:it|that|this|them|these|those|there|what|me|us|you|i|we|is|are|do|did|have|up|for|about|first|last|things?|\W)*|[它他她这那个些是什么的了吗]*|[これそあの何かをはで]*",
     re.IGNORECASE,
 )

@@ -1,7 +1,7 @@
-"""Small talk: what is said for courtesy's sake, and what is replied (SPEC D3).
+"""Small talk and the fixed replies to it (SPEC D3).
 
-A message is small talk only where nothing else is said in it: "Thanks, and what about Japan?" is a question. The
-replies are fixed and state nothing about documents, since nobody examines them. Knows nothing about routes.
+A message is small talk only if it contains nothing else: "Thanks, and what about Japan?" is a question. The replies
+state nothing about documents, because they are not reviewed.
 """
 
 from __future__ import annotations
@@ -9,40 +9,40 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from veracity.agents.prompts import agent_text
 from veracity.language import Language, normalized
 
-Courtesy = Literal["greeting", "thanks", "farewell", "help"]
+SmallTalk = Literal["greeting", "thanks", "farewell", "help"]
 
-LONGEST = 120  # characters; who writes more has something to say
+MAX_LENGTH = 120  # characters; longer messages are not small talk
+KINDS_BY_PRIORITY: tuple[SmallTalk, ...] = ("help", "farewell", "thanks", "greeting")
 
 
-def small_talk(message: str) -> Courtesy | None:
-    """The kind of it, the telling one where there are several: "Thanks, bye!" is a farewell."""
+def classify_small_talk(message: str) -> SmallTalk | None:
+    """The kind of small talk, or None. "Thanks, bye!" is a farewell."""
     plain = " ".join(normalized(message).split())
-    if not plain or len(plain) > LONGEST:
+    if not plain or len(plain) > MAX_LENGTH:
         return None
     kinds: set[str] = set()
-    rest = FILLER.sub(" ", PHRASE.sub(lambda found: _taken(found, kinds), plain))
+    rest = FILLER.sub(" ", PHRASE.sub(lambda match: _collect(match, kinds), plain))
     if "thanks" in kinds:
-        rest = FOR_WHAT.sub(" ", rest)
-    if _SAID.search(rest) or (kinds == {"thanks"} and ASKED.search(plain)):
+        rest = THANKS_OBJECT.sub(" ", rest)
+    if _WORD.search(rest) or (kinds == {"thanks"} and QUESTION.search(plain)):
         return None
-    return next((kind for kind in KINDS if kind in kinds), None)
+    return next((kind for kind in KINDS_BY_PRIORITY if kind in kinds), None)
 
 
-def reply(courtesy: str, language: Language) -> str:
-    """The fixed reply; that to a call for help where the kind is not known."""
-    replies = REPLIES[language]
-    return replies.get(courtesy, replies["help"])
+def reply_to_small_talk(kind: str, language: Language) -> str:
+    """The fixed reply; an unknown kind gets the reply to a call for help."""
+    return agent_text(language, f"small_talk_{kind if kind in KINDS_BY_PRIORITY else 'help'}")
 
 
-def _taken(found: re.Match[str], kinds: set[str]) -> str:
-    kinds.add(str(found.lastgroup))
+def _collect(match: re.Match[str], kinds: set[str]) -> str:
+    kinds.add(str(match.lastgroup))
     return " "
 
 
-KINDS: tuple[Courtesy, ...] = ("help", "farewell", "thanks", "greeting")  # the more telling first
-_SAID = re.compile(r"\w")
+_WORD = re.compile(r"\w")
 
 _HELP = (
     r"\bwhat (?:can|do) you do(?: for me)?\b|\bwho are you\b|\bwhat are you\b|\bhow (?:can|could|do) you help(?: me)?\b"
@@ -81,40 +81,17 @@ _GREETING = (
 PHRASE = re.compile(
     rf"(?P<help>{_HELP})|(?P<farewell>{_FAREWELL})|(?P<thanks>{_THANKS})|(?P<greeting>{_GREETING})", re.IGNORECASE
 )
-# What may stand beside it and says nothing.
+# Filler words around small talk.
 FILLER = re.compile(
     r"\b(?:there|everyone|all|friend|veracity|so|really|again|and|well|oh|ah|please|now|then|today|just)\b"
     r"|你|您|的|了|啊|呀|啦|哦|嗯|吗|吧|非常|真的|十分|请问|那"
     r"|とても|大変|本当に|あの|えっと|ね|よ|です|いつも|を|に|は|、",
     re.IGNORECASE,
 )
-# What thanks are given for.
-FOR_WHAT = re.compile(
+# Objects of thanks: "thanks for your help".
+THANKS_OBJECT = re.compile(
     r"\b(?:very|much|a|lot|for|your|the|help|that|this|it|you|answer|info|information)\b|帮助|回答|解答|お答え",
     re.IGNORECASE,
 )
-# Who asks does not thank: "Understood?"
-ASKED = re.compile("[?？]|吗[。.!！]*$|か[。.!！]*$")
-
-REPLIES: dict[Language, dict[str, str]] = {
-    "en": {
-        "greeting": "Hello! What would you like to know?",
-        "thanks": "You are welcome. Ask whenever you would like to know something else.",
-        "farewell": "Goodbye!",
-        "help": "Ask me a question: I look for the answer in the documents of this workspace, cite the places it "
-        "stands on, and say so where they do not hold it.",
-    },
-    "zh": {
-        "greeting": "你好！你想了解什么？",
-        "thanks": "不客气。还想了解什么，随时可以问。",
-        "farewell": "再见！",
-        "help": "请提出问题：我会在这个工作区的文档中寻找答案，标明依据的出处；文档中没有答案时，也会如实说明。",
-    },
-    "ja": {
-        "greeting": "こんにちは。何をお知りになりたいですか。",
-        "thanks": "どういたしまして。ほかに知りたいことがあれば、いつでもお尋ねください。",
-        "farewell": "さようなら。",
-        "help": "質問してください。このワークスペースの文書から答えを探し、根拠の箇所を示します。"
-        "答えがない場合は、そのとおりお伝えします。",
-    },
-}
+# Thanks in the form of a question are not small talk: "Understood?"
+QUESTION = re.compile("[?？]|吗[。.!！]*$|か[。.!！]*$")

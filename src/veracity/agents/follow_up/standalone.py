@@ -1,9 +1,8 @@
-"""The question as it would be asked without the conversation, found by form alone (SPEC D3).
+"""Rewrites a follow-up question to be understood without the conversation, using language patterns (SPEC D3).
 
-A question that stands alone stays as it is, byte for byte. One that depends on what was said is put so that it can be
-read, searched for and answered: with the other thing in the place of the first ("and in Osaka?"), with the question
-before it where it says nothing of its own ("Why?"), else with what the conversation is about in brackets. Words of the
-conversation that may help to find are told apart, since they count less. Knows nothing about routes.
+A self-contained question is returned unchanged, byte for byte. A follow-up is completed by replacing the old subject
+("and in Osaka?"), by adding the previous question if it has no subject ("Why?"), else by adding the subject of the
+conversation in brackets. Further search terms from the conversation are returned separately, because they weigh less.
 """
 
 from __future__ import annotations
@@ -17,15 +16,166 @@ from typing import NamedTuple
 
 import rjieba
 
-from veracity.agents.extract.keywords import in_own_words
-from veracity.agents.follow_up.dependence import dependence_of, is_a_name, telling
-from veracity.agents.follow_up.explicit_requests import from_the_web, which_turn
-from veracity.agents.local_rewriter import telling_words
+from veracity.agents.extract.keywords import quote_words
+from veracity.agents.follow_up.dependence import classify_dependence, looks_like_name, subject_keywords
+from veracity.agents.follow_up.explicit_requests import parse_turn_request, parse_web_request
+from veracity.agents.local_rewriter import subject_words
 from veracity.language import Language, guess_language, is_common, normalized, search_tokens
 from veracity.language.scripts import HAN, KATAKANA
 from veracity.models import PastTurn
 
+MAX_TURNS = 6
+MAX_LENGTH = 400  # characters
+MAX_PREVIOUS_LENGTH = 200  # characters of the quoted previous question
+MAX_SUBJECTS_PER_QUESTION: dict[Language, int] = {"en": 2, "zh": 1, "ja": 1}  # Chinese questions begin with the subject
+MAX_SUBJECTS = 2
+MIN_SUBJECT_WORDS = 2  # with fewer, the question before is used as well
+MAX_ADDED = 10  # words
+MAX_TEXT_LENGTH = 4000  # characters used per text
+# Weight of words of earlier turns; it decays with each turn further back.
+QUESTION_WEIGHT, ANSWER_WEIGHT, DECAY, MAX_WEIGHED_TURNS = 2.0, 1.0, 0.5, 3
+
 Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class StandaloneQuestion:
+    """`added` are further search terms from the conversation, which count less than the question."""
+
+    question: str
+    added: tuple[str, ...] = ()
+    depends: bool = False
+
+
+def make_standalone(question: str, turns: Sequence[PastTurn], summary: str = "") -> StandaloneQuestion:
+    """`turns` are oldest first; `summary` covers those before them."""
+    language = guess_language(question)
+    kind, other = classify_dependence(question, language)
+    if kind == "alone" or not (turns or summary.strip()):
+        return StandaloneQuestion(question)
+    if kind == "thin":
+        return StandaloneQuestion(question, _choose_added(question, turns, summary), True)
+    previous = _previous_question(turns)
+    if kind == "parallel" and (changed := replace_subject(previous, other, language)):
+        return StandaloneQuestion(changed, (), True)  # no added words: they would lead to the old subject
+    if kind == "parallel" and (changed := ask_about_aspect(previous, other, language)):
+        return StandaloneQuestion(changed, _choose_added(changed, turns, summary), True)
+    context = [previous] if previous and kind in ("parallel", "bare") else _find_subjects(question, turns, summary)
+    completed = _with_context(question, context, language)
+    return StandaloneQuestion(completed, _choose_added(completed, turns, summary), True)
+
+
+def resolve_topic(topic: str, question: str, turns: Sequence[PastTurn], summary: str) -> tuple[StandaloneQuestion, str]:
+    """Returns the standalone question of a web request, and its topic if that is self-contained, else an empty string.
+
+    Without a topic, the request is about the previous question."""
+    if not topic:
+        previous = _previous_question(turns)
+        subject = parse_web_request(previous) or previous or ", ".join(_find_subjects(question, turns, summary))
+        return StandaloneQuestion(subject or question, (), bool(subject)), ""
+    language = guess_language(topic)
+    if is_self_contained(topic):
+        return StandaloneQuestion(question), topic
+    subjects = _find_subjects(topic, turns, summary)
+    if subjects and (possessive := POSSESSIVE[language].match(topic)):
+        named = OF_SUBJECT[language].format(thing=topic[possessive.end() :].strip(), subject=subjects[0])
+        return StandaloneQuestion(named, (), True), named
+    return make_standalone(topic, turns, summary), ""
+
+
+def is_self_contained(topic: str) -> bool:
+    """Whether the topic names its subject and does not refer back."""
+    return classify_dependence(topic, guess_language(topic)).kind in ("alone", "thin")
+
+
+def replace_subject(question: str, other: str, language: Language) -> str | None:
+    """The question about another subject; None if no part of it clearly corresponds to the other subject."""
+    particle, name = _split_particle(other, language)
+    find = {"en": _find_english, "zh": _find_chinese, "ja": _find_japanese}[language]
+    span = find(question, particle, name) or _find_number(question, name)
+    if span is None or question[span[0] : span[1]].casefold() == name.casefold():
+        return None
+    return question[: span[0]] + name + question[span[1] :]
+
+
+def ask_about_aspect(question: str, other: str, language: Language) -> str | None:
+    """A question about an aspect of the same topic: after "有給休暇は何日ですか", "繰り越しは" becomes
+    "有給休暇の繰り越しは". Only Japanese marks the topic of a question."""
+    topic = TOPIC.match(question) if language == "ja" else None
+    name = _split_particle(other, language)[1]
+    return f"{topic[0]}の{name}は？" if topic and ASPECT.fullmatch(name) else None
+
+
+def _previous_question(turns: Sequence[PastTurn]) -> str:
+    """The last question in standalone form: after "Why?", the question before it."""
+    standalone = ""
+    for question in _past_questions(turns):
+        language = guess_language(question)
+        kind, other = classify_dependence(question, language)
+        if kind == "parallel":
+            changed = replace_subject(standalone, other, language) or ask_about_aspect(standalone, other, language)
+            standalone = changed or question
+        elif kind != "bare" or not standalone:
+            standalone = question
+    return " ".join(standalone.split())[:MAX_PREVIOUS_LENGTH]
+
+
+def _past_questions(turns: Sequence[PastTurn]) -> list[str]:
+    """The last questions, without requests that have no topic: "Look it up online", "What did you say?"."""
+    questions = (turn.question for turn in turns[-MAX_TURNS:])
+    return [text for text in questions if parse_web_request(text) != "" and parse_turn_request(text) is None]
+
+
+def _with_context(question: str, context: Sequence[str], language: Language) -> str:
+    """Inserts the context in brackets before the final punctuation, so that the result is a single question."""
+    listed = (", " if language == "en" else "、").join(part.strip(ENDS) for part in context if part.strip(ENDS))
+    if not listed:
+        return question
+    bare = question.rstrip()
+    body = bare.rstrip(ENDS)
+    opening, closing = (" (", ")") if language == "en" else ("（", "）")
+    completed = f"{body}{opening}{listed}{closing}{bare[len(body) :]}"
+    return completed if len(completed) <= MAX_LENGTH else question
+
+
+def _find_subjects(question: str, turns: Sequence[PastTurn], summary: str) -> list[str]:
+    """The subjects of the last questions, preferably names; without questions, those of the summary."""
+    question_words, question_language = set(search_tokens(question)), guess_language(question)
+    subjects: list[str] = []
+    word_count = 0
+    for text in _past_questions(turns)[::-1] or [summary]:
+        language = guess_language(text)
+        words, plain = subject_keywords(text, language), normalized(text)
+        names = {plain[word.start : word.end] for word in words if looks_like_name(word, plain)}
+        phrases = [phrase for phrase in quote_words(text, words) if not set(search_tokens(phrase)) <= question_words]
+        named = [phrase for phrase in phrases if any(name in phrase for name in names)]
+        if language != question_language:  # only Latin names are the same in another language
+            named, phrases = [phrase for phrase in named if phrase.isascii()], []
+        subjects += (named or phrases)[: MAX_SUBJECTS_PER_QUESTION[language]]
+        word_count += len(words)
+        if word_count >= MIN_SUBJECT_WORDS and subjects:
+            break
+    return list(dict.fromkeys(subjects))[:MAX_SUBJECTS]
+
+
+def _choose_added(question: str, turns: Sequence[PastTurn], summary: str) -> tuple[str, ...]:
+    """The main words of the last turns in the question's language that the question lacks."""
+    question_language = guess_language(question)
+    points: Counter[str] = Counter()
+    forms: dict[str, str] = {}
+    texts = [(turn.question, turn.answer) for turn in reversed(turns[-MAX_WEIGHED_TURNS:])] or [(summary, "")]
+    for age, (asked, answer) in enumerate(texts):
+        for text, weight in ((answer, ANSWER_WEIGHT), (asked, QUESTION_WEIGHT)):
+            language = guess_language(text)
+            for word in subject_words(text[:MAX_TEXT_LENGTH]):
+                if language != question_language and (language == "en" or not word.isascii()):
+                    continue
+                key = " ".join(search_tokens(word, language))
+                forms.setdefault(key, word)
+                points[key] += weight * DECAY**age  # type: ignore[assignment]
+    question_words = set(search_tokens(question))
+    new = (forms[key] for key, _ in points.most_common() if key and not set(key.split()) & question_words)
+    return tuple(new)[:MAX_ADDED]
 
 
 class _Word(NamedTuple):
@@ -35,96 +185,75 @@ class _Word(NamedTuple):
     end: int
 
 
-def asked_of_another(question: str, other: str, language: Language) -> str | None:
-    """The question with the other thing in it; None where nothing in it is clearly its counterpart."""
-    particle, name = _apart(other, language)
-    find = {"en": _english, "zh": _chinese, "ja": _japanese}[language]
-    span = find(question, particle, name) or _number(question, name)
-    if span is None or question[span[0] : span[1]].casefold() == name.casefold():
-        return None
-    return question[: span[0]] + name + question[span[1] :]
-
-
-def side_of(question: str, other: str, language: Language) -> str | None:
-    """The other thing where it is a side of what the question is about: after "有給休暇は何日ですか", "繰り越しは" is
-    "有給休暇の繰り越しは". Only Japanese marks what a question is about."""
-    about = ABOUT.match(question) if language == "ja" else None
-    name = _apart(other, language)[1]
-    return f"{about[0]}の{name}は？" if about and SIDE.fullmatch(name) else None
-
-
-def _apart(other: str, language: Language) -> tuple[str, str]:
-    found = PARTICLE[language].match(other)
-    particle = found[0].strip() if found else ""
-    name = other[found.end() :] if found else other
+def _split_particle(other: str, language: Language) -> tuple[str, str]:
+    """ "in Osaka" becomes "in" and "Osaka"."""
+    match = PARTICLE[language].match(other)
+    particle = match[0].strip() if match else ""
+    name = other[match.end() :] if match else other
     return particle.lower(), ENDING[language].sub("", name).strip() or name
 
 
-def _number(question: str, name: str) -> Span | None:
-    """2022 takes the place of 2021, and of nothing that has other digits than four."""
-    if not (wanted := NUMBER.fullmatch(name)):
+def _find_number(question: str, name: str) -> Span | None:
+    """2022 only replaces a number of the same shape, such as 2021."""
+    if not (number := NUMBER.fullmatch(name)):
         return None
-    same = [found for found in NUMBER.finditer(question) if _shape(found[0]) == _shape(wanted[0])]
+    shape = re.sub(r"\d", "0", number[0])
+    same = [match for match in NUMBER.finditer(question) if re.sub(r"\d", "0", match[0]) == shape]
     return same[-1].span() if same else None
 
 
-def _shape(number: str) -> str:
-    return re.sub(r"\d", "0", number)
-
-
-def _english(question: str, particle: str, name: str) -> Span | None:
+def _find_english(question: str, particle: str, name: str) -> Span | None:
     head = name.rsplit(maxsplit=1)[-1]
     if len(name.split()) > 1 and (same := re.search(rf"\b([\w'-]+) ({re.escape(head)})\b", question, re.I)):
         return same.span(2 if is_common(same[1].lower(), "en") else 0)
-    names = [found for found in LATIN_NAME.finditer(question) if found.start()]
+    names = [match for match in LATIN_NAME.finditer(question) if match.start()]
     if particle:
-        after = [
-            one for one in names if re.search(rf"\b{re.escape(particle)} (?:the )?$", question[: one.start()], re.I)
-        ]
-        plain = re.search(rf"\b{re.escape(particle)} (?P<thing>(?:the |a |an )?[\w'-]+)(?=\W*$)", question, re.I)
-        return after[-1].span() if after else plain.span("thing") if plain else None
+        before = re.compile(rf"\b{re.escape(particle)} (?:the )?$", re.I)
+        after_particle = [match for match in names if before.search(question[: match.start()])]
+        last = re.search(rf"\b{re.escape(particle)} (?P<thing>(?:the |a |an )?[\w'-]+)(?=\W*$)", question, re.I)
+        return after_particle[-1].span() if after_particle else last.span("thing") if last else None
     return names[-1].span() if names and name[:1].isupper() else None
 
 
-def _chinese(question: str, particle: str, name: str) -> Span | None:
-    words = _placed(question)
-    if same := _same_ending(words, name):
+def _find_chinese(question: str, particle: str, name: str) -> Span | None:
+    words = _tag(question)
+    if same := _find_same_ending(words, name):
         return same
-    tags = {word.tag for word in _placed(name)} & NAMES
-    for wanted in (tags, NAMES if tags else set()):
+    tags = {word.tag for word in _tag(name)} & NAME_TAGS
+    for wanted in (tags, NAME_TAGS if tags else set()):
         if spans := [(word.start, word.end) for word in words if word.tag in wanted]:
             return spans[-1]
     latin = list(LATIN_NAME.finditer(question)) if name.isascii() else []
     return latin[-1].span() if latin else None
 
 
-def _japanese(question: str, particle: str, name: str) -> Span | None:
-    """Words stand in runs of one script. 病気休暇 takes the place of 休暇, and a name that of the first name."""
-    runs = [found.span() for found in RUN.finditer(question)]
+def _find_japanese(question: str, particle: str, name: str) -> Span | None:
+    """Treats runs of one script as words. 病気休暇 replaces 休暇, and a name replaces the first name."""
+    runs = [match.span() for match in RUN.finditer(question)]
     for start, end in runs:
         run = question[start:end]
         if name != run and len(run) > 1 and (name.endswith(run) or (len(run) > 2 and run.endswith(name[-2:]))):
             return start, end
-    named = [span for span in runs if _is_a_name(question[span[0] : span[1]]) and FOLLOWS.match(question, span[1])]
-    return named[0] if named and _is_a_name(name) else None
+    named = [span for span in runs if _is_name(question[span[0] : span[1]]) and FOLLOWS.match(question, span[1])]
+    return named[0] if named and _is_name(name) else None
 
 
-def _is_a_name(run: str) -> bool:
-    """Katakana, Latin, or what the Chinese segmenter takes for a place or a person; it knows most of Japan's."""
-    return NAME_BY_SCRIPT.fullmatch(run) is not None or any(word.tag in NAMES for word in _placed(run))
+def _is_name(run: str) -> bool:
+    """Whether it is katakana, Latin, or a name for the Chinese segmenter, which knows most Japanese names."""
+    return NAME_BY_SCRIPT.fullmatch(run) is not None or any(word.tag in NAME_TAGS for word in _tag(run))
 
 
-def _placed(question: str) -> list[_Word]:
-    placed, at = [], 0
-    for word, tag in rjieba.tag(question):
-        placed.append(_Word(word, tag[:2], at, at + len(word)))
+def _tag(text: str) -> list[_Word]:
+    words, at = [], 0
+    for word, tag in rjieba.tag(text):
+        words.append(_Word(word, tag[:2], at, at + len(word)))
         at += len(word)
-    return placed
+    return words
 
 
-def _same_ending(words: list[_Word], name: str) -> Span | None:
-    """兼职员工 takes the place of 全职员工: the last word is the same, and the one before it goes with it."""
-    *before, last = _placed(name)
+def _find_same_ending(words: list[_Word], name: str) -> Span | None:
+    """兼职员工 replaces 全职员工: the last word is the same, and the word before it is replaced with it."""
+    *before, last = _tag(name)
     for earlier, word in pairwise(words):
         if before and word.text == last.text and not earlier.tag.startswith(("u", "v", "p", "r", "x", "c")):
             return earlier.start, word.end
@@ -142,156 +271,21 @@ ENDING: dict[Language, re.Pattern[str]] = {
     "ja": re.compile("(?:について|の場合|では|には|で|に|は|の|なら)$"),
 }
 NUMBER = re.compile(r"\d+(?:[.,-]\d+)*")
-NAMES = {"nr", "ns", "nt", "nz"}
+NAME_TAGS = {"nr", "ns", "nt", "nz"}
 LATIN_NAME = re.compile(r"\b[A-Z\u00c0-\u00de][\w.'-]*\w(?: (?:of |de |the )?[A-Z0-9][\w.'-]*)*")
 RUN = re.compile(f"[{HAN}]+|[{KATAKANA}]+|[A-Za-z0-9][A-Za-z0-9 .-]*[A-Za-z0-9]")
 NAME_BY_SCRIPT = re.compile(f"[{KATAKANA}]{{2,}}|[A-Z][A-Za-z0-9 .-]+")
 FOLLOWS = re.compile(" ?(?:の|では|で|には|に|は|が)")
-ABOUT = re.compile(f"[{HAN}{KATAKANA}A-Za-z0-9の・ ]{{1,24}}(?=は)")
-# What is done with a thing, or belongs to it.
-SIDE = re.compile(
+TOPIC = re.compile(f"[{HAN}{KATAKANA}A-Za-z0-9の・ ]{{1,24}}(?=は)")
+# Verbs and nouns for an aspect of a topic: applying, deadline, amount.
+ASPECT = re.compile(
     f"[{HAN}]+[いきしちにひみりぎじび](?:[{HAN}]+[いきしちにひみりぎじび])*"
     "|[\u4e00-\u9fff]{0,4}(?:申請|承認|手続|方法|期限|条件|対象者?|上限|下限|理由|金額|日数|時期|担当者?|変更|取消|延長|更新|提出|支給|計算|精算|例外|繰越)"
 )
-
-
-LOOKED_BACK = 6  # turns
-LONGEST = 400  # characters
-LONGEST_BEFORE = 200  # of the question before, where it is quoted
-SUBJECTS: dict[Language, int] = {"en": 2, "zh": 1, "ja": 1}  # phrases; what a Chinese question is about comes first
-MOST_SUBJECTS = 2
-ENOUGH = 2  # words that tell what a question was about; fewer, and the one before it is read as well
-ADDED = 10  # words
-LONGEST_READ = 4000  # characters of one text
-# What a word of an earlier turn counts: more in a question than in an answer, and half of that one turn further back.
-IN_QUESTION, IN_ANSWER, FADES, WORDS_BACK = 2.0, 1.0, 0.5, 3
-
-
-@dataclass(frozen=True, slots=True)
-class StandAlone:
-    """`added` are words of the conversation to search for beside the question, which count less."""
-
-    question: str
-    added: tuple[str, ...] = ()
-    depends: bool = False
-
-
-def stand_alone(question: str, turns: Sequence[PastTurn], summary: str = "") -> StandAlone:
-    """Turns are in the order in which they were; `summary` tells of those before them."""
-    language = guess_language(question)
-    kind, other = dependence_of(question, language)
-    if kind == "alone" or not (turns or summary.strip()):
-        return StandAlone(question)
-    if kind == "thin":
-        return StandAlone(question, _added(question, turns, summary), True)
-    before = _before(turns)
-    if kind == "parallel" and (asked := asked_of_another(before, other, language)):
-        return StandAlone(asked, (), True)  # what it was asked of before would lead astray
-    if kind == "parallel" and (asked := side_of(before, other, language)):
-        return StandAlone(asked, _added(asked, turns, summary), True)
-    about = [before] if before and kind in ("parallel", "bare") else _subjects(question, turns, summary)
-    asked = _with(question, about, language)
-    return StandAlone(asked, _added(asked, turns, summary), True)
-
-
-def looked_for(wanted: str, question: str, turns: Sequence[PastTurn], summary: str) -> tuple[StandAlone, str]:
-    """What a request for a search is about, and the same as the topic where it can be understood by itself. `wanted` is
-    what the question names; nothing: what was asked before it."""
-    if not wanted:
-        before = _before(turns)
-        about = from_the_web(before) or before or ", ".join(_subjects(question, turns, summary))
-        return StandAlone(about or question, (), bool(about)), ""
-    language = guess_language(wanted)
-    if is_plain(wanted):
-        return StandAlone(question), wanted
-    subjects = _subjects(wanted, turns, summary)
-    if subjects and (whose := WHOSE[language].match(wanted)):
-        named = OF_IT[language].format(thing=wanted[whose.end() :].strip(), of=subjects[0])
-        return StandAlone(named, (), True), named
-    return stand_alone(wanted, turns, summary), ""
-
-
-def is_plain(wanted: str) -> bool:
-    """It names what it is about, and points to nothing."""
-    return dependence_of(wanted, guess_language(wanted)).kind in ("alone", "thin")
-
-
-def _before(turns: Sequence[PastTurn]) -> str:
-    """The last question as it stood alone: one that only said "Why?" leads back to the one before it."""
-    understood = ""
-    for question in _asked(turns):
-        language = guess_language(question)
-        kind, other = dependence_of(question, language)
-        if kind == "parallel":
-            anew = asked_of_another(understood, other, language) or side_of(understood, other, language)
-            understood = anew or question
-        elif kind != "bare" or not understood:
-            understood = question
-    return " ".join(understood.split())[:LONGEST_BEFORE]
-
-
-def _asked(turns: Sequence[PastTurn]) -> list[str]:
-    """The last questions, but for requests that name nothing: "Look it up online", "What did you say?"."""
-    asked = (turn.question for turn in turns[-LOOKED_BACK:])
-    return [one for one in asked if from_the_web(one) != "" and which_turn(one) is None]
-
-
-def _with(question: str, about: Sequence[str], language: Language) -> str:
-    """What it is about in brackets before the mark that ends it, so that it stays one question."""
-    told = (", " if language == "en" else "、").join(one.strip(ENDS) for one in about if one.strip(ENDS))
-    if not told:
-        return question
-    bare = question.rstrip()
-    body = bare.rstrip(ENDS)
-    opened, closed = (" (", ")") if language == "en" else ("（", "）")
-    asked = f"{body}{opened}{told}{closed}{bare[len(body) :]}"
-    return asked if len(asked) <= LONGEST else question
-
-
-def _subjects(question: str, turns: Sequence[PastTurn], summary: str) -> list[str]:
-    """What the last questions were about, best by name; where there are none, the summary tells."""
-    known, asked_in = set(search_tokens(question)), guess_language(question)
-    found: list[str] = []
-    words = 0
-    for text in _asked(turns)[::-1] or [summary]:
-        language = guess_language(text)
-        own, plain = telling(text, language), normalized(text)
-        names = {plain[word.start : word.end] for word in own if is_a_name(word, plain)}
-        phrases = [phrase for phrase in in_own_words(text, own) if not set(search_tokens(phrase)) <= known]
-        named = [phrase for phrase in phrases if any(name in phrase for name in names)]
-        if language != asked_in:  # only names read the same
-            named, phrases = [phrase for phrase in named if phrase.isascii()], []
-        found += (named or phrases)[: SUBJECTS[language]]
-        words += len(own)
-        if words >= ENOUGH and found:
-            break
-    return list(dict.fromkeys(found))[:MOST_SUBJECTS]
-
-
-def _added(question: str, turns: Sequence[PastTurn], summary: str) -> tuple[str, ...]:
-    """The words that the last turns were most about, in the language of the question, but for those that it has."""
-    asked_in = guess_language(question)
-    points: Counter[str] = Counter()
-    forms: dict[str, str] = {}
-    read = [(turn.question, turn.answer) for turn in reversed(turns[-WORDS_BACK:])] or [(summary, "")]
-    for age, (asked, answer) in enumerate(read):
-        for text, weight in ((answer, IN_ANSWER), (asked, IN_QUESTION)):
-            language = guess_language(text)
-            for word in telling_words(text[:LONGEST_READ]):
-                if language != asked_in and (language == "en" or not word.isascii()):
-                    continue
-                key = " ".join(search_tokens(word, language))
-                forms.setdefault(key, word)
-                points[key] += weight * FADES**age  # type: ignore[assignment]
-    known = set(search_tokens(question))
-    new = (forms[key] for key, _ in points.most_common() if key and not set(key.split()) & known)
-    return tuple(new)[:ADDED]
-
-
 ENDS = " \t\r\n?？!！.。…"
-WHOSE: dict[Language, re.Pattern[str]] = {
+POSSESSIVE: dict[Language, re.Pattern[str]] = {
     "en": re.compile(r"(?:its|their|his|her) (?=[\w -]{1,60}$)", re.IGNORECASE),
     "zh": re.compile("[它他她]们?的|[这那][个些款种]?的|其"),
     "ja": re.compile("[そこあ](?:の|れの)"),
 }
-OF_IT: dict[Language, str] = {"en": "{thing} of {of}", "zh": "{of}的{thing}", "ja": "{of}の{thing}"}
+OF_SUBJECT: dict[Language, str] = {"en": "{thing} of {subject}", "zh": "{subject}的{thing}", "ja": "{subject}の{thing}"}
