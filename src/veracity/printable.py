@@ -1,4 +1,4 @@
-"""Text as a person may be shown it: what models, files and servers wrote must not command a terminal or a page."""
+"""Makes untrusted text (from models, files and servers) safe to encode and to print."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import unicodedata
 
 
 def encodable(text: str) -> str:
-    """Half a character, such as an emoji that was cut in two, cannot be encoded: a mark takes its place."""
+    """Replace lone surrogates, such as half an emoji, which UTF-8 cannot encode."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def visible(text: object) -> str:
-    """Control, format and other unseen characters as a replacement mark; line breaks and tabs stay."""
+    """Replace control, format and other invisible characters; keep line breaks and tabs."""
     return "".join(_visible(character) for character in str(text))
 
 
 def _visible(character: str) -> str:
     if character in "\n\t":
         return character
-    return "�" if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co") else character
+    return "\ufffd" if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co") else character

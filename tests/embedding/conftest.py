@@ -1,10 +1,10 @@
-"""One server for the whole folder, forgetful between tests."""
+"""One server for the whole folder, reset between tests."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.embedding.embedding_server import embeds
+from tests.embedding.embedding_server import vector_response
 from tests.loopback import LoopbackServer
 
 
@@ -16,7 +16,7 @@ def running_server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def server(running_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> LoopbackServer:
-    running_server.forget()
-    running_server.behaves(embeds())
+    running_server.reset()
+    running_server.respond_with(vector_response())
     monkeypatch.setenv("OPENAI_BASE_URL", running_server.url)
     return running_server

@@ -1,7 +1,4 @@
-"""The loopback server, answering /v1/embeddings: what it sends where the tests of the embedder want something special.
-
-Errors, delays and hang-ups are those of `tests.loopback`.
-"""
+"""Responses of the loopback server at /v1/embeddings. Errors, delays and hang-ups are in `tests.loopback`."""
 
 from __future__ import annotations
 
@@ -17,17 +14,17 @@ Vector = list[Any]
 
 
 def vector_of(text: str, dimensions: int = DIMENSIONS) -> list[float]:
-    """Another one for every text, and not of length 1."""
+    """A distinct vector per text; not a unit vector."""
     return [1.0 + byte for byte in hashlib.sha256(text.encode()).digest()[:dimensions]]
 
 
-def embeds(dimensions: int = DIMENSIONS) -> Behaviour:
-    """A right answer."""
-    return answers(lambda texts: [vector_of(text, dimensions) for text in texts])
+def vector_response(dimensions: int = DIMENSIONS) -> Behaviour:
+    """A correct response."""
+    return response_of(lambda texts: [vector_of(text, dimensions) for text in texts])
 
 
-def answers(make: Callable[[list[str]], list[Any]]) -> Behaviour:
-    """Whatever is made of the texts, in the place where the vectors belong."""
+def response_of(make: Callable[[list[str]], list[Any]]) -> Behaviour:
+    """A response with the data that `make` returns instead of the vectors."""
 
     def respond(handler: Handler, body: dict[str, Any]) -> None:
         data = [
@@ -40,7 +37,7 @@ def answers(make: Callable[[list[str]], list[Any]]) -> Behaviour:
     return respond
 
 
-def one_too_few(texts: list[str]) -> list[Vector]:
+def too_few(texts: list[str]) -> list[Vector]:
     return [vector_of(text) for text in texts][:-1]
 
 
@@ -48,7 +45,7 @@ def ragged(texts: list[str]) -> list[Vector]:
     return [vector_of(text, 3 + number) for number, text in enumerate(texts)]
 
 
-def of_nothing(texts: list[str]) -> list[Vector]:
+def all_null(texts: list[str]) -> list[Vector]:
     return [[None] * DIMENSIONS for _ in texts]
 
 
@@ -72,10 +69,10 @@ def words(texts: list[str]) -> list[Vector]:
     return [["one", "two"] for _ in texts]
 
 
-def no_vector_at_all(texts: list[str]) -> list[Any]:
+def not_vectors(texts: list[str]) -> list[Any]:
     return ["@@@" for _ in texts]
 
 
 def huge(texts: list[str]) -> list[Vector]:
-    """Odd, but vectors."""
+    """Large numbers, which are valid."""
     return [[number * 1e300 for number in vector_of(text)] for text in texts]

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,33 +10,33 @@ import pytest
 
 from tests.embedding.embedding_server import (
     DIMENSIONS,
+    all_null,
     all_zero,
-    answers,
-    embeds,
     empty,
     huge,
     infinite,
-    no_vector_at_all,
     not_a_number,
-    of_nothing,
-    one_too_few,
+    not_vectors,
     ragged,
+    response_of,
+    too_few,
     vector_of,
+    vector_response,
     words,
 )
 from tests.loopback import (
     Behaviour,
     LoopbackServer,
-    after,
-    closes,
-    drips,
-    hangs,
-    promises_more,
+    after_requests,
+    disconnect,
+    drip_bytes,
+    hang,
     raw,
-    redirects,
+    redirect_forever,
     status,
+    truncate_body,
 )
-from veracity.embedding.remote import AT_ONCE, BATCH, BLANK, LONGEST, ProviderEmbedder
+from veracity.embedding.remote import BLANK, MAX_BATCH_TEXTS, MAX_CONCURRENT_CALLS, MAX_TEXT_LENGTH, ProviderEmbedder
 from veracity.errors import (
     ModelAccessError,
     ModelAnswerError,
@@ -50,94 +49,99 @@ from veracity.errors import (
 from veracity.settings import LLMSettings
 
 MODEL = "openai:test-embedder"
-QUICK = LLMSettings(backoff=0.01, call_timeout=5, deadline=20)
-IMPATIENT = LLMSettings(backoff=0.01, call_timeout=0.2, deadline=20)
+NO_TIMEOUT = LLMSettings(backoff=0.01, call_timeout=3600, deadline=3600)
+SHORT_TIMEOUT = LLMSettings(backoff=0.01, call_timeout=0.2, deadline=3600)
 KEY = "sk-Zq8rT2vXw9LmN4pBc7Jd"
 
 
 @pytest.fixture(scope="module")
-def kept() -> Iterator[list[ProviderEmbedder]]:
-    made: list[ProviderEmbedder] = []
-    yield made
-    for embedder in made:
+def cached_embedders() -> Iterator[list[ProviderEmbedder]]:
+    embedders: list[ProviderEmbedder] = []
+    yield embedders
+    for embedder in embedders:
         embedder.close()
 
 
 @pytest.fixture
-def embedder(server: LoopbackServer, kept: list[ProviderEmbedder]) -> ProviderEmbedder:
-    """Connections are kept from test to test, as the server is."""
-    if not kept:
-        kept.append(ProviderEmbedder(MODEL, QUICK))
-    return kept[0]
+def embedder(server: LoopbackServer, cached_embedders: list[ProviderEmbedder]) -> ProviderEmbedder:
+    """Keeps its connections from test to test."""
+    if not cached_embedders:
+        cached_embedders.append(ProviderEmbedder(MODEL, NO_TIMEOUT))
+    return cached_embedders[0]
 
 
 @pytest.fixture
-def impatient(server: LoopbackServer) -> Iterator[ProviderEmbedder]:
-    made = ProviderEmbedder(MODEL, IMPATIENT)
-    yield made
-    made.close()
+def short_timeout_embedder(server: LoopbackServer) -> Iterator[ProviderEmbedder]:
+    embedder = ProviderEmbedder(MODEL, SHORT_TIMEOUT)
+    yield embedder
+    embedder.close()
 
 
-def expected(text: str) -> np.ndarray:
+def unit_vector(text: str) -> np.ndarray:
     vector = np.array(vector_of(text))
     unit: np.ndarray = vector / np.linalg.norm(vector)
     return unit
 
 
-def failure(embedder: ProviderEmbedder) -> ModelError:
+def embedding_error(embedder: ProviderEmbedder) -> ModelError:
     with pytest.raises(ModelError) as caught:
         embedder.embed_passages(["one", "two"])
     message = str(caught.value)
     assert message.endswith(".") and "\n" not in message and len(message) < 450
     assert "Traceback" not in message and f'"{MODEL}"' in message
-    assert caught.value.__cause__ is None and caught.value.__context__ is None  # nothing of the SDK's stays
+    assert caught.value.__cause__ is None and caught.value.__context__ is None  # keeps nothing of the SDK's
     return caught.value
 
 
-def test_passages_become_rows_of_length_1_in_their_order(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
-    texts = [f"text {number}" for number in range(3 * BATCH + 5)]
+def test_passages_become_unit_rows_in_order(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
+    texts = [f"text {number}" for number in range(3 * MAX_BATCH_TEXTS + 5)]
     vectors = embedder.embed_passages(texts)
     assert vectors.dtype == np.float32 and vectors.shape == (len(texts), DIMENSIONS)
-    assert np.allclose(vectors, [expected(text) for text in texts], atol=1e-6)
-    assert sorted(len(request["input"]) for request in server.requests) == [5, BATCH, BATCH, BATCH]
+    assert np.allclose(vectors, [unit_vector(text) for text in texts], atol=1e-6)
+    assert sorted(len(request["input"]) for request in server.requests) == [
+        5,
+        MAX_BATCH_TEXTS,
+        MAX_BATCH_TEXTS,
+        MAX_BATCH_TEXTS,
+    ]
     assert {request["model"] for request in server.requests} == {"test-embedder"}
 
 
-def test_a_query_becomes_one_vector(embedder: ProviderEmbedder) -> None:
+def test_query_becomes_one_vector(embedder: ProviderEmbedder) -> None:
     vector = embedder.embed_query("why?")
-    assert vector.shape == (DIMENSIONS,) and np.allclose(vector, expected("why?"), atol=1e-6)
+    assert vector.shape == (DIMENSIONS,) and np.allclose(vector, unit_vector("why?"), atol=1e-6)
 
 
-def test_a_few_batches_are_under_way_at_once(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
-    server.behaves(after(0.05, embeds()))
-    embedder.embed_passages(["x"] * BATCH * 8)
-    assert 1 < server.most_at_once <= AT_ONCE
+def test_batches_run_concurrently(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
+    server.respond_with(after_requests(MAX_CONCURRENT_CALLS, vector_response()))
+    embedder.embed_passages(["x"] * MAX_BATCH_TEXTS * 2 * MAX_CONCURRENT_CALLS)
+    assert server.max_concurrent_requests == MAX_CONCURRENT_CALLS
 
 
-def test_batches_of_long_texts_hold_fewer(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
-    embedder.embed_passages(["long " * 10_000] * BATCH)
+def test_batches_of_long_texts_are_smaller(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
+    embedder.embed_passages(["long " * 10_000] * MAX_BATCH_TEXTS)
     assert len(server.requests) == 4
-    assert all(len(text) == LONGEST for request in server.requests for text in request["input"])
+    assert all(len(text) == MAX_TEXT_LENGTH for request in server.requests for text in request["input"])
 
 
-def test_what_providers_refuse_is_not_sent(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
+def test_blank_and_invalid_texts_are_replaced(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
     embedder.embed_passages(["", " \n", "half \ud83d", "nul \0"])
     assert server.requests[0]["input"] == [BLANK, BLANK, "half �", "nul \0"]
 
 
-def test_no_texts_have_the_form_of_texts(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
+def test_empty_input(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
     assert embedder.embed_passages([]).shape == (0, DIMENSIONS)
 
 
-def test_dimensions_are_found_by_one_call(server: LoopbackServer) -> None:
-    fresh = ProviderEmbedder(MODEL, QUICK)
+def test_dimensions_take_one_call(server: LoopbackServer) -> None:
+    embedder = ProviderEmbedder(MODEL, NO_TIMEOUT)
     assert not server.requests
-    assert fresh.dimensions == DIMENSIONS and fresh.dimensions == DIMENSIONS
+    assert embedder.dimensions == DIMENSIONS and embedder.dimensions == DIMENSIONS
     assert len(server.requests) == 1
-    fresh.close()
+    embedder.close()
 
 
-def test_every_text_is_covered(embedder: ProviderEmbedder) -> None:
+def test_covers_every_text(embedder: ProviderEmbedder) -> None:
     assert all(embedder.covers(text) for text in ("English", "中文", "日本語です", ""))
 
 
@@ -147,30 +151,30 @@ def test_every_text_is_covered(embedder: ProviderEmbedder) -> None:
         (status(429), ModelUnreachableError, "busy"),
         (status(500), ModelUnreachableError, "HTTP 500"),
         (status(503, {"error": {"message": "overloaded"}}), ModelUnreachableError, "overloaded"),
-        (closes, ModelUnreachableError, "cannot be reached|broke the connection off"),
-        (promises_more, ModelUnreachableError, "broke the connection off"),
-        (raw(b"<html>hello</html>", Content_Type="text/html"), ModelAnswerError, "not in its API's form"),
-        (raw(b"not JSON"), ModelAnswerError, "not in its API's form"),
-        (raw(b"{}"), ModelAnswerError, "not in its API's form"),
-        (raw(b"[]"), ModelAnswerError, "not in its API's form"),
-        (answers(lambda _: []), ModelAnswerError, "not in its API's form"),
-        (answers(no_vector_at_all), ModelAnswerError, "form|one vector"),
-        (answers(one_too_few), ModelAnswerError, "one vector of numbers per text"),
-        (answers(ragged), ModelAnswerError, "one vector of numbers per text"),
-        (answers(of_nothing), ModelAnswerError, "one vector of numbers per text"),
-        (answers(not_a_number), ModelAnswerError, "one vector of numbers per text"),
-        (answers(infinite), ModelAnswerError, "one vector of numbers per text"),
-        (answers(all_zero), ModelAnswerError, "one vector of numbers per text"),
-        (answers(empty), ModelAnswerError, "one vector of numbers per text"),
-        (answers(words), ModelAnswerError, "one vector of numbers per text"),
+        (disconnect, ModelUnreachableError, "cannot be reached|closed the connection early"),
+        (truncate_body, ModelUnreachableError, "closed the connection early"),
+        (raw(b"<html>hello</html>", Content_Type="text/html"), ModelAnswerError, "not in its API's format"),
+        (raw(b"not JSON"), ModelAnswerError, "not in its API's format"),
+        (raw(b"{}"), ModelAnswerError, "not in its API's format"),
+        (raw(b"[]"), ModelAnswerError, "not in its API's format"),
+        (response_of(lambda _: []), ModelAnswerError, "not in its API's format"),
+        (response_of(not_vectors), ModelAnswerError, "format|one vector"),
+        (response_of(too_few), ModelAnswerError, "one vector of numbers per text"),
+        (response_of(ragged), ModelAnswerError, "one vector of numbers per text"),
+        (response_of(all_null), ModelAnswerError, "one vector of numbers per text"),
+        (response_of(not_a_number), ModelAnswerError, "one vector of numbers per text"),
+        (response_of(infinite), ModelAnswerError, "one vector of numbers per text"),
+        (response_of(all_zero), ModelAnswerError, "one vector of numbers per text"),
+        (response_of(empty), ModelAnswerError, "one vector of numbers per text"),
+        (response_of(words), ModelAnswerError, "one vector of numbers per text"),
     ],
 )
-def test_what_may_pass_is_tried_four_times_and_then_told(
+def test_transient_failure_takes_four_calls(
     server: LoopbackServer, embedder: ProviderEmbedder, behaviour: Behaviour, kind: type[ModelError], words: str
 ) -> None:
-    server.behaves(behaviour)
+    server.respond_with(behaviour)
     with pytest.raises(kind, match=words):
-        raise failure(embedder)
+        raise embedding_error(embedder)
     assert len(server.requests) == 4
 
 
@@ -181,111 +185,111 @@ def test_what_may_pass_is_tried_four_times_and_then_told(
         (status(403), ModelAccessError, "refused the key"),
         (status(404), UnknownModelError, "does not know the model"),
         (status(400, {"error": {"message": "dimensions: bad"}}), ModelRequestError, "dimensions: bad"),
-        (redirects, ModelRequestError, "redirects"),
+        (redirect_forever, ModelRequestError, "redirects"),
     ],
 )
-def test_what_will_not_pass_is_told_at_once(
+def test_permanent_failure_takes_one_call(
     server: LoopbackServer, embedder: ProviderEmbedder, behaviour: Behaviour, kind: type[ModelError], words: str
 ) -> None:
-    server.behaves(behaviour)
+    server.respond_with(behaviour)
     with pytest.raises(kind, match=words):
-        raise failure(embedder)
-    if behaviour is not redirects:  # the SDK follows a few before it gives up
+        raise embedding_error(embedder)
+    if behaviour is not redirect_forever:  # the SDK follows a few before it gives up
         assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("behaviour", [hangs(), drips()])
-def test_a_server_that_takes_its_time_is_not_waited_for(
-    server: LoopbackServer, impatient: ProviderEmbedder, behaviour: Behaviour
+@pytest.mark.parametrize("behaviour", [hang(600), drip_bytes(600)])
+def test_hanging_server_times_out(
+    server: LoopbackServer, short_timeout_embedder: ProviderEmbedder, behaviour: Behaviour
 ) -> None:
-    impatient.embed_query("connect first: loading the SDK takes a while")
-    server.forget()
-    server.behaves(behaviour)
-    started = time.monotonic()
-    assert isinstance(failure(impatient), ModelTimeoutError)
-    assert len(server.requests) == 4 and time.monotonic() - started < 10
+    short_timeout_embedder.embed_query("connect first: loading the SDK takes a while")
+    server.reset()
+    server.respond_with(behaviour)
+    problem = embedding_error(short_timeout_embedder)
+    assert isinstance(problem, ModelTimeoutError) and "(4 calls made)" in str(problem)
 
 
-def test_the_deadline_ends_the_tries(server: LoopbackServer) -> None:
-    hurried = ProviderEmbedder(MODEL, LLMSettings(backoff=0.01, call_timeout=60, deadline=0.3))
-    server.behaves(hangs())
-    assert isinstance(failure(hurried), ModelTimeoutError)
-    assert len(server.requests) == 1
-    hurried.close()
+def test_deadline_ends_the_retries(server: LoopbackServer) -> None:
+    embedder = ProviderEmbedder(MODEL, LLMSettings(backoff=0.01, call_timeout=3600, deadline=0.3))
+    server.respond_with(hang(600))
+    problem = embedding_error(embedder)
+    assert isinstance(problem, ModelTimeoutError) and "(1 call made; no time for a retry" in str(problem)
+    embedder.close()
 
 
-def test_a_server_that_recovers_is_forgiven(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
-    server.behaves(status(500), answers(one_too_few), closes, embeds())
-    assert np.allclose(embedder.embed_query("why?"), expected("why?"), atol=1e-6)
+def test_server_recovers(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
+    server.respond_with(status(500), response_of(too_few), disconnect, vector_response())
+    assert np.allclose(embedder.embed_query("why?"), unit_vector("why?"), atol=1e-6)
     assert len(server.requests) == 4
 
 
-def test_the_provider_is_given_the_time_it_asks_for(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
-    server.behaves(status(429, Retry_After="1"), embeds())
-    embedder.embed_query("why?")
-    first, second = server.times
-    assert 1 <= second - first < 2
-
-
-def test_who_asks_for_more_time_than_there_is_is_told_at_once(
-    server: LoopbackServer, embedder: ProviderEmbedder
+def test_retry_after_is_honoured(
+    server: LoopbackServer, embedder: ProviderEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.behaves(status(429, Retry_After="3600"))
-    assert failure(embedder).retry_after == 3600
+    pauses: list[float] = []
+    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
+    server.respond_with(status(429, Retry_After="1"), vector_response())
+    embedder.embed_query("why?")
+    assert [pause >= 1 for pause in pauses] == [True]
+
+
+def test_retry_after_beyond_the_deadline_is_not_waited_for(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
+    server.respond_with(status(429, Retry_After="7200"))
+    assert embedding_error(embedder).retry_after == 7200
     assert len(server.requests) == 1
 
 
-def test_vectors_of_other_dimensions_than_before_are_refused(
-    server: LoopbackServer, embedder: ProviderEmbedder
-) -> None:
+def test_changed_dimensions_are_an_error(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
     assert embedder.dimensions == DIMENSIONS
-    server.behaves(embeds(DIMENSIONS - 1))
-    assert f"{DIMENSIONS - 1} dimensions" in str(failure(embedder))
+    server.respond_with(vector_response(DIMENSIONS - 1))
+    assert f"{DIMENSIONS - 1} dimensions" in str(embedding_error(embedder))
     assert embedder.dimensions == DIMENSIONS
 
 
-def test_huge_numbers_are_numbers(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
-    server.behaves(answers(huge))
-    assert np.allclose(embedder.embed_query("why?"), expected("why?"), atol=1e-6)
+def test_huge_numbers_are_normalized(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
+    server.respond_with(response_of(huge))
+    assert np.allclose(embedder.embed_query("why?"), unit_vector("why?"), atol=1e-6)
 
 
-def test_one_failure_ends_the_other_batches(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
-    server.behaves(status(401))
+def test_failure_cancels_other_batches(server: LoopbackServer) -> None:
+    embedder = ProviderEmbedder(MODEL, NO_TIMEOUT)
+    server.respond_with(status(401), hang(600))
     with pytest.raises(ModelAccessError):
-        embedder.embed_passages(["x"] * BATCH * 50)
-    time.sleep(0.05)
-    assert len(server.requests) < 50
+        embedder.embed_passages(["x"] * MAX_BATCH_TEXTS * 50)
+    assert len(server.requests) <= 1 + MAX_CONCURRENT_CALLS
+    server.reset()  # ends the calls that hang
+    embedder.close()
 
 
-def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    lonely = ProviderEmbedder(MODEL, QUICK)
-    assert "cannot be reached" in str(failure(lonely))
-    lonely.close()
+    embedder = ProviderEmbedder(MODEL, NO_TIMEOUT)
+    assert "cannot be reached" in str(embedding_error(embedder))
+    embedder.close()
 
 
-def test_a_key_is_never_shown(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_is_never_shown(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    server.behaves(status(401, {"error": {"message": f"the key {KEY} is wrong"}}))
-    opened = ProviderEmbedder(MODEL, QUICK)
-    assert KEY not in str(failure(opened))
-    opened.close()
+    server.respond_with(status(401, {"error": {"message": f"the key {KEY} is wrong"}}))
+    embedder = ProviderEmbedder(MODEL, NO_TIMEOUT)
+    assert KEY not in str(embedding_error(embedder))
+    embedder.close()
 
 
-def test_threads_and_event_loops_can_share_it(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
+def test_embedder_works_in_threads_and_event_loops(server: LoopbackServer, embedder: ProviderEmbedder) -> None:
     with ThreadPoolExecutor(8) as pool:
         vectors = list(pool.map(embedder.embed_query, [f"text {number}" for number in range(60)]))
-    assert np.allclose(vectors, [expected(f"text {number}") for number in range(60)], atol=1e-6)
+    assert np.allclose(vectors, [unit_vector(f"text {number}") for number in range(60)], atol=1e-6)
 
     async def inside() -> np.ndarray:
         return embedder.embed_query("in a loop")
 
-    assert np.allclose(asyncio.run(inside()), expected("in a loop"), atol=1e-6)
+    assert np.allclose(asyncio.run(inside()), unit_vector("in a loop"), atol=1e-6)
 
 
-def test_it_leaves_no_connection_open(server: LoopbackServer) -> None:
-    passing = ProviderEmbedder(MODEL, QUICK)
-    passing.embed_passages(["x"] * BATCH * 4)
-    passing.close()
-    del passing
+def test_connections_are_closed(server: LoopbackServer) -> None:
+    embedder = ProviderEmbedder(MODEL, NO_TIMEOUT)
+    embedder.embed_passages(["x"] * MAX_BATCH_TEXTS * 4)
+    embedder.close()
+    del embedder
     gc.collect()  # an open connection would warn, and a warning fails the test

@@ -1,4 +1,4 @@
-"""One server for the whole folder, forgetful between tests: an LLM can be kept and need not connect anew."""
+"""One server for the whole folder, reset between tests, so that an LLM can keep its connections."""
 
 from collections.abc import Iterator
 
@@ -15,6 +15,6 @@ def running_server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def server(running_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> LoopbackServer:
-    running_server.forget()
+    running_server.reset()
     monkeypatch.setenv("OPENAI_BASE_URL", running_server.url)
     return running_server

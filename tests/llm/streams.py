@@ -1,4 +1,4 @@
-"""What a server on loopback may do when it is asked to stream."""
+"""Valid and invalid streaming responses of the loopback server."""
 
 import json
 from collections.abc import Callable
@@ -7,16 +7,16 @@ from typing import Any
 from tests.loopback import Behaviour, Handler
 
 DONE = b"data: [DONE]\n\n"
-COUNTED = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 
 
 def chunk(content: str | None = None, finish_reason: str | None = None, **delta: Any) -> bytes:
-    said = {**({} if content is None else {"content": content}), **delta}
-    return _event(choices=[{"index": 0, "delta": said, "finish_reason": finish_reason}])
+    fields = {**({} if content is None else {"content": content}), **delta}
+    return _event(choices=[{"index": 0, "delta": fields, "finish_reason": finish_reason}])
 
 
-def counted() -> bytes:
-    return _event(choices=[], usage=COUNTED)
+def usage_chunk() -> bytes:
+    return _event(choices=[], usage=USAGE)
 
 
 def _event(**fields: Any) -> bytes:
@@ -24,17 +24,19 @@ def _event(**fields: Any) -> bytes:
     return f"data: {json.dumps(whole)}\n\n".encode()
 
 
-def streams(*contents: str, finish_reason: str = "stop", pause: float = 0.0, **delta: Any) -> Behaviour:
-    """As it should be."""
+def stream_text(*contents: str, finish_reason: str = "stop", pause: float = 0.0, **delta: Any) -> Behaviour:
+    """A correct stream."""
     pieces: list[bytes | float] = []
     for content in contents:
         pieces += [chunk(content), pause]
-    return sends(*pieces, chunk(None, finish_reason, **delta), counted(), DONE)
+    return send_chunks(*pieces, chunk(None, finish_reason, **delta), usage_chunk(), DONE)
 
 
-def sends(*pieces: bytes | float | Callable[[], object], ends: bool = True, chunked: bool = True) -> Behaviour:
-    """Any bytes, with pauses between them: in seconds, or until a function returns. Without `ends` the connection
-    is cut; one that is not `chunked` is cut without a sign of it."""
+def send_chunks(*pieces: bytes | float | Callable[[], object], ends: bool = True, chunked: bool = True) -> Behaviour:
+    """Any bytes, with pauses between them: in seconds, or until a function returns.
+
+    Without `ends` the connection is cut; if it is not `chunked` either, the client cannot notice.
+    """
 
     def respond(handler: Handler, _: dict[str, Any]) -> None:
         handler.send_response(200)

@@ -1,4 +1,4 @@
-"""Providers and the environment variables that open them (SPEC B13)."""
+"""Providers and their environment variables (SPEC B13)."""
 
 import sys
 import tomllib
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.llm.asking import question
+from tests.llm.sample_requests import question
 from tests.loopback import LoopbackServer
 from veracity.errors import ConfigurationError, MissingKeyError, UnknownModelError
 from veracity.llm import LLM
 from veracity.providers.errors import EXTRAS
-from veracity.providers.keys import PROVIDERS, has_key, refuse_typing_errors
+from veracity.providers.keys import PROVIDERS, check_provider_names, has_key
 
 KEY = "any-Key-0123456789"
 
@@ -22,7 +22,7 @@ def llm() -> LLM:
 
 
 @pytest.mark.parametrize("provider", [name for name, variables in PROVIDERS.items() if variables])
-def test_a_missing_key_names_provider_and_variable(provider: str, llm: LLM) -> None:
+def test_missing_key_names_provider_and_variable(provider: str, llm: LLM) -> None:
     """SPEC B13: at once, with no call and no fallback."""
     model = f"{provider}:some-model"
     assert not has_key(model)
@@ -33,8 +33,10 @@ def test_a_missing_key_names_provider_and_variable(provider: str, llm: LLM) -> N
         assert all(name in str(caught.value) for name in (model, f'"{provider}"', *PROVIDERS[provider]))
 
 
-def test_no_call_is_made_for_want_of_a_key(llm: LLM, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another provider's server is there; it is not asked instead."""
+def test_missing_key_makes_no_call_and_no_fallback(
+    llm: LLM, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another provider's server is available, but not called instead."""
     with pytest.raises(MissingKeyError, match="ANTHROPIC_API_KEY"):
         llm.ask(question(model="anthropic:claude-sonnet-4-5"))
     monkeypatch.delenv("OPENAI_BASE_URL")
@@ -44,25 +46,25 @@ def test_no_call_is_made_for_want_of_a_key(llm: LLM, server: LoopbackServer, mon
 
 
 @pytest.mark.parametrize(("provider", "sdk"), [("google", "google.genai"), ("groq", "groq"), ("mistral", "mistralai")])
-def test_a_missing_sdk_names_the_extra(provider: str, sdk: str, llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_sdk_names_the_extra(provider: str, sdk: str, llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PROVIDERS[provider][0], KEY)
     monkeypatch.setitem(sys.modules, sdk, None)
     with pytest.raises(ConfigurationError, match=rf'pip install "veracity\[{provider}\]"'):
         llm.require(f"{provider}:some-model", "judge")
 
 
-def test_every_extra_there_is_can_be_named() -> None:
+def test_extras_exist_in_the_project_file() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
     assert set(EXTRAS.values()) <= set(project["project"]["optional-dependencies"])
 
 
-def test_a_provider_that_does_not_exist(llm: LLM) -> None:
+def test_unknown_provider(llm: LLM) -> None:
     with pytest.raises(UnknownModelError, match=r'No provider is called "foo" \(model "foo:bar"\): name it as'):
         llm.ask(question(model="foo:bar"))
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-chat", "openrouter"])
-def test_a_key_that_is_there_is_enough(provider: str, llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_in_the_environment_is_enough(provider: str, llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingKeyError):
         llm.require(f"{provider}:maker/some-model", "judge")
     monkeypatch.setenv(PROVIDERS[provider][0], KEY)
@@ -70,7 +72,7 @@ def test_a_key_that_is_there_is_enough(provider: str, llm: LLM, monkeypatch: pyt
     llm.close()
 
 
-def test_a_key_that_goes_is_missed(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_key_is_noticed(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     llm.require("openai:gpt-5", "judge")
     monkeypatch.delenv("OPENAI_API_KEY")
@@ -80,9 +82,7 @@ def test_a_key_that_goes_is_missed(llm: LLM, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\n", f" {KEY}", f"{KEY}\r", "ключ-0123456789"])
-def test_a_key_that_cannot_be_sent_is_told_without_showing_it(
-    key: str, llm: LLM, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unusable_key_is_reported_but_not_shown(key: str, llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY cannot be a key") as caught:
         llm.require("openai:gpt-5", "judge")
@@ -92,7 +92,7 @@ def test_a_key_that_cannot_be_sent_is_told_without_showing_it(
 @pytest.mark.parametrize(
     "address", ["localhost:8000", "not an address", "http://", "ftp://host/v1", "http://h:99999/v1"]
 )
-def test_an_address_that_is_none(address: str, llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_base_url(address: str, llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     with pytest.raises(
         ConfigurationError, match="OPENAI_BASE_URL is not the address of a server: write it like http://"
@@ -100,9 +100,9 @@ def test_an_address_that_is_none(address: str, llm: LLM, monkeypatch: pytest.Mon
         llm.require("openai-chat:mine", "judge")
 
 
-def test_typing_errors_are_met_with_a_guess() -> None:
+def test_misspelt_provider_gets_a_suggestion() -> None:
     with pytest.raises(
         ConfigurationError, match=r'here: there is no provider "antropic"; did you mean "anthropic:x"\?'
     ):
-        refuse_typing_errors([("antropic:x", "here")])
-    refuse_typing_errors([("openai:x", "here"), ("quite-another:x", "here")])
+        check_provider_names([("antropic:x", "here")])
+    check_provider_names([("openai:x", "here"), ("quite-another:x", "here")])

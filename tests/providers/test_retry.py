@@ -1,124 +1,145 @@
-"""Calls are made again when that may help, within the deadline (no test waits)."""
+"""The retry loop, with a fake clock (SPEC B9)."""
 
-import time
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 
 import pytest
 
-from veracity.errors import ConfigurationError, ModelAccessError, ModelError, ModelUnreachableError
-from veracity.providers.retry import LONGEST_PAUSE, MAX_RETRIES, retried
-from veracity.settings import LLMSettings
-
-SETTINGS = LLMSettings(call_timeout=10, backoff=1)
+from veracity.deadlines import Deadline
+from veracity.errors import (
+    BudgetError,
+    ConfigurationError,
+    ModelAccessError,
+    ModelError,
+    ModelTimeoutError,
+    ModelUnreachableError,
+)
+from veracity.providers.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, NotSentError, retry
 
 
 class Clock:
-    """Time passes only when someone sleeps."""
+    """Time passes only while someone sleeps."""
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.slept: list[float] = []
+        self.pauses: list[float] = []
 
     def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
+        self.pauses.append(seconds)
         self.now += seconds
+
+    def deadline(self, seconds: float = 1000) -> Deadline:
+        return Deadline(self.now + seconds)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("veracity.providers.retry.time.monotonic", lambda: made.now)
+    monkeypatch.setattr("veracity.deadlines.time.monotonic", lambda: made.now)
     monkeypatch.setattr("veracity.providers.retry.time.sleep", made.sleep)
     monkeypatch.setattr("veracity.providers.retry.random.uniform", lambda low, high: high)
     return made
 
 
-def failing(*problems: Exception) -> tuple[Callable[[float], str], list[float]]:
-    """Raises one after another, then answers. With it, the seconds each call was given."""
-    given: list[float] = []
-    to_come: Iterator[Exception] = iter(problems)
+def failing(*problems: Exception) -> Callable[[], str]:
+    """Raises the problems one after another, then succeeds."""
+    remaining = iter(problems)
 
-    def call(seconds: float) -> str:
-        given.append(seconds)
-        for problem in to_come:
+    def call() -> str:
+        for problem in remaining:
             raise problem
         return "answer"
 
-    return call, given
+    return call
 
 
-def test_an_answer_is_taken_at_once(clock: Clock) -> None:
-    call, given = failing()
-    assert retried(call, SETTINGS, clock.now + 100) == "answer"
-    assert (given, clock.slept) == ([10], [])
+def test_success_needs_no_retry(clock: Clock) -> None:
+    assert retry(failing(), backoff=1, deadline=clock.deadline()) == "answer"
+    assert clock.pauses == []
 
 
 def test_pauses_double(clock: Clock) -> None:
-    call, given = failing(*[ModelUnreachableError("away")] * MAX_RETRIES)
-    assert retried(call, SETTINGS, clock.now + 100) == "answer"
-    assert clock.slept == [1, 2, 4]
-    assert given == [10] * 4
+    call = failing(*[ModelUnreachableError("away")] * MAX_RETRIES)
+    assert retry(call, backoff=1, deadline=clock.deadline()) == "answer"
+    assert clock.pauses == [1, 2, 4]
 
 
-def test_after_the_last_retry_its_error_is_raised(clock: Clock) -> None:
-    problems = [ModelUnreachableError(f"away {number}") for number in range(MAX_RETRIES + 1)]
-    call, given = failing(*problems)
-    with pytest.raises(ModelError) as caught:
-        retried(call, SETTINGS, clock.now + 1000)
-    assert caught.value is problems[-1]
-    assert len(given) == MAX_RETRIES + 1
+@pytest.mark.parametrize("max_retries", [0, 1, 5])
+def test_last_error_is_raised_with_the_number_of_calls(max_retries: int, clock: Clock) -> None:
+    problems = [ModelUnreachableError(f"Away {number}.", retry_after=number) for number in range(max_retries + 1)]
+    with pytest.raises(ModelUnreachableError) as caught:
+        retry(failing(*problems), backoff=1, deadline=clock.deadline(), max_retries=max_retries)
+    calls = f"{max_retries + 1} calls made" if max_retries else "1 call made"
+    assert str(caught.value) == f"Away {max_retries} ({calls})."
+    assert caught.value.retry_after == max_retries and caught.value.__context__ is None
+    assert len(clock.pauses) == max_retries
+
+
+def test_permanent_error_is_raised_at_once(clock: Clock) -> None:
+    with pytest.raises(ModelAccessError, match=r"^No key \(1 call made\)\.$"):
+        retry(failing(ModelAccessError("No key.")), backoff=1, deadline=clock.deadline())
+    assert clock.pauses == []
+
+
+@pytest.mark.parametrize("problem", [BudgetError("spent"), ConfigurationError("no such thing"), ValueError("odd")])
+def test_other_errors_pass_through_unchanged(problem: Exception, clock: Clock) -> None:
+    with pytest.raises(type(problem)) as caught:
+        retry(failing(problem), backoff=1, deadline=clock.deadline())
+    assert caught.value is problem and str(problem) in ("spent", "no such thing", "odd")
+
+
+def test_retry_after_is_added_to_the_backoff(clock: Clock) -> None:
+    assert retry(failing(ModelUnreachableError("busy", retry_after=20)), backoff=1, deadline=clock.deadline(100))
+    assert clock.pauses == [21]
 
 
 @pytest.mark.parametrize(
-    "problem", [ModelAccessError("no key"), ConfigurationError("no such thing"), ValueError("odd")]
+    ("retry_after", "seconds", "reason"),
+    [
+        (20, 15, "the provider asks to wait 20 s, llm.deadline leaves 15 s"),
+        (20, 21, "no time for a retry, llm.deadline leaves 21 s"),
+        (None, 1, "no time for a retry, llm.deadline leaves 1 s"),
+        (None, 0, "no time for a retry, llm.deadline leaves 0 s"),
+    ],
 )
-def test_what_asking_again_cannot_mend_is_raised_at_once(problem: Exception, clock: Clock) -> None:
-    call, given = failing(problem)
-    with pytest.raises(type(problem)) as caught:
-        retried(call, SETTINGS, clock.now + 100)
-    assert caught.value is problem
-    assert (len(given), clock.slept) == (1, [])
+def test_retry_stops_at_the_deadline(retry_after: float | None, seconds: float, reason: str, clock: Clock) -> None:
+    call = failing(ModelUnreachableError("Busy.", retry_after=retry_after))
+    with pytest.raises(ModelUnreachableError, match=re.escape(f"Busy (1 call made; {reason}).")):
+        retry(call, backoff=1, deadline=clock.deadline(seconds))
+    assert clock.pauses == []
 
 
-def test_the_provider_is_given_the_time_it_asks_for(clock: Clock) -> None:
-    call, _ = failing(ModelUnreachableError("busy", retry_after=20))
-    assert retried(call, SETTINGS, clock.now + 100) == "answer"
-    assert clock.slept == [21]
+def test_last_timeout_names_the_deadline(clock: Clock) -> None:
+    with pytest.raises(ModelTimeoutError, match=r"\(1 call made; my deadline leaves 0 s\)\.$"):
+        retry(
+            failing(ModelTimeoutError("Late.")),
+            backoff=1,
+            deadline=clock.deadline(0),
+            max_retries=0,
+            deadline_name="my deadline",
+        )
 
 
-def test_no_pause_reaches_beyond_the_deadline(clock: Clock) -> None:
-    call, given = failing(ModelUnreachableError("busy", retry_after=20))
-    with pytest.raises(ModelUnreachableError, match="busy"):
-        retried(call, SETTINGS, clock.now + 21)
-    assert (len(given), clock.slept) == (1, [])
+def test_call_that_was_not_sent_does_not_count(clock: Clock) -> None:
+    call = failing(ModelUnreachableError("away"), NotSentError("Too late."))
+    with pytest.raises(ModelError, match=r"^Too late \(1 call made\)\.$"):
+        retry(call, backoff=1, deadline=clock.deadline())
 
 
-def test_a_call_gets_no_more_than_what_is_left(clock: Clock) -> None:
-    call, given = failing(ModelUnreachableError("away"))
-    assert retried(call, SETTINGS, clock.now + 4) == "answer"
-    assert given == [4, 3]
-    late, given = failing()
-    assert retried(late, SETTINGS, clock.now - 5) == "answer"
-    assert given == [0]
+def test_backoff_is_capped(clock: Clock) -> None:
+    retry(failing(*[ModelUnreachableError("away")] * 3), backoff=60, deadline=clock.deadline())
+    assert clock.pauses == [MAX_BACKOFF_SECONDS] * 3
 
 
-def test_a_pause_is_never_too_long(clock: Clock) -> None:
-    call, _ = failing(*[ModelUnreachableError("away")] * 3)
-    retried(call, LLMSettings(backoff=60), clock.now + 1000)
-    assert clock.slept == [LONGEST_PAUSE] * 3
+def test_zero_backoff(clock: Clock) -> None:
+    retry(failing(*[ModelUnreachableError("away")] * 3), backoff=0, deadline=clock.deadline())
+    assert sum(clock.pauses) == 0
 
 
-def test_without_backoff_nobody_waits(clock: Clock) -> None:
-    call, _ = failing(*[ModelUnreachableError("away")] * 3)
-    assert retried(call, LLMSettings(backoff=0), clock.now + 60) == "answer"
-    assert sum(clock.slept) == 0
-
-
-def test_pauses_vary_between_half_and_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr("veracity.providers.retry.time.sleep", slept.append)
+def test_pauses_have_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
     for _ in range(20):
-        call, _ = failing(ModelUnreachableError("away"))
-        retried(call, SETTINGS, time.monotonic() + 100)
-    assert all(0.5 <= pause <= 1 for pause in slept)
-    assert len(set(slept)) > 1
+        retry(failing(ModelUnreachableError("away")), backoff=1, deadline=Deadline())
+    assert all(0.5 <= pause <= 1 for pause in pauses)
+    assert len(set(pauses)) > 1

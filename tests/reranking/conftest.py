@@ -1,4 +1,4 @@
-"""One server for the whole folder, forgetful between tests; none of the developer's own keys and addresses."""
+"""One server for the whole folder, reset between tests; hides the developer's own keys and addresses."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.loopback import LoopbackServer
-from tests.reranking.rerank_server import reranks
+from tests.reranking.rerank_server import ranking_response
 from tests.reranking.tiny_model import make_folder
 from veracity.reranking.remote import SERVICES
 
 
 @pytest.fixture(autouse=True)
-def no_way_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for service in SERVICES.values():
         monkeypatch.delenv(service.key_variable, raising=False)
-        monkeypatch.delenv(service.address_variable, raising=False)
+        monkeypatch.delenv(service.url_variable, raising=False)
 
 
 @pytest.fixture(scope="package")
@@ -25,9 +25,9 @@ def running_server() -> Iterator[LoopbackServer]:
 
 
 @pytest.fixture
-def server(running_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, no_way_in: None) -> LoopbackServer:
-    running_server.forget()
-    running_server.behaves(reranks())
+def server(running_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, no_credentials: None) -> LoopbackServer:
+    running_server.reset()
+    running_server.respond_with(ranking_response())
     monkeypatch.setenv("RERANK_BASE_URL", running_server.url)
     return running_server
 

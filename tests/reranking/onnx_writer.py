@@ -25,7 +25,7 @@ def model(
 ) -> bytes:
     """Inputs have their type; both dimensions of theirs are free."""
     graph: Message = [
-        *((1, one) for one in nodes),
+        *((1, item) for item in nodes),
         (2, "tiny"),
         *((5, _tensor(name, value)) for name, value in constants.items()),
         *((11, _value(name, TYPES[kind], 2)) for name, kind in inputs.items()),

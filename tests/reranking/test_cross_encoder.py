@@ -12,8 +12,9 @@ from tokenizers import Tokenizer
 
 from tests.reranking.tiny_model import make_folder, words_of
 from veracity.errors import ConfigurationError, ModelAnswerError
+from veracity.providers import onnx
 from veracity.reranking import cross_encoder
-from veracity.reranking.cross_encoder import BATCH, LONGEST, LONGEST_QUERY, CrossEncoder
+from veracity.reranking.cross_encoder import MAX_QUERY_TOKENS, MAX_TOKENS, CrossEncoder
 
 NUMBERED = [" ".join(f"w{number}" for number in range(start, start + 3 + start % 17)) for start in range(0, 600, 5)]
 
@@ -36,69 +37,61 @@ def words(count: int, start: int = 0) -> str:
         ("treaty of westphalia", ["猫", "the treaty", "the treaty of westphalia"], 2),
     ],
 )
-def test_what_answers_the_question_comes_first(
-    reranker: CrossEncoder, query: str, passages: list[str], best: int
-) -> None:
+def test_best_passage_has_the_highest_score(reranker: CrossEncoder, query: str, passages: list[str], best: int) -> None:
     scores = reranker.scores(query, passages)
     assert len(scores) == len(passages) and all(type(score) is float for score in scores)
     assert max(range(len(passages)), key=scores.__getitem__) == best
 
 
-def test_scores_are_those_of_the_model(reranker: CrossEncoder) -> None:
+def test_scores_match_the_model_across_batches(reranker: CrossEncoder) -> None:
     """Also where many batches of different length are run, in the order of the passages."""
-    query = words(LONGEST_QUERY)
-    assert sum(len(passage.split()) for passage in NUMBERED) > 2 * BATCH
+    query = words(MAX_QUERY_TOKENS)
+    assert sum(len(passage.split()) for passage in NUMBERED) > 2 * onnx.MAX_BATCH_TOKENS
     asked = set(words_of(query))
     expected = [sum(word in asked for word in passage.split()) for passage in NUMBERED]
     assert reranker.scores(query, NUMBERED) == expected
     assert reranker.scores(query, NUMBERED[::-1]) == expected[::-1]
 
 
-def test_a_score_does_not_depend_on_the_other_passages(reranker: CrossEncoder) -> None:
+def test_score_does_not_depend_on_the_batch(reranker: CrossEncoder) -> None:
     together = reranker.scores("w7 w9 w100", NUMBERED)
     assert together == [reranker.scores("w7 w9 w100", [passage])[0] for passage in NUMBERED]
 
 
-def test_batches_are_filled_with_passages_of_like_length() -> None:
-    pairs = [cross_encoder._Pair([1] * length, [0] * length) for length in (500, 3, 400, 4, 5, 130)]
-    batches = list(cross_encoder._batches(pairs))
-    assert batches == [[1, 3, 4], [5], [2], [0]]
-
-
-def test_one_thread_does_as_well_as_many(reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cross_encoder, "processors", lambda: 4)
+def test_scores_do_not_depend_on_the_number_of_threads(reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx, "processors", lambda: 4)
     many = reranker.scores(words(50), NUMBERED)
-    monkeypatch.setattr(cross_encoder, "processors", lambda: 1)
+    monkeypatch.setattr(onnx, "processors", lambda: 1)
     assert reranker.scores(words(50), NUMBERED) == many
 
 
-def test_only_the_passage_is_cut(reranker: CrossEncoder) -> None:
+def test_only_the_passage_is_truncated(reranker: CrossEncoder) -> None:
     """Of 512 pieces three are special ones and two the question's."""
-    room = LONGEST - 3 - 2
+    room = MAX_TOKENS - 3 - 2
     inside, outside = words(room - 1) + " cat", words(room) + " cat"
     assert reranker.scores("the cat", [inside, outside, "cat " * 2000]) == [1, 0, room]
 
 
-def test_a_long_question_leaves_room_for_the_passage(reranker: CrossEncoder) -> None:
+def test_long_question_leaves_room_for_the_passage(reranker: CrossEncoder) -> None:
     long = words(600)
-    scores = reranker.scores(long, [f"w{LONGEST_QUERY - 1}", f"w{LONGEST_QUERY}", words(700), words(10)])
-    assert scores == [1, 0, min(LONGEST_QUERY, LONGEST - 3 - LONGEST_QUERY), 10]
-    assert reranker.scores("猫" * 3000, ["猫", "cat"]) == [LONGEST_QUERY, 0]
+    scores = reranker.scores(long, [f"w{MAX_QUERY_TOKENS - 1}", f"w{MAX_QUERY_TOKENS}", words(700), words(10)])
+    assert scores == [1, 0, min(MAX_QUERY_TOKENS, MAX_TOKENS - 3 - MAX_QUERY_TOKENS), 10]
+    assert reranker.scores("猫" * 3000, ["猫", "cat"]) == [MAX_QUERY_TOKENS, 0]
 
 
-def no_special_pieces(folder: Path) -> None:
+def remove_special_tokens(folder: Path) -> None:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     document = json.loads(tokenizer.to_str()) | {"post_processor": None}
     (folder / "tokenizer.json").write_text(json.dumps(document), encoding="utf-8")
 
 
-@pytest.mark.parametrize("harm", [lambda _: None, no_special_pieces])
-def test_a_long_question_is_cut_whatever_the_tokenizer(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("damage", [lambda _: None, remove_special_tokens])
+def test_long_question_is_truncated_with_any_tokenizer(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     made = make_folder(tmp_path / "m", types=False, template=True)
-    harm(made)
+    damage(made)
     reranker = CrossEncoder(str(made))
     assert np.isfinite(reranker.scores(words(700), [words(700), "cat"])).all()
-    assert reranker.scores("cat " * 700, [""]) == [LONGEST_QUERY**2]
+    assert reranker.scores("cat " * 700, [""]) == [MAX_QUERY_TOKENS**2]
 
 
 @pytest.mark.parametrize(
@@ -119,12 +112,12 @@ def test_any_text_has_a_score(reranker: CrossEncoder, text: str) -> None:
     assert np.isfinite(reranker.scores(text, ["cat", text, ""])).all()
 
 
-def test_a_passage_cannot_pretend_to_be_two(reranker: CrossEncoder) -> None:
-    read = reranker._loaded().tokenizer.encode("cat", "[SEP] cat [CLS]")
-    assert read.ids.count(3) == 2 and read.ids.count(2) == 1
+def test_special_tokens_in_a_passage_are_text(folder: Path) -> None:
+    encoding = cross_encoder._load(folder).tokenizer.encode("cat", "[SEP] cat [CLS]")
+    assert encoding.ids.count(3) == 2 and encoding.ids.count(2) == 1
 
 
-def test_nothing_to_rank_loads_nothing(folder: Path) -> None:
+def test_no_passages_load_no_model(folder: Path) -> None:
     fresh = CrossEncoder(str(folder))
     assert fresh.scores("why?", []) == [] and fresh._model is None
     assert fresh.name == f"cross-encoder:{folder}"
@@ -143,14 +136,14 @@ def test_nothing_to_rank_loads_nothing(folder: Path) -> None:
     ],
     ids=str,
 )
-def test_models_of_all_forms_rank(tmp_path: Path, made: dict[str, Any]) -> None:
+def test_supported_model_formats(tmp_path: Path, made: dict[str, Any]) -> None:
     scores = CrossEncoder(str(make_folder(tmp_path / "m", **made))).scores(
         "the cat sleeps", ["rates rose again", "the cat sleeps", "a cat ended"]
     )
     assert scores[1] > scores[2] > scores[0]
 
 
-def test_two_columns_count_by_their_difference(tmp_path: Path) -> None:
+def test_two_outputs_are_subtracted(tmp_path: Path) -> None:
     two = CrossEncoder(str(make_folder(tmp_path / "m", weights=np.array([[9, 6]], np.float32))))
     assert two.scores("cat", ["cat", "cat cat", "war"]) == [-3, -6, 0]
 
@@ -164,14 +157,14 @@ def test_two_columns_count_by_their_difference(tmp_path: Path) -> None:
     ],
     ids=["three columns", "no number", "infinite"],
 )
-def test_other_outputs_are_told(tmp_path: Path, made: dict[str, Any]) -> None:
+def test_unsupported_outputs_are_reported(tmp_path: Path, made: dict[str, Any]) -> None:
     odd = CrossEncoder(str(make_folder(tmp_path / "m", **made)))
     with pytest.raises(ModelAnswerError, match=r"one score per passage: check .* one or two outputs\.$") as caught:
         odd.scores("cat", ["cat"])
     assert str(tmp_path) in str(caught.value) and caught.value.__context__ is None
 
 
-def test_a_model_that_fails_at_work_is_told(tmp_path: Path) -> None:
+def test_model_that_fails_to_run_is_reported(tmp_path: Path) -> None:
     """Its table of words is too small for the tokenizer."""
     from tests.reranking import tiny_model
 
@@ -216,27 +209,27 @@ def garble_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").write_bytes(b"\xff\xfe")
 
 
-def ask_for_more(folder: Path) -> None:
+def add_input(folder: Path) -> None:
     make_folder(folder, extra=["position_ids"])
 
 
 @pytest.mark.parametrize(
-    ("harm", "words"),
+    ("damage", "words"),
     [
-        (lose_folder, "no model.onnx, nor onnx/model.onnx"),
-        (lose_model, "no model.onnx, nor onnx/model.onnx"),
+        (lose_folder, "no model.onnx or onnx/model.onnx"),
+        (lose_model, "no model.onnx or onnx/model.onnx"),
         (lose_tokenizer, "no tokenizer.json"),
         (cut_model, "model.onnx is damaged"),
-        (empty_model, "model.onnx is damaged|takes nothing"),
+        (empty_model, "model.onnx is damaged|takes no inputs"),
         (point_to_model, "model.onnx is damaged"),
         (cut_tokenizer, "tokenizer.json is damaged"),
         (garble_tokenizer, "tokenizer.json is damaged"),
-        (ask_for_more, "takes input_ids, attention_mask, token_type_ids, position_ids and not"),
+        (add_input, "takes input_ids, attention_mask, token_type_ids, position_ids instead of"),
     ],
 )
-def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path, harm: Callable[[Path], None], words: str) -> None:
+def test_unusable_folder_is_reported(tmp_path: Path, damage: Callable[[Path], None], words: str) -> None:
     made = make_folder(tmp_path / "m")
-    harm(made)
+    damage(made)
     with pytest.raises(ConfigurationError, match=words) as caught:
         CrossEncoder(str(made)).scores("cat", ["cat"])
     message = str(caught.value)
@@ -245,19 +238,19 @@ def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path, harm: Callable[[Pa
 
 
 @pytest.mark.parametrize("name", ["no such\nfolder", "\0", "x" * 5000, "~nobody-is-called-so/model", "a/" * 3000])
-def test_names_no_folder_can_have(name: str) -> None:
+def test_invalid_folder_names(name: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^[^\n]*cannot be used: it has no model.onnx[^\n]*\.$") as caught:
         CrossEncoder(name)
     assert len(str(caught.value)) < 500
 
 
-def test_the_cache_of_hugging_face_is_no_secret() -> None:
+def test_hugging_face_cache_folder_is_shown() -> None:
     folder = "~/hub/models--x/snapshots/" + "0123456789abcdef0123456789abcdef01234567"
     with pytest.raises(ConfigurationError, match="0123456789abcdef"):
         CrossEncoder(folder)
 
 
-def test_a_repaired_folder_can_be_used_without_a_restart(tmp_path: Path) -> None:
+def test_repaired_folder_needs_no_restart(tmp_path: Path) -> None:
     made = make_folder(tmp_path / "m")
     model = (made / "model.onnx").read_bytes()
     reranker = CrossEncoder(str(made))
@@ -271,11 +264,13 @@ def test_a_repaired_folder_can_be_used_without_a_restart(tmp_path: Path) -> None
 def test_threads_share_one_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[Path] = []
 
-    def counted(path: Path) -> cross_encoder.LoadedModel:
-        loaded.append(path)
-        return cross_encoder.load(path)
+    load = cross_encoder._load
 
-    monkeypatch.setattr(cross_encoder, "load", counted)
+    def counted(path: Path) -> cross_encoder._Model:
+        loaded.append(path)
+        return load(path)
+
+    monkeypatch.setattr(cross_encoder, "_load", counted)
     fresh = CrossEncoder(str(folder))
     queries = [words(20, start) for start in range(0, 80, 10)]
     with ThreadPoolExecutor(8) as pool:

@@ -18,26 +18,26 @@ import pytest
 from tests.loopback import (
     Behaviour,
     LoopbackServer,
-    after,
-    closes,
-    drips,
-    hangs,
-    promises_more,
+    after_requests,
+    disconnect,
+    drip_bytes,
+    hang,
     raw,
-    redirects,
+    redirect_forever,
     status,
+    truncate_body,
 )
 from tests.reranking.rerank_server import (
-    answers,
-    changed,
-    drips_headers,
-    one_repeated,
-    one_too_few,
-    one_too_many,
-    one_twice,
-    records,
-    reranks,
+    changed_entry,
+    drip_headers,
+    duplicate_index,
+    ranking_response,
+    record_requests,
+    repeated_entry,
+    response_of,
     score_of,
+    too_few,
+    too_many,
 )
 from veracity.errors import (
     ConfigurationError,
@@ -49,13 +49,18 @@ from veracity.errors import (
     ModelUnreachableError,
     UnknownModelError,
 )
-from veracity.reranking import remote
-from veracity.reranking.remote import AT_ONCE, BLANK, LONGEST, ProviderReranker
+from veracity.reranking.remote import (
+    BLANK,
+    MAX_CONCURRENT_CALLS,
+    MAX_RESPONSE_BYTES,
+    MAX_TEXT_LENGTH,
+    ProviderReranker,
+)
 from veracity.settings import LLMSettings
 
 MODEL = "server:test-reranker"
-QUICK = LLMSettings(backoff=0.01, call_timeout=5, deadline=20)
-IMPATIENT = LLMSettings(backoff=0.01, call_timeout=0.1, deadline=20)
+NO_TIMEOUT = LLMSettings(backoff=0.01, call_timeout=3600, deadline=3600)
+SHORT_TIMEOUT = LLMSettings(backoff=0.01, call_timeout=0.1, deadline=3600)
 KEY = "Zq8rT2vXw9LmN4pBc7JdKs1f"
 PASSAGES = ["A cat sleeps on the sofa.", "猫在沙发上睡觉。", "猫がソファで寝ています。", "Rates rose."]
 SCORES = [score_of(passage) for passage in PASSAGES]
@@ -68,7 +73,7 @@ VARIABLES = {
 
 
 @pytest.fixture(scope="module")
-def kept() -> Iterator[list[ProviderReranker]]:
+def cached_rerankers() -> Iterator[list[ProviderReranker]]:
     made: list[ProviderReranker] = []
     yield made
     for reranker in made:
@@ -76,25 +81,25 @@ def kept() -> Iterator[list[ProviderReranker]]:
 
 
 @pytest.fixture
-def reranker(server: LoopbackServer, kept: list[ProviderReranker]) -> ProviderReranker:
-    """Connections are kept from test to test, as the server is."""
-    if not kept:
-        kept.append(ProviderReranker(MODEL, QUICK))
-    return kept[0]
+def reranker(server: LoopbackServer, cached_rerankers: list[ProviderReranker]) -> ProviderReranker:
+    """Keeps its connections from test to test."""
+    if not cached_rerankers:
+        cached_rerankers.append(ProviderReranker(MODEL, NO_TIMEOUT))
+    return cached_rerankers[0]
 
 
 @pytest.fixture
-def impatient(server: LoopbackServer) -> Iterator[ProviderReranker]:
-    made = ProviderReranker(MODEL, IMPATIENT)
+def short_timeout_reranker(server: LoopbackServer) -> Iterator[ProviderReranker]:
+    made = ProviderReranker(MODEL, SHORT_TIMEOUT)
     yield made
     made.close()
 
 
-def opened(service: str, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> ProviderReranker:
+def make_reranker_for(service: str, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> ProviderReranker:
     address, key = VARIABLES[service]
     monkeypatch.setenv(address, server.url)
     monkeypatch.setenv(key, KEY)
-    return ProviderReranker(f"{service}:test-reranker", QUICK)
+    return ProviderReranker(f"{service}:test-reranker", NO_TIMEOUT)
 
 
 def failure(reranker: ProviderReranker) -> ModelError:
@@ -103,7 +108,7 @@ def failure(reranker: ProviderReranker) -> ModelError:
     message = str(caught.value)
     assert message.endswith(".") and "\n" not in message and len(message) < 450
     assert "Traceback" not in message and f'"{reranker.name}"' in message
-    assert caught.value.__cause__ is None and caught.value.__context__ is None  # nothing of the request stays
+    assert caught.value.__cause__ is None and caught.value.__context__ is None  # keeps nothing of the request
     return caught.value
 
 
@@ -116,12 +121,12 @@ def failure(reranker: ProviderReranker) -> ModelError:
         ("server", "results", {"top_n": 4, "texts": PASSAGES, "truncate": True}),
     ],
 )
-def test_each_service_is_spoken_to_in_its_form(
+def test_request_format_of_each_service(
     server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, service: str, place: str, sent: dict[str, Any]
 ) -> None:
     seen: list[tuple[str, dict[str, str]]] = []
-    server.behaves(records(seen, reranks(place)))
-    reranker = opened(service, server, monkeypatch)
+    server.respond_with(record_requests(seen, ranking_response(place)))
+    reranker = make_reranker_for(service, server, monkeypatch)
     assert reranker.scores("where is the cat?", PASSAGES) == SCORES
     asked = {"model": "test-reranker", "query": "where is the cat?", "documents": PASSAGES}
     assert server.requests == [{**asked, **sent}]
@@ -139,42 +144,40 @@ def test_each_service_is_spoken_to_in_its_form(
         ("voyage", "https://api.voyageai.com/v1/rerank"),
     ],
 )
-def test_services_are_where_they_are(service: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_urls(service: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLES[service][1], KEY)
     endpoint = ProviderReranker(f"{service}:test-reranker")._endpoint
     assert endpoint.url == url and KEY not in repr(endpoint)
 
 
 @pytest.mark.parametrize("ending", ["", "/", "/rerank", "/rerank/"])
-def test_an_address_may_be_written_in_several_ways(
-    server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, ending: str
-) -> None:
+def test_base_url_variants(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     seen: list[tuple[str, dict[str, str]]] = []
-    server.behaves(records(seen, reranks()))
+    server.respond_with(record_requests(seen, ranking_response()))
     monkeypatch.setenv("RERANK_BASE_URL", f" {server.url}{ending} ")
-    reranker = ProviderReranker(MODEL, QUICK)
+    reranker = ProviderReranker(MODEL, NO_TIMEOUT)
     reranker.scores("why?", ["because"])
     assert seen[0][0] == "/v1/rerank" and "authorization" not in seen[0][1]
     reranker.close()
 
 
-@pytest.mark.parametrize("behaviour", [reranks(None, "score"), reranks("data"), reranks("results", "score")])
-def test_servers_of_other_habits_are_understood(
-    server: LoopbackServer, reranker: ProviderReranker, behaviour: Behaviour
-) -> None:
-    server.behaves(behaviour)
+@pytest.mark.parametrize(
+    "behaviour", [ranking_response(None, "score"), ranking_response("data"), ranking_response("results", "score")]
+)
+def test_response_formats(server: LoopbackServer, reranker: ProviderReranker, behaviour: Behaviour) -> None:
+    server.respond_with(behaviour)
     assert reranker.scores("why?", PASSAGES) == SCORES
 
 
-def test_nothing_to_rank_asks_nothing(server: LoopbackServer, reranker: ProviderReranker) -> None:
+def test_no_passages_make_no_call(server: LoopbackServer, reranker: ProviderReranker) -> None:
     assert reranker.scores("why?", []) == [] and not server.requests
 
 
-def test_what_services_refuse_is_not_sent(server: LoopbackServer, reranker: ProviderReranker) -> None:
+def test_blank_and_invalid_texts_are_replaced(server: LoopbackServer, reranker: ProviderReranker) -> None:
     reranker.scores(" ", ["", " \n", "half \ud83d", "nul \0", "long " * 10_000])
     sent = server.requests[0]
     assert sent["query"] == BLANK
-    assert sent["documents"] == [BLANK, BLANK, "half �", "nul \0", ("long " * 10_000)[:LONGEST]]
+    assert sent["documents"] == [BLANK, BLANK, "half �", "nul \0", ("long " * 10_000)[:MAX_TEXT_LENGTH]]
 
 
 @pytest.mark.parametrize(
@@ -183,8 +186,8 @@ def test_what_services_refuse_is_not_sent(server: LoopbackServer, reranker: Prov
         (status(429), ModelUnreachableError, "busy"),
         (status(500), ModelUnreachableError, "HTTP 500"),
         (status(503, {"error": {"message": "overloaded"}}), ModelUnreachableError, "HTTP 503: overloaded"),
-        (closes, ModelUnreachableError, "broke the connection off"),
-        (promises_more, ModelUnreachableError, "broke the connection off"),
+        (disconnect, ModelUnreachableError, "closed the connection early"),
+        (truncate_body, ModelUnreachableError, "closed the connection early"),
         (raw(b"<html>hello</html>", Content_Type="text/html"), ModelAnswerError, "one score per passage"),
         (raw(b"\x1f\x8b\x08", Content_Encoding="gzip"), ModelAnswerError, "one score per passage"),
         (raw(b""), ModelAnswerError, "one score per passage"),
@@ -193,28 +196,28 @@ def test_what_services_refuse_is_not_sent(server: LoopbackServer, reranker: Prov
         (raw(b"[" * 100_000), ModelAnswerError, "one score per passage"),
         (raw(b'{"results": 4}'), ModelAnswerError, "one score per passage"),
         (raw(b'{"results": [1, 2, 3, 4]}'), ModelAnswerError, "one score per passage"),
-        (raw(b" " * (remote.LARGEST + 1)), ModelAnswerError, "more than 10 MB"),
-        (answers(one_too_few), ModelAnswerError, "one score per passage"),
-        (answers(one_too_many), ModelAnswerError, "one score per passage"),
-        (answers(one_twice), ModelAnswerError, "one score per passage"),
-        (answers(one_repeated), ModelAnswerError, "one score per passage"),
-        (changed(index=None), ModelAnswerError, "one score per passage"),
-        (changed(index=4), ModelAnswerError, "one score per passage"),
-        (changed(index=-1), ModelAnswerError, "one score per passage"),
-        (changed(index="0"), ModelAnswerError, "one score per passage"),
-        (changed(index=True), ModelAnswerError, "one score per passage"),
-        (changed(relevance_score=None), ModelAnswerError, "one score per passage"),
-        (changed(relevance_score=float("nan")), ModelAnswerError, "one score per passage"),
-        (changed(relevance_score=float("inf")), ModelAnswerError, "one score per passage"),
-        (changed(relevance_score=10**400), ModelAnswerError, "one score per passage"),
-        (changed(relevance_score="0.5"), ModelAnswerError, "one score per passage"),
-        (changed(relevance_score=False), ModelAnswerError, "one score per passage"),
+        (raw(b" " * (MAX_RESPONSE_BYTES + 1)), ModelAnswerError, "more than 10 MB"),
+        (response_of(too_few), ModelAnswerError, "one score per passage"),
+        (response_of(too_many), ModelAnswerError, "one score per passage"),
+        (response_of(duplicate_index), ModelAnswerError, "one score per passage"),
+        (response_of(repeated_entry), ModelAnswerError, "one score per passage"),
+        (changed_entry(index=None), ModelAnswerError, "one score per passage"),
+        (changed_entry(index=4), ModelAnswerError, "one score per passage"),
+        (changed_entry(index=-1), ModelAnswerError, "one score per passage"),
+        (changed_entry(index="0"), ModelAnswerError, "one score per passage"),
+        (changed_entry(index=True), ModelAnswerError, "one score per passage"),
+        (changed_entry(relevance_score=None), ModelAnswerError, "one score per passage"),
+        (changed_entry(relevance_score=float("nan")), ModelAnswerError, "one score per passage"),
+        (changed_entry(relevance_score=float("inf")), ModelAnswerError, "one score per passage"),
+        (changed_entry(relevance_score=10**400), ModelAnswerError, "one score per passage"),
+        (changed_entry(relevance_score="0.5"), ModelAnswerError, "one score per passage"),
+        (changed_entry(relevance_score=False), ModelAnswerError, "one score per passage"),
     ],
 )
-def test_what_may_pass_is_tried_four_times_and_then_told(
+def test_transient_failure_takes_four_calls(
     server: LoopbackServer, reranker: ProviderReranker, behaviour: Behaviour, kind: type[ModelError], words: str
 ) -> None:
-    server.behaves(behaviour)
+    server.respond_with(behaviour)
     with pytest.raises(kind, match=words):
         raise failure(reranker)
     assert len(server.requests) == 4
@@ -225,94 +228,99 @@ def test_what_may_pass_is_tried_four_times_and_then_told(
     [
         (status(401), ModelAccessError, "refused the key"),
         (status(403), ModelAccessError, "refused the key"),
-        (status(402), ModelAccessError, "no credit left"),
+        (status(402), ModelAccessError, "no quota or credit left"),
         (status(404, {"message": "model not found."}), UnknownModelError, r"does not know .* \(HTTP 404: model not"),
         (status(400, {"detail": "too many documents"}), ModelRequestError, "HTTP 400: too many documents"),
         (status(422, {"detail": [{"msg": "field required"}]}), ModelRequestError, "HTTP 422: field required"),
         (status(400, {"error": "a\nb " * 500}), ModelRequestError, "a b a b"),
         (status(413, [[[[]]]]), ModelRequestError, r"\(HTTP 413\)"),
-        (redirects, ModelRequestError, "HTTP 307.*redirects"),
+        (redirect_forever, ModelRequestError, "redirects to another address .HTTP 307"),
     ],
 )
-def test_what_will_not_pass_is_told_at_once(
+def test_permanent_failure_takes_one_call(
     server: LoopbackServer, reranker: ProviderReranker, behaviour: Behaviour, kind: type[ModelError], words: str
 ) -> None:
-    server.behaves(behaviour)
+    server.respond_with(behaviour)
     with pytest.raises(kind, match=words):
         raise failure(reranker)
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("behaviour", [hangs(), drips(), drips_headers])
-def test_a_server_that_takes_its_time_is_not_waited_for(
-    server: LoopbackServer, impatient: ProviderReranker, behaviour: Behaviour
+@pytest.mark.parametrize("behaviour", [hang(600), drip_bytes(600), drip_headers])
+def test_hanging_server_times_out(
+    server: LoopbackServer, short_timeout_reranker: ProviderReranker, behaviour: Behaviour
 ) -> None:
-    server.behaves(behaviour)
-    started = time.monotonic()
-    assert isinstance(failure(impatient), ModelTimeoutError)
-    assert len(server.requests) == 4 and time.monotonic() - started < 10
+    server.respond_with(behaviour)
+    problem = failure(short_timeout_reranker)
+    assert isinstance(problem, ModelTimeoutError) and "(4 calls made)" in str(problem)
 
 
-def test_the_deadline_ends_the_tries(server: LoopbackServer) -> None:
-    hurried = ProviderReranker(MODEL, LLMSettings(backoff=0.01, call_timeout=60, deadline=0.3))
-    server.behaves(hangs())
-    assert isinstance(failure(hurried), ModelTimeoutError)
-    assert len(server.requests) == 1
-    hurried.close()
+def test_deadline_ends_the_retries(server: LoopbackServer) -> None:
+    reranker = ProviderReranker(MODEL, LLMSettings(backoff=0.01, call_timeout=3600, deadline=0.3))
+    server.respond_with(hang(600))
+    problem = failure(reranker)
+    assert isinstance(problem, ModelTimeoutError) and "(1 call made; no time for a retry" in str(problem)
+    reranker.close()
 
 
-def test_waiting_for_a_free_worker_counts(server: LoopbackServer) -> None:
-    hurried = ProviderReranker(MODEL, LLMSettings(backoff=0.01, call_timeout=60, deadline=1, workers=1))
-    server.behaves(hangs())
-    started = time.monotonic()
+def test_waiting_for_a_worker_counts(server: LoopbackServer) -> None:
+    reranker = ProviderReranker(MODEL, LLMSettings(backoff=0.01, call_timeout=3600, deadline=1, workers=1))
+    server.respond_with(hang(600))
     with ThreadPoolExecutor(8) as pool:
-        failures = list(pool.map(lambda _: failure(hurried), range(8)))
-    assert all(isinstance(one, ModelTimeoutError) for one in failures)
-    assert time.monotonic() - started < 7.9  # one after another it were 8
-    hurried.close()
+        failures = list(pool.map(lambda _: failure(reranker), range(8)))
+    assert all(isinstance(problem, ModelTimeoutError) for problem in failures)
+    assert len(server.requests) < 8  # the deadline of the others passed while they waited
+    reranker.close()
 
 
-def test_a_server_that_recovers_is_forgiven(server: LoopbackServer, reranker: ProviderReranker) -> None:
-    server.behaves(status(500), answers(one_too_few), closes, reranks())
+def test_server_recovers(server: LoopbackServer, reranker: ProviderReranker) -> None:
+    server.respond_with(status(500), response_of(too_few), disconnect, ranking_response())
     assert reranker.scores("why?", PASSAGES) == SCORES
     assert len(server.requests) == 4
 
 
-def test_the_service_is_given_the_time_it_asks_for(server: LoopbackServer, reranker: ProviderReranker) -> None:
-    server.behaves(status(429, Retry_After="0.5"), reranks())
+def test_retry_after_is_honoured(
+    server: LoopbackServer, reranker: ProviderReranker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
+    server.respond_with(status(429, Retry_After="0.5"), ranking_response())
     reranker.scores("why?", PASSAGES)
-    first, second = server.times
-    assert 0.5 <= second - first < 5
+    assert [pause >= 0.5 for pause in pauses] == [True]
 
 
 @pytest.mark.parametrize(
-    "asked", ["3600", email.utils.formatdate(time.time() + 3600, usegmt=True)], ids=["seconds", "date"]
+    "asked", ["72000", email.utils.formatdate(time.time() + 72_000, usegmt=True)], ids=["seconds", "date"]
 )
-def test_who_asks_for_more_time_than_there_is_is_told_at_once(
+def test_retry_after_beyond_the_deadline_is_not_waited_for(
     server: LoopbackServer, reranker: ProviderReranker, asked: str
 ) -> None:
-    server.behaves(status(429, Retry_After=asked))
-    assert failure(reranker).retry_after == pytest.approx(3600, abs=1800)
+    server.respond_with(status(429, Retry_After=asked))
+    assert failure(reranker).retry_after == pytest.approx(72_000, abs=36_000)
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("asked", ["soon", "-5", "nan", "inf", "Wed, 21 Oct 2015 07:28:00 GMT", ""])
-def test_a_time_that_is_none_is_not_waited_for(server: LoopbackServer, reranker: ProviderReranker, asked: str) -> None:
-    server.behaves(status(503, Retry_After=asked), reranks())
+def test_invalid_retry_after_is_ignored(
+    server: LoopbackServer, reranker: ProviderReranker, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
+    server.respond_with(status(503, Retry_After=asked), ranking_response())
     assert reranker.scores("why?", PASSAGES) == SCORES
-    assert server.times[1] - server.times[0] < 2
+    assert [pause <= NO_TIMEOUT.backoff for pause in pauses] == [True]
 
 
-def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RERANK_BASE_URL", "http://127.0.0.1:9/v1")
-    lonely = ProviderReranker(MODEL, QUICK)
-    assert "cannot be reached" in str(failure(lonely))
-    lonely.close()
+    reranker = ProviderReranker(MODEL, NO_TIMEOUT)
+    assert "cannot be reached" in str(failure(reranker))
+    reranker.close()
 
 
 @pytest.fixture
 def untrusted(tmp_path: Path) -> Iterator[LoopbackServer]:
-    """A server with a certificate that it wrote itself."""
+    """A server with a self-signed certificate."""
     if not (openssl := shutil.which("openssl")):
         pytest.skip("needs openssl")
     made: list[str | Path] = [
@@ -333,66 +341,62 @@ def untrusted(tmp_path: Path) -> Iterator[LoopbackServer]:
     with LoopbackServer() as running:
         running._server.socket = context.wrap_socket(running._server.socket, server_side=True)
         running.url = running.url.replace("http:", "https:")
-        running.behaves(reranks())
+        running.respond_with(ranking_response())
         yield running
 
 
-def test_a_certificate_counts_where_it_is_trusted_and_nowhere_else(
-    untrusted: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_certificates_are_verified(untrusted: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RERANK_BASE_URL", untrusted.url)
-    careful = ProviderReranker(MODEL, QUICK)
+    careful = ProviderReranker(MODEL, NO_TIMEOUT)
     assert "certificate" in str(failure(careful)) and not untrusted.requests
     careful.close()
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert"))
-    trusting = ProviderReranker(MODEL, QUICK)
+    trusting = ProviderReranker(MODEL, NO_TIMEOUT)
     assert trusting.scores("why?", PASSAGES) == SCORES
     trusting.close()
 
 
-def test_a_server_without_the_encryption_it_should_have(
-    server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_https_to_a_plain_http_server(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RERANK_BASE_URL", server.url.replace("http:", "https:"))
-    plain = ProviderReranker(MODEL, QUICK)
+    plain = ProviderReranker(MODEL, NO_TIMEOUT)
     assert isinstance(failure(plain), ModelUnreachableError)
     plain.close()
 
 
 @pytest.mark.parametrize("variable", ["ALL_PROXY", "SSL_CERT_FILE"])
-def test_an_environment_that_allows_no_connection_is_told(
+def test_unusable_proxy_and_certificate_settings_are_reported(
     server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, "nonsense://nowhere")
-    reranker = ProviderReranker(MODEL, QUICK)
-    with pytest.raises(ConfigurationError, match=rf"cannot be prepared: [^\n]*{variable}[^\n]*\.$") as caught:
+    reranker = ProviderReranker(MODEL, NO_TIMEOUT)
+    with pytest.raises(ConfigurationError, match=rf"cannot be set up: [^\n]*{variable}[^\n]*\.$") as caught:
         reranker.scores("why?", PASSAGES)
     assert caught.value.__context__ is None and "nowhere" not in str(caught.value)
     reranker.close()
 
 
 @pytest.mark.parametrize("service", VARIABLES)
-def test_a_key_is_never_shown(service: str, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    reranker = opened(service, server, monkeypatch)
+def test_key_is_never_shown(service: str, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    reranker = make_reranker_for(service, server, monkeypatch)
     for code in (400, 401, 404, 429):
-        server.behaves(status(code, {"message": f"the key {KEY} is wrong"}))
+        server.respond_with(status(code, {"message": f"the key {KEY} is wrong"}))
         assert KEY not in str(failure(reranker))
-    monkeypatch.delenv(VARIABLES[service][1])  # also when the environment has forgotten it
-    for told in (f"the key {KEY} is wrong", json.dumps({"Authorization": f"Bearer {KEY}"})):
-        server.behaves(status(401, {"message": told}))
+    monkeypatch.delenv(VARIABLES[service][1])  # even if the environment does not hold it any more
+    for message in (f"the key {KEY} is wrong", json.dumps({"Authorization": f"Bearer {KEY}"})):
+        server.respond_with(status(401, {"message": message}))
         assert KEY not in str(failure(reranker))
     reranker.close()
 
 
-def test_a_few_calls_are_under_way_at_once(server: LoopbackServer, reranker: ProviderReranker) -> None:
-    server.behaves(after(0.03, reranks()))
+def test_calls_run_concurrently(server: LoopbackServer, reranker: ProviderReranker) -> None:
+    server.respond_with(after_requests(MAX_CONCURRENT_CALLS, ranking_response()))
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda number: reranker.scores("why?", [f"text {number}"]), range(24)))
     assert found == [[score_of(f"text {number}")] for number in range(24)]
-    assert 1 < server.most_at_once <= AT_ONCE
+    assert server.max_concurrent_requests == MAX_CONCURRENT_CALLS
 
 
-def test_an_event_loop_can_use_it(server: LoopbackServer, reranker: ProviderReranker) -> None:
+def test_inside_a_running_event_loop(server: LoopbackServer, reranker: ProviderReranker) -> None:
     async def inside() -> list[float]:
         return reranker.scores("why?", PASSAGES)
 
@@ -400,13 +404,13 @@ def test_an_event_loop_can_use_it(server: LoopbackServer, reranker: ProviderRera
 
 
 @pytest.mark.parametrize("close", [True, False])
-def test_it_leaves_no_connection_open(server: LoopbackServer, close: bool) -> None:
-    passing = ProviderReranker(MODEL, QUICK)
-    threads = passing._workers._started
-    passing.scores("why?", PASSAGES)
+def test_connections_are_closed(server: LoopbackServer, close: bool) -> None:
+    reranker = ProviderReranker(MODEL, NO_TIMEOUT)
+    threads = reranker._workers._threads
+    reranker.scores("why?", PASSAGES)
     if close:
-        passing.close()
-    del passing
+        reranker.close()
+    del reranker
     gc.collect()  # an open connection would warn, and a warning fails the test
     for thread in threads:
         thread.join(20)

@@ -1,7 +1,7 @@
-"""A cross-encoder small enough to be made in a test, and real: it runs on onnxruntime with a tokenizer of its own.
+"""A tiny but real cross-encoder: it runs on onnxruntime, with its own tokenizer.
 
 Its score is the number of pairs of equal words, one in the question, one in the passage. Without token_type_ids it
-cannot tell the two apart, and counts the pairs of equal words in all.
+cannot distinguish the two, and counts all pairs of equal words.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def make_folder(
     template: bool = False,
     extra: Sequence[str] = (),
 ) -> Path:
-    """`weights` turn the score into the columns of the output; `flat`: one without columns."""
+    """`weights` turn the score into the columns of the output; `flat`: an output without columns."""
     tokenizer = make_tokenizer(template=template)
     (folder / where).parent.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -106,7 +106,7 @@ def make_model(
 
 
 def _template(vocabulary: dict[str, int]) -> TemplateProcessing:
-    """Without kinds, as the tokenizers of XLM-R have it."""
+    """Without token types, as in XLM-R."""
     return TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] [SEP] $B [SEP]",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veracity.errors import WebSearchError
-from veracity.websearch.addresses import RefusedAddressError, is_public, place_of, why_refused
+from veracity.websearch.addresses import RefusedAddressError, is_public, parse_page_url, refusal_reason
 
 PRIVATE = [
     "0.0.0.0",
@@ -64,23 +64,23 @@ PUBLIC = ["1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.1", "172.32.0.1", "
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_addresses_that_are_not_public_are_refused(address: str) -> None:
-    assert why_refused(address, 443) == "it leads to an address that is not public"
+def test_private_addresses_are_refused(address: str) -> None:
+    assert refusal_reason(address, 443) == "its host resolves to an address that is not public"
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_public_addresses_are_let_through_on_ports_of_web_sites(address: str) -> None:
-    assert why_refused(address, 443) == ""
-    assert "port" in why_refused(address, 22)
-    assert "port" in why_refused(address, 6379)
+def test_public_addresses_are_allowed_on_web_ports(address: str) -> None:
+    assert refusal_reason(address, 443) == ""
+    assert "port" in refusal_reason(address, 22)
+    assert "port" in refusal_reason(address, 6379)
 
 
-def test_what_is_no_address_is_refused() -> None:
-    assert why_refused("localhost", 80) and why_refused("", 80) and why_refused("1.2.3", 80)
+def test_invalid_addresses_are_refused() -> None:
+    assert refusal_reason("localhost", 80) and refusal_reason("", 80) and refusal_reason("1.2.3", 80)
 
 
 @given(st.ip_addresses())
-def test_nothing_is_public_that_python_knows_not_to_be(address: object) -> None:
+def test_public_implies_global_in_ipaddress(address: object) -> None:
     found = ip_address(str(address))
     special = found.is_private or found.is_loopback or found.is_link_local or found.is_multicast or found.is_reserved
     if special or found.is_unspecified or not found.is_global:
@@ -152,15 +152,15 @@ def test_nothing_is_public_that_python_knows_not_to_be(address: object) -> None:
         "http://example.com/\ud800",
     ],
 )
-def test_urls_that_are_no_public_page_are_refused_in_one_sentence(url: str) -> None:
+def test_urls_of_no_public_page_are_refused(url: str) -> None:
     with pytest.raises(RefusedAddressError) as refused:
-        place_of(url)
-    told = str(refused.value)
+        parse_page_url(url)
+    message = str(refused.value)
     assert (
-        told.endswith(".")
-        and "\n" not in told
-        and len(told) < 300
-        and "pass" not in told.replace("password", "").replace("passwd", "")
+        message.endswith(".")
+        and "\n" not in message
+        and len(message) < 300
+        and "pass" not in message.replace("password", "").replace("passwd", "")
     )
 
 
@@ -179,22 +179,22 @@ def test_urls_that_are_no_public_page_are_refused_in_one_sentence(url: str) -> N
         ("http://[2606:4700:0::1111]:8080/", "http://[2606:4700::1111]:8080/"),
     ],
 )
-def test_pages_have_one_way_to_be_written(url: str, canonical: str) -> None:
-    assert place_of(url).url == canonical
-    assert place_of(canonical).url == canonical
+def test_urls_are_normalized(url: str, canonical: str) -> None:
+    assert parse_page_url(url).url == canonical
+    assert parse_page_url(canonical).url == canonical
 
 
 @given(st.text(max_size=60), st.sampled_from(["http://", "https://", "http://[", "https://a.com:", "//", ""]))
-def test_any_text_is_a_place_or_refused(text: str, start: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str, start: str) -> None:
     try:
-        place = place_of(start + text)
+        place = parse_page_url(start + text)
     except WebSearchError:
         return
     assert place.url.isascii() and place.scheme in ("http", "https")
-    assert place_of(place.url) == place
+    assert parse_page_url(place.url) == place
 
 
-def test_a_key_in_an_address_is_not_repeated() -> None:
+def test_key_in_a_url_is_not_shown() -> None:
     with pytest.raises(RefusedAddressError) as refused:
-        place_of("http://localhost/?api_key=Zq8rT2vXw9LmN4pBc7Jd")
+        parse_page_url("http://localhost/?api_key=Zq8rT2vXw9LmN4pBc7Jd")
     assert "Zq8r" not in str(refused.value)

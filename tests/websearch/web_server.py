@@ -1,4 +1,4 @@
-"""A web server on loopback whose paths behave as they are told, also badly."""
+"""A loopback web server with a configurable response, valid or not, per path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from veracity.deadlines import Deadline
-from veracity.websearch.addresses import why_refused
+from veracity.websearch.addresses import refusal_reason
 from veracity.websearch.fetch import Resolve
 
 Behaviour = Callable[["Handler"], None]
@@ -28,72 +28,72 @@ class Request:
     body: bytes
 
 
-def sends(content: bytes | str, kind: str = HTML, status: int = 200, **headers: str) -> Behaviour:
+def send(content: bytes | str, kind: str = HTML, status: int = 200, **headers: str) -> Behaviour:
     data = content.encode() if isinstance(content, str) else content
 
     def respond(handler: Handler) -> None:
-        told = {name.replace("_", "-"): value for name, value in headers.items()}
-        handler.begin(status, {"Content-Type": kind, "Content-Length": str(len(data)), **told})
+        sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        handler.begin(status, {"Content-Type": kind, "Content-Length": str(len(data)), **sent_headers})
         handler.wfile.write(data)
 
     return respond
 
 
-def unmeasured(content: bytes, **headers: str) -> Behaviour:
-    """Ends when the connection does, and nobody is told before."""
+def send_without_length(content: bytes, **headers: str) -> Behaviour:
+    """Send a body without Content-Length, which ends when the connection closes."""
 
     def respond(handler: Handler) -> None:
-        told = {name.replace("_", "-"): value for name, value in headers.items()}
-        handler.begin(200, {"Content-Type": HTML, "Connection": "close", **told})
+        sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        handler.begin(200, {"Content-Type": HTML, "Connection": "close", **sent_headers})
         handler.wfile.write(content)
 
     return respond
 
 
-def packed(content: bytes) -> Behaviour:
-    return sends(gzip.compress(content), Content_Encoding="gzip")
+def send_gzip(content: bytes) -> Behaviour:
+    return send(gzip.compress(content), Content_Encoding="gzip")
 
 
-def answers(value: Any, status: int = 200, **headers: str) -> Behaviour:
-    return sends(json.dumps(value), "application/json", status, **headers)
+def send_json(value: Any, status: int = 200, **headers: str) -> Behaviour:
+    return send(json.dumps(value), "application/json", status, **headers)
 
 
-def redirects(location: str, status: int = 302, **headers: str) -> Behaviour:
-    return sends("", status=status, Location=location, **headers)
+def redirect(location: str, status: int = 302, **headers: str) -> Behaviour:
+    return send("", status=status, Location=location, **headers)
 
 
-def hangs(handler: Handler) -> None:
-    handler.server.stopping.wait(30)
+def hang(handler: Handler) -> None:
+    handler.server.stopping.wait(600)
 
 
-def drips(handler: Handler) -> None:
-    """A byte of the body now and then: each read succeeds, and it never ends."""
+def drip_bytes(handler: Handler) -> None:
+    """Send the body byte by byte: each read succeeds, and the response never ends."""
     handler.begin(200, {"Content-Type": HTML, "Content-Length": "100000"})
     handler.keep_sending(b" ", every=0.02)
 
 
-def drips_headers(handler: Handler) -> None:
+def drip_headers(handler: Handler) -> None:
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
     handler.keep_sending(b"x", every=0.02)
 
 
-def endless(handler: Handler) -> None:
-    """As fast as it can, without a length."""
+def send_endlessly(handler: Handler) -> None:
+    """Send an endless body without Content-Length."""
     handler.begin(200, {"Content-Type": HTML, "Connection": "close"})
     handler.keep_sending(b" " * 65536, every=0)
 
 
-def hangs_up(handler: Handler) -> None:
+def disconnect(handler: Handler) -> None:
     handler.close_connection = True
     handler.connection.close()
 
 
 def not_found(handler: Handler) -> None:
-    sends("Not found.", status=404)(handler)
+    send("Not found.", status=404)(handler)
 
 
 class WebServer(ThreadingHTTPServer):
-    """Under names of the tests' choosing: `resolve` leads every name here, `vet` lets nobody in anywhere else."""
+    """`resolve` maps every name to this server; `vet` allows no other private address."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -113,21 +113,21 @@ class WebServer(ThreadingHTTPServer):
         return f"{scheme}://{host}:{self.port}{path}"
 
     def vet(self, address: str, port: int) -> str:
-        return "" if (address, port) == ("127.0.0.1", self.port) else why_refused(address, port)
+        return "" if (address, port) == ("127.0.0.1", self.port) else refusal_reason(address, port)
 
     def resolve(self, host: str, port: int, deadline: Deadline) -> list[str]:
         self.asked.append(host)
         return ["127.0.0.1"]
 
-    def protect(self, certificate: str, key: str, names: list[str | None]) -> None:
-        """Speak TLS; `names` records which server the clients asked for."""
+    def enable_tls(self, certificate: str, key: str, names: list[str | None]) -> None:
+        """Serve over TLS; `names` records the server names that clients request."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
         context.sni_callback = lambda _, name, __: names.append(name)
         self.socket = context.wrap_socket(self.socket, server_side=True)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is part of the tests."""
+        """Ignored: tests disconnect on purpose."""
 
     def __enter__(self) -> Self:
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -160,7 +160,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def keep_sending(self, data: bytes, every: float) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 600
         while time.monotonic() < end and not self.server.stopping.wait(every):
             try:
                 self.wfile.write(data)
@@ -168,11 +168,11 @@ class Handler(BaseHTTPRequestHandler):
                 return
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
+        """Disabled."""
 
 
-def leads_to(**addresses: list[str]) -> Resolve:
-    """A resolver that knows these names (with _ for their dots) and no other."""
+def resolver_for(**addresses: list[str]) -> Resolve:
+    """A resolver for these names only (with _ for dots)."""
 
     def resolve(host: str, port: int, deadline: Deadline) -> list[str]:
         if (name := host.replace(".", "_")) not in addresses:

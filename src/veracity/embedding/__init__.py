@@ -1,12 +1,11 @@
-"""Texts as vectors: what lies near in meaning lies near in space.
+"""Embedders turn texts into vectors: similar meanings get similar vectors.
 
-`make_embedder` turns a setting into an `Embedder`. Knows nothing about documents, stores or search. Libraries are
-loaded by the embedder that needs them, not by this import.
+`make_embedder` turns the setting `models.embedder` into an `Embedder`, which loads the libraries it needs.
 """
 
 from __future__ import annotations
 
-from veracity.embedding.base import Embedder
+from veracity.embedding.base import Embedder, NoEmbedder
 from veracity.errors import ConfigurationError
 from veracity.models.llm import checked_model_name
 from veracity.secrets import presentable
@@ -16,10 +15,8 @@ __all__ = ["Embedder", "make_embedder"]
 
 
 def make_embedder(setting: str, settings: LLMSettings | None = None) -> Embedder:
-    """`bundled`, `none`, or `provider:model` as pydantic-ai names it; `settings` say how a provider is called."""
+    """For "bundled", "none" or "provider:model"; `settings` holds the time limits and retries of a provider's calls."""
     if setting == "none":
-        from veracity.embedding.base import NoEmbedder  # noqa: PLC0415 - loads numpy
-
         return NoEmbedder()
     if setting == "bundled":
         from veracity.embedding.bundled import BundledEmbedder  # noqa: PLC0415 - loads onnxruntime
@@ -27,10 +24,10 @@ def make_embedder(setting: str, settings: LLMSettings | None = None) -> Embedder
         return BundledEmbedder()
     from veracity.embedding.remote import ProviderEmbedder  # noqa: PLC0415 - loads numpy
 
-    return ProviderEmbedder(_model_name(setting), settings)
+    return ProviderEmbedder(_checked_name(setting), settings)
 
 
-def _model_name(setting: str) -> str:
+def _checked_name(setting: str) -> str:
     try:
         return checked_model_name(setting)
     except ValueError as problem:

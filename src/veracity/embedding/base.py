@@ -1,41 +1,21 @@
-"""What every embedder can do. Knows no embedder."""
+"""The interface of all embedders, and the embedder for search by words alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
-    pass
     import numpy as np
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
 
 
-class NoEmbedder:
-    """Covers nothing. One dimension, so that a store needs no special case; every vector is the same."""
-
-    name = "none"
-    dimensions = 1
-
-    def covers(self, text: str) -> bool:
-        return False
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        return np.ones((len(texts), 1), np.float32)
-
-    def embed_query(self, text: str) -> Vectors:
-        return np.ones(1, np.float32)
-
-
 class Embedder(Protocol):
-    """Turns texts into vectors of length 1, so that their product tells how near they are in meaning.
+    """Turns texts into unit vectors, whose dot product is their similarity in meaning. Thread-safe.
 
-    Can be shared by threads. A text it does not cover is to be searched by its words alone; it gets a vector all the
-    same when asked for one.
+    A text that an embedder does not cover should be searched by its words alone, but still gets a vector.
     """
 
     @property
@@ -53,5 +33,24 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """One vector, without a row around it."""
+        """A single vector."""
         ...
+
+
+class NoEmbedder:
+    """Covers no text. Has one dimension, so that stores need no special case; every vector is the same."""
+
+    name = "none"
+    dimensions = 1
+
+    def covers(self, text: str) -> bool:
+        return False
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np  # noqa: PLC0415 - the protocol needs no NumPy
+
+        return np.ones((len(texts), 1), np.float32)
+
+    def embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self.embed_passages([text])[0]
+        return vector

@@ -1,12 +1,11 @@
-"""The one door to language models.
+"""The client for language models. All calls go through it.
 
-Ask an `LLM` a `Question` and get an `Answer` whose value fits the question's schema, or hand it a `Writing` and get a
-`Text`; or one of the errors in `veracity.errors`. Knows nothing about what is asked. pydantic-ai is loaded by the first
-call, not by this import.
+`LLM.ask` takes a `Question` and returns an `Answer` that fits the question's schema; `LLM.write` takes a `TextRequest`
+and returns a `Text`. The first call loads pydantic-ai, not this import.
 """
 
 from veracity.llm.client import LLM, Budget
 from veracity.llm.listening import OnText, Piece
-from veracity.llm.requests import Answer, Message, Question, Text, Writing
+from veracity.llm.requests import Answer, Message, Question, Text, TextRequest
 
-__all__ = ["LLM", "Answer", "Budget", "Message", "OnText", "Piece", "Question", "Text", "Writing"]
+__all__ = ["LLM", "Answer", "Budget", "Message", "OnText", "Piece", "Question", "Text", "TextRequest"]

@@ -1,33 +1,39 @@
-"""Asking a model: deadlines, retries, re-asks and accounting around single calls."""
+"""The client for language models: deadlines, retries, re-asks and budgets around single calls."""
 
 from __future__ import annotations
 
-import copy
-import itertools
 import json
-import random
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as NotDone
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from veracity import telemetry
 from veracity.deadlines import Deadline
-from veracity.errors import BudgetError, ModelAnswerError, ModelError, ModelRefusedError, ModelTimeoutError
-from veracity.llm.listening import Audience, Habits, Hearing, NotStreamedError, OnText
+from veracity.errors import BudgetError, ModelAnswerError, ModelError, ModelTimeoutError
+from veracity.llm.listening import Listener, OnText, ServerTraits, StreamedCall, StreamingError
 from veracity.llm.replies import Reply
-from veracity.llm.requests import Answer, Errand, Message, Question, Text, Writing, asking, writing_on
+from veracity.llm.requests import (
+    Answer,
+    Message,
+    ModelRequest,
+    Question,
+    Text,
+    TextRequest,
+    question_request,
+    text_request,
+)
 from veracity.models import NOTHING_USED, Usage
+from veracity.providers.errors import CONTENT_FILTERED, TIMED_OUT, Failure
 from veracity.providers.keys import require_key
+from veracity.providers.retry import NotSentError, retry
 from veracity.settings import LLMSettings
-from veracity.workers import Belongings, Workers
+from veracity.workers import ThreadLocals, Workers
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -35,277 +41,241 @@ if TYPE_CHECKING:
 
     from veracity.llm.pydantic_ai import MakeModel
 
+# A call that does not end by itself is abandoned so long after the deadline.
+GRACE_SECONDS = 5.0  # after llm.deadline
+CALLER_GRACE_SECONDS = 0.5  # after the caller's deadline: the caller has other work
 
-BACKSTOP = 5.0  # seconds beyond llm.deadline after which a call that does not end by itself is given up from outside
-GRACE = 0.5  # the same beyond the deadline of a caller, who has other things to do
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """`set_by` is the sooner of the two in words, `given_up` the moment when waiting ends whatever the call does."""
-
-    deadline: Deadline
-    given_up: Deadline
-    set_by: str
-
-    @classmethod
-    def sooner_of(cls, callers: Deadline, allowed: float) -> Due:
-        own = Deadline.within(allowed)
-        given_up = Deadline(min(own.end + BACKSTOP, callers.end + GRACE))
-        if callers.end < own.end:
-            return cls(callers, given_up, "the deadline of this step")
-        return cls(own, given_up, "llm.deadline")
-
-    @property
-    def leaves(self) -> str:
-        return f"{self.set_by} leaves {self.deadline.left:.0f} s"
-
-
-LONGEST_PAUSE = 30.0
-
-
-class NeverSentError(ModelTimeoutError):
-    """The deadline passed before the call was made."""
-
-    retryable = False
-
-
-def pause_or_raise(failure: ModelError, attempt: int, max_retries: int, backoff: float, due: Due) -> None:
-    """Wait before the next attempt, at least as long as the provider asks; raise where none can follow."""
-    calls = attempt - isinstance(failure, NeverSentError)
-    if not failure.retryable or attempt > max_retries:
-        too_late = type(failure) is ModelTimeoutError and due.deadline.has_passed
-        raise _with_calls(failure, calls, due.leaves if too_late else "")
-    asked_for = failure.retry_after or 0.0
-    pause = asked_for + min(LONGEST_PAUSE, backoff * 2 ** (attempt - 1)) * random.uniform(0.5, 1.0)
-    left = due.deadline.left
-    if pause >= left:
-        asks = f"the provider asks to wait {asked_for:.0f} s" if asked_for >= left > 0 else "another would be too late"
-        raise _with_calls(failure, calls, f"{asks}, {due.leaves}")
-    time.sleep(pause)
-
-
-def _with_calls(failure: ModelError, calls: int, why: str = "") -> ModelError:
-    """The same error, telling how often the model was asked."""
-    tail = f"{calls} call{'' if calls == 1 else 's'} made" + (f"; {why}" if why else "")
-    told = copy.copy(failure)
-    told.args = (f"{str(failure).rstrip('.')} ({tail}).",)
-    return told
+T = TypeVar("T", bound=BaseModel)
+V = TypeVar("V")
 
 
 class Budget:
-    """Counts what calls consumed and refuses the next one once a ceiling is reached, or cannot be kept.
+    """Adds up what calls consume, and refuses the next call once a limit is reached or cannot be checked.
 
-    Safe under threads. What a call consumes is known when it ends, so calls under way at that moment still end.
+    Thread-safe. A call's usage is known only when it ends, so calls under way at that moment are not stopped.
     """
 
     def __init__(self, tokens: int | None = None, cost_usd: float | None = None, spent: Usage = NOTHING_USED) -> None:
         self.tokens = tokens
         self.cost_usd = cost_usd
         self.spent = spent
-        self._uncounted = 0
+        self._uncounted_calls = 0
         self._lock = threading.Lock()
 
     @property
-    def has_ceiling(self) -> bool:
+    def has_limit(self) -> bool:
         return self.tokens is not None or self.cost_usd is not None
 
     def spend(self, usage: Usage) -> None:
         with self._lock:
             self.spent = self.spent + usage
-            self._uncounted += usage.calls > 0 and usage.tokens == 0
+            self._uncounted_calls += usage.calls > 0 and usage.tokens == 0
 
     def check(self) -> None:
-        """Raise when no further call may be made."""
+        """Raise BudgetError if no further call is allowed."""
         if self.tokens is not None:
             self._check_tokens(self.tokens)
         if self.cost_usd is not None:
             self._check_cost(self.cost_usd)
 
-    def _check_tokens(self, ceiling: int) -> None:
-        if self._uncounted:
+    def _check_tokens(self, limit: int) -> None:
+        if self._uncounted_calls:
             raise BudgetError(
-                "The server of the model does not tell how many tokens it used, so budget.tokens cannot be kept: "
+                "The model's server does not report how many tokens it used, so budget.tokens cannot be enforced: "
                 "remove it or use another model."
             )
-        if self.spent.tokens >= ceiling:
+        if self.spent.tokens >= limit:
             raise BudgetError(
-                f"The ceiling of {ceiling:,} tokens is reached ({self.spent.tokens:,} spent): raise budget.tokens."
+                f"The budget of {limit:,} tokens is spent ({self.spent.tokens:,} used): raise budget.tokens."
             )
 
-    def _check_cost(self, ceiling: float) -> None:
+    def _check_cost(self, limit: float) -> None:
         spent = self.spent.cost_usd
         if spent is None:
             raise BudgetError(
-                "The price of the model is not known, so budget.cost_usd cannot be kept: set budget.tokens instead."
+                "The price of the model is unknown, so budget.cost_usd cannot be enforced: set budget.tokens instead."
             )
-        if spent >= ceiling:
-            raise BudgetError(f"The ceiling of ${ceiling:g} is reached (${spent:.4f} spent): raise budget.cost_usd.")
-
-
-T = TypeVar("T", bound=BaseModel)
-V = TypeVar("V")
-Turns = tuple[Message, ...]
+        if spent >= limit:
+            raise BudgetError(f"The budget of ${limit:g} is spent (${spent:.4f} used): raise budget.cost_usd.")
 
 
 class LLM:
-    """`make_model` turns name and role into a pydantic-ai model; without it pydantic-ai does, by name, with the
-    environment's keys."""
+    """`make_model` makes a pydantic-ai model from name and role; by default pydantic-ai infers it from the name, with
+    keys from the environment."""
 
     def __init__(self, settings: LLMSettings | None = None, *, make_model: MakeModel | None = None) -> None:
         self.settings = settings or LLMSettings()
         self._make_model = make_model
         self._workers = Workers(self.settings.workers, "veracity-llm")
-        self._set_up: set[tuple[str, str]] = set()
-        self._habits: defaultdict[tuple[str, str], Habits] = defaultdict(Habits)
+        self._ready: set[tuple[str, str]] = set()
+        self._traits: defaultdict[tuple[str, str], ServerTraits] = defaultdict(ServerTraits)
 
     def require(self, model: str, role: str, deadline: Deadline | None = None) -> None:
-        """Raise now if the model cannot even be set up: no key, no such provider, no SDK."""
+        """Raise if the model cannot be set up: key, provider or SDK missing."""
         if self._make_model is None:
             require_key(model)
-        if (role, model) not in self._set_up:
-            future = self._workers.submit(lambda models: self._model(models, model, role))
+        if (role, model) not in self._ready:
+            future = self._workers.submit(lambda thread_locals: self._model(thread_locals, model, role))
             if not wait([future], min((deadline or Deadline()).left, TIMEOUT_MAX)).done:
                 future.cancel()
-                raise ModelTimeoutError(f'The model "{model}" could not be set up in time: allow it more time.')
+                raise ModelTimeoutError(f'The model "{model}" could not be set up in time: allow more time.')
             future.result()
-            self._set_up.add((role, model))
+            self._ready.add((role, model))
 
     def ask(self, question: Question[T], budget: Budget | None = None, deadline: Deadline | None = None) -> Answer[T]:
-        """At most 1 + `max_retries` calls, all by the sooner of the deadline and `llm.deadline` from now."""
-        return Answer(*self._carry_out(asking(question), budget or Budget(), deadline))
+        """Makes at most 1 + `max_retries` calls, all before `deadline` and within `llm.deadline` seconds."""
+        return Answer(*self._complete(question_request(question), budget, deadline))
 
     def write(
         self,
-        writing: Writing,
+        request: TextRequest,
         budget: Budget | None = None,
         deadline: Deadline | None = None,
         on_text: OnText | None = None,
     ) -> Text:
-        """As `ask`, for plain text. `on_text` hears it while it is written, on this thread and a few times a second;
-        what is returned is the text that counts."""
-        return Text(*self._carry_out(writing_on(writing), budget or Budget(), deadline, on_text))
+        """As `ask`, for plain text. `on_text` gets it as it is streamed, on this thread and a few times a second; only
+        the returned text is final."""
+        return Text(*self._complete(text_request(request), budget, deadline, on_text))
 
     def close(self) -> None:
         """End the threads. Optional: they end with the LLM."""
         self._workers.close()
 
-    def _carry_out(
-        self, errand: Errand[V], budget: Budget, deadline: Deadline | None, on_text: OnText | None = None
+    def _complete(
+        self, request: ModelRequest[V], budget: Budget | None, deadline: Deadline | None, on_text: OnText | None = None
     ) -> tuple[V, Usage]:
-        asked = errand.asked
-        if (asked.role, asked.model) not in self._set_up:
-            self.require(asked.model, asked.role, deadline)
-        usage = Usage()
-        turns = errand.turns
-        due = Due.sooner_of(deadline or Deadline(), self.settings.deadline)
-        audience = Audience(on_text, self._habits[asked.role, asked.model]) if on_text is not None else None
-        for attempt in itertools.count(1):
-            budget.check()
-            hearing = audience.hearing() if audience else None
-            try:
-                reply = self._call(errand, turns, due, hearing)
-                if hearing and budget.has_ceiling and not reply.usage.tokens:
-                    raise NotStreamedError(_uncounted(asked.model), for_good=True)
-                usage = usage + reply.usage
-                budget.spend(reply.usage)
-                value = _read(reply, errand)
-            except ModelError as problem:
-                failure = problem.with_traceback(None)  # which leads to this LLM and would keep it alive
-            else:
-                if audience:
-                    audience.end(hearing, str(value))
-                return value, usage
-            if audience:
-                audience.learn(failure)
-            pause_or_raise(failure, attempt, asked.max_retries, self.settings.backoff, due)
-            turns = _asked_again(errand, failure) or turns
-        raise AssertionError("the last attempt returns or raises")
+        params = request.params
+        if (params.role, params.model) not in self._ready:
+            self.require(params.model, params.role, deadline)
+        limit = CallDeadline.earlier_of(deadline or Deadline(), self.settings.deadline)
+        listener = Listener(on_text, self._traits[params.role, params.model]) if on_text is not None else None
+        attempts = _Attempts(self, request, budget or Budget(), limit, listener, request.turns)
+        value = retry(
+            attempts.make,
+            backoff=self.settings.backoff,
+            deadline=limit.deadline,
+            max_retries=params.max_retries,
+            deadline_name=limit.name,
+        )
+        return value, attempts.usage
 
-    def _call(self, errand: Errand[Any], turns: Turns, due: Due, hearing: Hearing | None) -> Reply:
-        model, parent = errand.asked.model, telemetry.here()
-        if due.deadline.has_passed:
-            raise NeverSentError(f'The model "{model}" was not asked, since {due.leaves}.')
+    def _call(
+        self, request: ModelRequest[Any], turns: tuple[Message, ...], limit: CallDeadline, stream: StreamedCall | None
+    ) -> Reply:
+        model, parent = request.params.model, telemetry.current_context()
+        if limit.deadline.has_passed:
+            raise NotSentError(f'The model "{model}" was not called: {limit.name} has passed.')
         future: Future[Reply] = self._workers.submit(
-            lambda models: self._send(models, errand, turns, due, hearing.say if hearing else None, parent)
+            lambda thread_locals: self._send(thread_locals, request, turns, limit, stream, parent)
         )
         try:
-            if hearing:
-                hearing.listen(future, due.deadline)
-            return future.result(due.deadline.left)
+            if stream:
+                stream.forward(future, limit.deadline)
+            return future.result(limit.deadline.left)
         except NotDone:
             pass
         finally:
-            future.cancel()  # nobody waits any more: a call that has not begun need not be made
+            future.cancel()  # a call that has not started is not needed any more
         if future.cancelled():
-            raise NeverSentError(self._too_busy(model, due))
+            raise NotSentError(self._workers_busy(model, limit))
         try:
-            return future.result(due.given_up.left)  # it has a deadline of its own
+            return future.result(limit.abandon_at.left)  # the call has a timeout of its own
         except NotDone:
-            raise ModelTimeoutError(f'The model "{model}" did not answer in time.') from None
+            raise Failure(TIMED_OUT).model_error(model) from None
 
     def _send(
         self,
-        models: Belongings,
-        errand: Errand[Any],
-        turns: Turns,
-        due: Due,
-        say: Callable[[str], None] | None,
+        thread_locals: ThreadLocals,
+        request: ModelRequest[Any],
+        turns: tuple[Message, ...],
+        limit: CallDeadline,
+        stream: StreamedCall | None,
         parent: Context | None,
     ) -> Reply:
         """Runs on a worker. The time spent waiting for one counts."""
         from veracity.llm.pydantic_ai import Call, send  # noqa: PLC0415 - loads pydantic-ai
 
-        asked = errand.asked
-        model = self._model(models, asked.model, asked.role)
-        left = due.deadline.left
+        model = self._model(thread_locals, request.params.model, request.params.role)
+        left = limit.deadline.left
         if left <= 0:
-            raise NeverSentError(self._too_busy(asked.model, due))
-        call = Call(
-            model=asked.model,
-            role=asked.role,
-            instructions=errand.instructions,
-            turns=turns,
-            output=errand.output,
-            mode=self.settings.output_mode,
-            temperature=asked.temperature,
-            max_tokens=asked.max_tokens,
-            timeout=min(left, self.settings.call_timeout),
-        )
-        return send(model, call, say, parent)
+            raise NotSentError(self._workers_busy(request.params.model, limit))
+        call = Call(request, turns, self.settings.output_mode, timeout=min(left, self.settings.call_timeout))
+        return send(model, call, stream.put if stream else None, parent)
 
-    def _model(self, models: Belongings, name: str, role: str) -> Model:
+    def _model(self, thread_locals: ThreadLocals, name: str, role: str) -> Model:
         from veracity.llm.pydantic_ai import make_model  # noqa: PLC0415 - loads pydantic-ai
 
         key = (role, name)
-        if key not in models:
-            models[key] = make_model(name, role, self._make_model)
-        return models[key]  # type: ignore[no-any-return]
+        if key not in thread_locals:
+            thread_locals[key] = make_model(name, role, self._make_model)
+        return thread_locals[key]  # type: ignore[no-any-return]
 
-    def _too_busy(self, model: str, due: Due) -> str:
+    def _workers_busy(self, model: str, limit: CallDeadline) -> str:
         return (
-            f'The model "{model}" was not asked in time, since all {self.settings.workers} workers were busy: '
-            f"raise llm.workers or {due.set_by}."
+            f'The model "{model}" was not called in time, since all {self.settings.workers} workers were busy: '
+            f"raise llm.workers or {limit.name}."
         )
 
 
-def _read(reply: Reply, errand: Errand[V]) -> V:
-    if reply.finish_reason == "content_filter":
-        raise ModelRefusedError(
-            f'The model "{errand.asked.model}" refused to answer: reword the text or use another model.'
-        )
-    return errand.read(reply)
+@dataclass(frozen=True, slots=True)
+class CallDeadline:
+    """The earlier of the caller's deadline and `llm.deadline`. `abandon_at` is when waiting ends in any case."""
+
+    deadline: Deadline
+    abandon_at: Deadline
+    name: str
+
+    @classmethod
+    def earlier_of(cls, callers: Deadline, seconds: float) -> CallDeadline:
+        own = Deadline.within(seconds)
+        abandon_at = Deadline(min(own.end + GRACE_SECONDS, callers.end + CALLER_GRACE_SECONDS))
+        if callers.end < own.end:
+            return cls(callers, abandon_at, "the deadline of this step")
+        return cls(own, abandon_at, "llm.deadline")
 
 
-def _uncounted(model: str) -> str:
-    return f'The server of "{model}" does not tell how many tokens it used while it streams.'
+@dataclass
+class _Attempts(Generic[V]):
+    """The attempts at one request: their usage adds up, and an unusable answer changes the next prompt."""
 
+    llm: LLM
+    request: ModelRequest[V]
+    budget: Budget
+    limit: CallDeadline
+    listener: Listener | None
+    turns: tuple[Message, ...]
+    usage: Usage = field(default_factory=Usage)
 
-def _asked_again(errand: Errand[Any], failure: ModelError) -> Turns | None:
-    """The complaint may quote the model, and the model may quote a hostile text: it travels as JSON."""
-    if not isinstance(failure, ModelAnswerError) or not failure.complaint:
-        return None
-    *earlier, last = errand.turns
-    complaint = json.dumps(failure.complaint, ensure_ascii=False)
-    again = f"{last.text}\n\nYour previous answer could not be used: {complaint}\n{errand.again}"
-    return (*earlier, Message("user", again))
+    def make(self) -> V:
+        self.budget.check()
+        stream = self.listener.start_call() if self.listener else None
+        try:
+            reply = self.llm._call(self.request, self.turns, self.limit, stream)
+            value = self._read(reply, is_streamed=stream is not None)
+        except ModelError as failure:
+            if self.listener:
+                self.listener.record_failure(failure)
+            self._add_complaint(failure)
+            raise
+        if self.listener:
+            self.listener.finish(stream, str(value))
+        return value
+
+    def _read(self, reply: Reply, is_streamed: bool) -> V:
+        model = self.request.params.model
+        if is_streamed and self.budget.has_limit and not reply.usage.tokens:
+            message = f'The provider of "{model}" does not report how many tokens it used while it streams.'
+            raise StreamingError(message, is_permanent=True)
+        self.usage = self.usage + reply.usage
+        self.budget.spend(reply.usage)
+        if reply.finish_reason == "content_filter":
+            raise Failure(CONTENT_FILTERED).model_error(model)
+        return self.request.read(reply)
+
+    def _add_complaint(self, failure: ModelError) -> None:
+        """As JSON, since the complaint may quote the model, and the model may quote a hostile text."""
+        if isinstance(failure, ModelAnswerError) and failure.complaint:
+            *earlier, last = self.request.turns
+            complaint = json.dumps(failure.complaint, ensure_ascii=False)
+            prompt = f"{last.text}\n\nYour previous answer could not be used: {complaint}\n"
+            self.turns = (*earlier, Message("user", prompt + self.request.retry_instruction))

@@ -1,7 +1,7 @@
-"""Hearing a model while it writes: the worker that makes the call says what comes, the one who waits for it listens.
+"""Passes streamed text from the worker that makes a call to the caller's `on_text` callback.
 
-The listener is told on the thread that waits, so it hears nothing of a call that was given up, and need not be safe
-under threads. Knows nothing about models.
+The callback runs on the thread that waits for the call. So it need not be thread-safe, and gets nothing from a call
+that was abandoned.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any, NamedTuple
 
 from veracity.deadlines import Deadline
 from veracity.errors import ModelAnswerError, ModelError
-from veracity.llm.replies import CLOSES, aloud
+from veracity.llm.replies import THINK_END, strip_thoughts
 from veracity.printable import encodable
 
 log = logging.getLogger("veracity.llm")
 
-PAUSE = 0.05  # seconds between two pieces, at least
-LONGEST_HEARD = 100_000  # characters; nobody reads more while it is written
-MOST_FAILURES = 2
+MIN_INTERVAL_SECONDS = 0.05  # between two callbacks
+MAX_STREAMED_LENGTH = 100_000  # characters; the rest is only in the result
+MAX_STREAM_FAILURES = 2
 
 
 class Piece(NamedTuple):
-    """Some of a text. `begins`: what was heard before is left, and the text begins anew with this."""
+    """A piece of a text. `begins`: discard the pieces before it, the text starts again."""
 
     text: str
     begins: bool = False
@@ -36,125 +36,122 @@ class Piece(NamedTuple):
 OnText = Callable[[Piece], None]
 
 
-class NotStreamedError(ModelAnswerError):
-    """The server does not stream, or what it streamed has no end: without streaming it may go well. `for_good`: it said
-    that it never will."""
+class StreamingError(ModelAnswerError):
+    """The server does not stream, or the stream was incomplete: a call without streaming may succeed.
 
-    def __init__(self, message: str, *, for_good: bool = False) -> None:
+    `is_permanent`: the server refuses to stream.
+    """
+
+    def __init__(self, message: str, *, is_permanent: bool = False) -> None:
         super().__init__(message)
-        self.for_good = for_good
+        self.is_permanent = is_permanent
 
 
 @dataclass
-class Habits:
-    """What is known of a model's server. `failures` counts streams in a row that were none; `begins_in_thought`: its
-    template opens the thinking in the prompt, so that only the end of it is written."""
+class ServerTraits:
+    """Traits of a model's server, learned from earlier calls.
 
-    failures: int = 0
-    begins_in_thought: bool = False
+    `stream_failures` counts failed streams in a row. `starts_in_thought`: its template opens the thinking in the
+    prompt, so that only the closing tag is streamed.
+    """
+
+    stream_failures: int = 0
+    starts_in_thought: bool = False
 
     @property
-    def streams(self) -> bool:
-        return self.failures < MOST_FAILURES
-
-    def learn(self, failure: NotStreamedError | None = None) -> None:
-        """How a stream went."""
-        if failure is None:
-            self.failures = 0
-        else:
-            self.failures += MOST_FAILURES if failure.for_good else 1
+    def can_stream(self) -> bool:
+        return self.stream_failures < MAX_STREAM_FAILURES
 
 
-class Audience:
-    """Who is told, over all the calls that one text may take. One that fails is told no more, and breaks nothing."""
+class Listener:
+    """Calls `on_text` through all attempts of one request. A callback that raises is dropped; the request goes on."""
 
-    def __init__(self, on_text: OnText, habits: Habits) -> None:
+    def __init__(self, on_text: OnText, traits: ServerTraits) -> None:
         self._on_text: OnText | None = on_text
-        self._habits = habits
-        self._streams = habits.streams
+        self._traits = traits
+        self._streams = traits.can_stream
 
-    def hearing(self) -> Hearing | None:
-        """Of the next call; None where it is better made without streaming."""
-        return Hearing(self.tell, self._habits) if self._streams else None
+    def start_call(self) -> StreamedCall | None:
+        """None if the next call should not stream."""
+        return StreamedCall(self.send, self._traits) if self._streams else None
 
-    def end(self, hearing: Hearing | None, text: str) -> None:
-        """It went well: what was not told yet is told now."""
-        if hearing is None:
-            self.tell(Piece(text, begins=True))
+    def finish(self, call: StreamedCall | None, text: str) -> None:
+        """The request succeeded: send what is left."""
+        if call is None:
+            self.send(Piece(text, begins=True))
         else:
-            self._habits.learn()
-            hearing.end()
+            self._traits.stream_failures = 0
+            call.flush()
 
-    def learn(self, failure: ModelError) -> None:
-        """Where the stream was none, this text is not asked for as one again, and after a few of them no other is."""
-        if isinstance(failure, NotStreamedError):
-            self._habits.learn(failure)
+    def record_failure(self, failure: ModelError) -> None:
+        """Stop streaming this request, and after repeated failures all requests to this server."""
+        if isinstance(failure, StreamingError):
+            self._traits.stream_failures += MAX_STREAM_FAILURES if failure.is_permanent else 1
             self._streams = False
 
-    def tell(self, piece: Piece) -> None:
+    def send(self, piece: Piece) -> None:
         if self._on_text is None:
             return
         try:
             self._on_text(piece)
-        except Exception as problem:  # noqa: BLE001 - whatever it is, the call goes on
-            log.warning("Who listens to a model failed (%s) and is told no more.", type(problem).__name__)
+        except Exception as problem:  # noqa: BLE001 - the callback is the caller's
+            log.warning("The on_text callback failed (%s) and is not called again.", type(problem).__name__)
             self._on_text = None
 
 
-class Hearing:
-    """One call."""
+class StreamedCall:
+    """The text of one streamed call: `put` adds to it on the worker, `forward` sends it on the waiting thread."""
 
-    def __init__(self, tell: OnText, habits: Habits) -> None:
-        self._pass_on = tell
-        self._habits = habits
-        self._coming: SimpleQueue[str | None] = SimpleQueue()
-        self._written = ""
-        self._told = ""
+    def __init__(self, send: OnText, traits: ServerTraits) -> None:
+        self._send = send
+        self._traits = traits
+        self._queue: SimpleQueue[str | None] = SimpleQueue()
+        self._received = ""
+        self._sent = ""
         self._has_begun = False
 
-    def say(self, text: str) -> None:
-        """For the worker."""
-        self._coming.put(text)
+    def put(self, text: str) -> None:
+        self._queue.put(text)
 
-    def listen(self, call: Future[Any], deadline: Deadline) -> None:
-        """Pass on what is said until the call has ended, or the deadline has passed."""
-        call.add_done_callback(lambda _: self._coming.put(None))
+    def forward(self, future: Future[Any], deadline: Deadline) -> None:
+        """Send pieces until the call is done or the deadline has passed."""
+        future.add_done_callback(lambda _: self._queue.put(None))
         has_news, next_time = False, 0.0
         while (left := deadline.left) > 0:
             if has_news:
                 left = min(left, max(0.0, next_time - time.monotonic()))
             try:
-                said = self._coming.get(timeout=left)
+                text = self._queue.get(timeout=left)
             except Empty:
-                said = ""
-            if said is None:
+                text = ""
+            if text is None:
                 return
-            if said and len(self._written) < LONGEST_HEARD:
-                self._written, has_news = self._written + said, True
+            if text and len(self._received) < MAX_STREAMED_LENGTH:
+                self._received, has_news = self._received + text, True
             if has_news and time.monotonic() >= next_time:
-                self._tell(self._so_far())
-                has_news, next_time = False, time.monotonic() + PAUSE
+                self._send_new(self._partial_text())
+                has_news, next_time = False, time.monotonic() + MIN_INTERVAL_SECONDS
 
-    def end(self) -> None:
-        """The call has ended well: pass on what was held back."""
-        while not self._coming.empty():
-            self._written += self._coming.get() or ""
-        if CLOSES not in self._written:
-            self._habits.begins_in_thought = False
-        self._tell(aloud(self._written).lstrip())
+    def flush(self) -> None:
+        """The call succeeded: send the rest."""
+        while not self._queue.empty():
+            self._received += self._queue.get() or ""
+        if THINK_END not in self._received:
+            self._traits.starts_in_thought = False
+        self._send_new(strip_thoughts(self._received).lstrip())
 
-    def _so_far(self) -> str:
-        if self._habits.begins_in_thought and CLOSES not in self._written:
+    def _partial_text(self) -> str:
+        if self._traits.starts_in_thought and THINK_END not in self._received:
             return ""
-        return aloud(self._written, so_far=True)
+        return strip_thoughts(self._received, is_partial=True)
 
-    def _tell(self, said: str) -> None:
-        """Only what is new, unless it turns out that what was told was thought."""
-        goes_on = said.startswith(self._told)
-        new = said[len(self._told) :] if goes_on else said
-        if not goes_on and CLOSES in self._written:
-            self._habits.begins_in_thought = True
-        if new or not goes_on:
-            self._pass_on(Piece(encodable(new), begins=not (goes_on and self._has_begun)))
+    def _send_new(self, text: str) -> None:
+        """Send the new part; or start again, if what was sent turns out to be thinking."""
+        continues = text.startswith(self._sent)
+        new = text[len(self._sent) :] if continues else text
+        if not continues and THINK_END in self._received:
+            self._traits.starts_in_thought = True
+        if new or not continues:
+            self._send(Piece(encodable(new), begins=not (continues and self._has_begun)))
             self._has_begun = True
-        self._told = said
+        self._sent = text

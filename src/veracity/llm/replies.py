@@ -1,4 +1,4 @@
-"""From what a model wrote to a value that fits the schema, or the reason why not."""
+"""Reads a model's reply into a value that fits a schema, or into plain text."""
 
 from __future__ import annotations
 
@@ -16,97 +16,153 @@ from veracity.printable import encodable
 
 T = TypeVar("T", bound=BaseModel)
 
-Written = str | dict[str, Any]
-"""One answer as the model wrote it: arguments of a tool call, parsed or not, or plain text."""
+Output = str | dict[str, Any]
+"""One output of a model: the arguments of a tool call, parsed or not, or plain text."""
 
-MOST_TRIES = 20
-LONGEST_ANSWER = 1_000_000
-LONGEST_COMPLAINT = 500
-OPENS_OBJECT = re.compile(r'\{\s{0,20}"')
+MAX_PARSE_ATTEMPTS = 20
+MAX_OUTPUT_LENGTH = 1_000_000
+MAX_COMPLAINT_LENGTH = 500
+OBJECT_START = re.compile(r'\{\s{0,20}"')
 CUT_OFF = "it was cut off at the limit of its length; be briefer"
+EMPTY = "it was empty"
+THINK_START, THINK_END = "<think>", "</think>"
+# At the end of a partial text: the beginning of a tag or of a surrogate pair.
+INCOMPLETE_END = re.compile(r"(?:<(?:t(?:h(?:i(?:nk?)?)?)?)?|[\ud800-\udbff])\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, not yet checked."""
+    """The unchecked result of a call."""
 
-    written: list[Written]
+    outputs: list[Output]
     finish_reason: str | None
     usage: Usage
 
 
-def read_answer(model: str, written: list[Written], output: type[T], finish_reason: str | None) -> T:
-    """The one value that fits. Two that differ are none: a judge may quote a verdict that stands in what it judges."""
-    fitting: list[T] = []
-    complaint = told = _nothing_found(written, finish_reason)
-    for candidate in _objects_in(written):
+def read_answer(model: str, outputs: list[Output], schema: type[T], finish_reason: str | None) -> T:
+    """The only value that fits the schema. Raises ModelAnswerError if none fits, or several different ones do.
+
+    A judge may quote a verdict from the text it judges, so one of several cannot be trusted.
+    """
+    values: list[T] = []
+    complaint = message = _why_no_object(outputs, finish_reason)
+    for candidate in _find_objects(outputs):
         try:
-            value = output.model_validate(candidate)
+            value = schema.model_validate(candidate)
         except ValidationError as problem:
-            complaint, told = _complaint(problem), _complaint(problem, quoting=False)
+            complaint, message = _complaint(problem), _complaint(problem, quote_texts=False)
         else:
-            fitting += [value] if value not in fitting else []
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        complaint = told = f"it holds {len(fitting)} different answers; give one"
+            values += [value] if value not in values else []
+    if len(values) == 1:
+        return values[0]
+    if values:
+        complaint = message = f"it holds {len(values)} different answers; give one"
     if complaint == CUT_OFF:
-        told = "it was cut off at the limit of its length, so raise max_tokens"
-    raise ModelAnswerError(f'The answer of "{model}" could not be used: {told}.', complaint=complaint)
+        message = "it was cut off at the limit of its length, so raise max_tokens"
+    raise ModelAnswerError(f'The answer of "{model}" could not be used: {message}.', complaint=complaint)
 
 
-def _objects_in(written: Iterable[Written]) -> Iterator[dict[str, Any]]:
-    for one in written:
-        if isinstance(one, dict):
-            yield one
-        elif len(one) <= LONGEST_ANSWER:
-            yield from _objects_in_text(one)
+def read_text(model: str, outputs: Iterable[Output], finish_reason: str | None) -> str:
+    """The text without leading thoughts. Raises ModelAnswerError if it is empty, too long or cut off."""
+    text = encodable(strip_leading_thoughts("".join(map(str, outputs)))).strip()
+    complaint = "" if text else EMPTY
+    if finish_reason == "length":
+        complaint = CUT_OFF
+    elif len(text) > MAX_OUTPUT_LENGTH:
+        complaint = _too_long(len(text))
+    if not complaint:
+        return text
+    message = complaint.replace("; be briefer", ": ask for less, or use a model with a higher output limit")
+    raise ModelAnswerError(f'The text of "{model}" could not be used: {message}.', complaint=complaint)
 
 
-def _objects_in_text(text: str) -> list[dict[str, Any]]:
-    """The JSON objects in a text that ends with one; a fence may follow.
+def strip_leading_thoughts(text: str) -> str:
+    """Drop the thinking that some local servers leave before the answer.
 
-    A text that goes on after its last object has not answered with it: a judge may quote one from what it judges. Nor
-    is an object looked for inside one that was cut off. A real parser reads them, so braces in strings are no trouble,
-    and only the first few openings are tried, so a hostile text costs little.
+    Their templates may open it in the prompt, so that only its end is written, on a line of its own. Thinking that
+    never ends is followed by no answer.
+    """
+    start = text.lstrip()
+    if start.startswith(THINK_START):
+        return start.partition(THINK_END)[2]
+    thoughts, end, answer = text.partition(f"\n{THINK_END}\n")
+    return answer if end and THINK_START not in thoughts else text
+
+
+def strip_thoughts(text: str, *, is_partial: bool = False) -> str:
+    """Drop all thinking from a streamed text; `is_partial`: more may follow.
+
+    An unclosed tag in a whole text is ordinary text, unless nothing else was written.
+    """
+    parts, position = [], 0
+    while (start := text.find(THINK_START, position)) >= 0:
+        parts.append(text[position:start])
+        end = text.find(THINK_END, start)
+        if end < 0:
+            is_thought = is_partial or not any(part.strip() for part in parts)
+            parts.append("" if is_thought else text[start + len(THINK_START) :])
+            position = len(text)
+            break
+        position = end + len(THINK_END)
+    spoken = strip_leading_thoughts("".join([*parts, text[position:]]))
+    return INCOMPLETE_END.sub("", spoken.lstrip()) if is_partial else spoken
+
+
+def _find_objects(outputs: Iterable[Output]) -> Iterator[dict[str, Any]]:
+    for output in outputs:
+        if isinstance(output, dict):
+            yield output
+        elif len(output) <= MAX_OUTPUT_LENGTH:
+            yield from _parse_objects(output)
+
+
+def _parse_objects(text: str) -> list[dict[str, Any]]:
+    """The JSON objects of a text that ends with one, or with a code fence after it.
+
+    Text after the last object means that the object was quoted, not given as the answer. Objects inside one that was
+    cut off do not count either. The number of attempts is limited, so that a hostile text costs little.
     """
     decoder = json.JSONDecoder()
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     end, position = 0, text.find("{")
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_PARSE_ATTEMPTS):
         if position < 0:
             break
         try:
             value, end = decoder.raw_decode(text, position)
-            found.append(value)
+            objects.append(value)
             position = text.find("{", end)
         except (ValueError, RecursionError):
-            if OPENS_OBJECT.match(text, position):
+            if OBJECT_START.match(text, position):
                 return []
             position = text.find("{", position + 1)
-    return found if not text[end:].strip("` \n\r\t") else []
+    return objects if not text[end:].strip("` \n\r\t") else []
 
 
-def _nothing_found(written: list[Written], finish_reason: str | None) -> str:
+def _why_no_object(outputs: list[Output], finish_reason: str | None) -> str:
     if finish_reason == "length":
         return CUT_OFF
-    length = sum(len(one) for one in written if isinstance(one, str))
-    if length > LONGEST_ANSWER:
-        return f"it is {length:,} characters long; be briefer"
-    empty = not any(str(one).strip() for one in written)
-    return "it was empty" if empty else "it holds no JSON object of the required form"
+    length = sum(len(output) for output in outputs if isinstance(output, str))
+    if length > MAX_OUTPUT_LENGTH:
+        return _too_long(length)
+    is_empty = not any(str(output).strip() for output in outputs)
+    return EMPTY if is_empty else "it holds no JSON object of the required form"
 
 
-def _complaint(problem: ValidationError, quoting: bool = True) -> str:
-    """The model is quoted to itself. To others only numbers are: a text may hold what stands in a document."""
+def _too_long(length: int) -> str:
+    return f"it is {length:,} characters long; be briefer"
+
+
+def _complaint(problem: ValidationError, quote_texts: bool = True) -> str:
+    """The errors by field. Texts are quoted only to the model itself: they may come from a document."""
     lines = []
     for error in problem.errors(include_url=False):
         field = ".".join(str(part) for part in error["loc"]) or "the answer"
         value = error["input"]
-        shown = isinstance(value, str | int | float | None) and (quoting or _is_number(value))
-        got = f" (got {json.dumps(value, ensure_ascii=False)})" if shown else ""
-        lines.append(f"{field}: {error['msg']}{got}")
-    return "; ".join(lines)[:LONGEST_COMPLAINT]
+        is_quoted = isinstance(value, str | int | float | None) and (quote_texts or _is_number(value))
+        quoted = f" (got {json.dumps(value, ensure_ascii=False)})" if is_quoted else ""
+        lines.append(f"{field}: {error['msg']}{quoted}")
+    return "; ".join(lines)[:MAX_COMPLAINT_LENGTH]
 
 
 def _is_number(value: Any) -> bool:
@@ -115,56 +171,3 @@ def _is_number(value: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-OPENS, CLOSES = "<think>", "</think>"
-# At the end of what has come so far: a tag, or half a character, whose rest is to come.
-_UNCERTAIN = re.compile(r"(?:<(?:t(?:h(?:i(?:nk?)?)?)?)?|[\ud800-\udbff])\Z")
-
-
-def read_text(model: str, written: Iterable[Written], finish_reason: str | None) -> str:
-    """The text alone. Half a text is none: nobody would see that its end is missing."""
-    text = encodable(without_thoughts("".join(str(one) for one in written))).strip()
-    complaint = _complaint_texts(text, finish_reason)
-    if not complaint:
-        return text
-    told = complaint.replace("; be briefer", ": ask for less, or use a model that may write more")
-    raise ModelAnswerError(f'The text of "{model}" could not be used: {told}.', complaint=complaint)
-
-
-def without_thoughts(text: str) -> str:
-    """What follows the thinking aloud that some local servers leave in front of the answer.
-
-    Their templates may open it in the prompt, so that only its end is written, on a line of its own. Thinking that
-    never ends was not followed by an answer.
-    """
-    begun = text.lstrip()
-    if begun.startswith(OPENS):
-        return begun.partition(CLOSES)[2]
-    thoughts, end, answer = text.partition(f"\n{CLOSES}\n")
-    return answer if end and OPENS not in thoughts else text
-
-
-def aloud(text: str, *, so_far: bool = False) -> str:
-    """What a model said of what it wrote, for servers that leave its thoughts in what they stream; `so_far`: there may
-    be more to come. Thoughts may stand anywhere. One that never ends was none, unless it is all there is."""
-    parts, position = [], 0
-    while (opened := text.find(OPENS, position)) >= 0:
-        parts.append(text[position:opened])
-        closed = text.find(CLOSES, opened)
-        if closed < 0:
-            is_one = so_far or not any(part.strip() for part in parts)
-            parts.append("" if is_one else text[opened + len(OPENS) :])
-            position = len(text)
-            break
-        position = closed + len(CLOSES)
-    said = without_thoughts("".join([*parts, text[position:]]))
-    return _UNCERTAIN.sub("", said.lstrip()) if so_far else said
-
-
-def _complaint_texts(text: str, finish_reason: str | None) -> str:
-    if finish_reason == "length":
-        return CUT_OFF
-    if len(text) > LONGEST_ANSWER:
-        return f"it is {len(text):,} characters long; be briefer"
-    return "" if text else "it was empty"

@@ -1,4 +1,4 @@
-"""What can be asked of a model, a value of some form or a text, and what comes of it."""
+"""Requests to a model: for a value that matches a schema, or for text."""
 
 from __future__ import annotations
 
@@ -12,35 +12,18 @@ from pydantic import BaseModel
 from veracity.llm.replies import Reply, read_answer, read_text
 from veracity.models import Usage
 
+T = TypeVar("T", bound=BaseModel)
+V = TypeVar("V")
+
 
 class Message(NamedTuple):
     role: Literal["system", "user", "assistant"]
     text: str
 
 
-def instructions_in(messages: Iterable[Message]) -> str:
-    """What the system says, wherever it stands."""
-    return _joined(message.text for message in messages if message.role == "system")
-
-
-def turns_in(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """What user and assistant say in turn: many servers refuse two messages of one role in a row, or an empty one."""
-    said = [message for message in messages if message.role != "system" and message.text.strip()]
-    turns = groupby(said, key=lambda message: message.role)
-    return tuple(Message(role, _joined(message.text for message in group)) for role, group in turns)
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return "\n\n".join(text for text in texts if text.strip())
-
-
-T = TypeVar("T", bound=BaseModel)
-V = TypeVar("V")
-
-
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """`role` keeps model instances apart: a reviewer never shares the writer's."""
+    """A request for a value of type `output`. Each `role` has a separate model instance."""
 
     model: str
     role: str
@@ -59,8 +42,8 @@ class Answer(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """A conversation that the model goes on with: it begins and ends with the user, the system may stand anywhere."""
+class TextRequest:
+    """A conversation for the model to continue. Starts and ends with a user message, apart from system messages."""
 
     model: str
     role: str
@@ -70,9 +53,9 @@ class Writing:
     max_retries: int = 3
 
     def __post_init__(self) -> None:
-        turns = turns_in(self.messages)
+        turns = merge_turns(self.messages)
         if not turns or (turns[0].role, turns[-1].role) != ("user", "user"):
-            raise ValueError("a conversation begins and ends with something that the user says")
+            raise ValueError("a conversation must start and end with a non-empty user message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,34 +65,52 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand(Generic[V]):
-    """Either of them in the form in which the door carries it out. `again` ends a re-ask."""
+class ModelRequest(Generic[V]):
+    """A `Question` or `TextRequest` as the client sends it. A retry appends `retry_instruction` to the prompt."""
 
-    asked: Question[Any] | Writing
+    params: Question[Any] | TextRequest
     instructions: str
     turns: tuple[Message, ...]
-    output: type[BaseModel] | None
+    output: type[BaseModel] | None  # None for plain text
     read: Callable[[Reply], V]
-    again: str
+    retry_instruction: str
 
 
-def asking(question: Question[T]) -> Errand[T]:
-    return Errand(
-        asked=question,
+def question_request(question: Question[T]) -> ModelRequest[T]:
+    return ModelRequest(
+        params=question,
         instructions=question.instructions,
         turns=(Message("user", question.prompt),),
         output=question.output,
-        read=lambda reply: read_answer(question.model, reply.written, question.output, reply.finish_reason),
-        again="Answer again in the required form.",
+        read=lambda reply: read_answer(question.model, reply.outputs, question.output, reply.finish_reason),
+        retry_instruction="Answer again in the required form.",
     )
 
 
-def writing_on(writing: Writing) -> Errand[str]:
-    return Errand(
-        asked=writing,
-        instructions=instructions_in(writing.messages),
-        turns=turns_in(writing.messages),
+def text_request(request: TextRequest) -> ModelRequest[str]:
+    return ModelRequest(
+        params=request,
+        instructions=join_instructions(request.messages),
+        turns=merge_turns(request.messages),
         output=None,
-        read=lambda reply: read_text(writing.model, reply.written, reply.finish_reason),
-        again="Answer again.",
+        read=lambda reply: read_text(request.model, reply.outputs, reply.finish_reason),
+        retry_instruction="Answer again.",
     )
+
+
+def join_instructions(messages: Iterable[Message]) -> str:
+    """Joins the system messages."""
+    return _join(message.text for message in messages if message.role == "system")
+
+
+def merge_turns(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Merges consecutive messages of a role and drops empty ones, because many servers reject both."""
+    turns = [message for message in messages if message.role != "system" and message.text.strip()]
+    return tuple(
+        Message(role, _join(message.text for message in group))
+        for role, group in groupby(turns, key=lambda message: message.role)
+    )
+
+
+def _join(texts: Iterable[str]) -> str:
+    return "\n\n".join(text for text in texts if text.strip())

@@ -1,1 +1,1 @@
-"""What all calls to model providers share: which keys they need, what their failures mean, which texts can be sent."""
+"""Shared code for calls to providers: keys, HTTP, retries and errors."""

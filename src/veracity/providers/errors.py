@@ -1,4 +1,7 @@
-"""What went wrong inside pydantic-ai, in our own errors and words."""
+"""The one table from provider failures (HTTP status codes and exceptions) to our errors and sentences.
+
+Exceptions are looked up by name, so that classifying one loads no library.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,8 @@ import logging
 import re
 import traceback
 from collections.abc import Callable
-from typing import TypeVar
-
-from pydantic_ai import exceptions as theirs
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from veracity.errors import (
     ConfigurationError,
@@ -24,166 +26,233 @@ from veracity.errors import (
     VeracityError,
 )
 from veracity.providers.keys import provider_of
-from veracity.secrets import without_secrets
+from veracity.secrets import HIDDEN, without_secrets
 
 log = logging.getLogger("veracity.llm")
 
 T = TypeVar("T")
 
+MAX_DETAIL_LENGTH = 200
+MAX_SHOWN_WAIT_SECONDS = 999_999
 KEY_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN)\b")
-TRANSIENT_STATUS = {408, 409, 425, 429}
-LONGEST_DETAIL = 200
 # The extra that installs a provider's SDK.
-EXTRAS = {
-    "bedrock": "bedrock",
-    "bedrock-mantle": "bedrock",
-    "cohere": "cohere",
-    "google": "google",
-    "google-cloud": "google",
-    "groq": "groq",
-    "huggingface": "huggingface",
-    "mistral": "mistral",
-    "xai": "xai",
+EXTRAS = {name: name for name in ("bedrock", "cohere", "google", "groq", "huggingface", "mistral", "xai")}
+EXTRAS |= {"bedrock-mantle": "bedrock", "google-cloud": "google"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """`problem` is a predicate: it follows the name of the server in a sentence."""
+
+    error: type[ModelError]
+    problem: str
+    fix: str = ""
+
+
+UNKNOWN_MODEL = Cause(UnknownModelError, "does not know the model", "check its name and the address of the server")
+ACCESS_DENIED = Cause(ModelAccessError, "refused the key", "check the key and its permissions")
+NO_QUOTA = Cause(ModelAccessError, "reports no quota or credit left", "top up the account or use another model")
+TEXT_TOO_LONG = Cause(ModelRequestError, "cannot read a text this long", "shorten it or use another model")
+REJECTED = Cause(ModelRequestError, "rejected the request", "check the model's parameters")
+REDIRECTED = Cause(ModelRequestError, "redirects to another address", "set that address instead")
+RATE_LIMITED = Cause(ModelUnreachableError, "is busy or rate-limits requests", "try again later")
+SERVER_ERROR = Cause(ModelUnreachableError, "failed", "try again later")
+TIMED_OUT = Cause(ModelTimeoutError, "did not answer in time")
+UNREACHABLE = Cause(ModelUnreachableError, "cannot be reached", "check the address and the network")
+DISCONNECTED = Cause(ModelUnreachableError, "closed the connection early", "check the server")
+BAD_CERTIFICATE = Cause(
+    ModelUnreachableError,
+    "has a certificate that cannot be verified",
+    "check the address, or name the certificates to trust in the environment variable SSL_CERT_FILE",
+)
+MALFORMED = Cause(
+    ModelAnswerError, "sent a response that is not in its API's format", "check the address and the server"
+)
+TOO_LARGE = Cause(ModelAnswerError, "sent a response that is too large", "check the address and the server")
+CONTENT_FILTERED = Cause(ModelRefusedError, "refused to answer", "reword the text or use another model")
+UNEXPECTED = Cause(ModelAnswerError, "failed unexpectedly", "see the DEBUG log of veracity.llm")
+
+# What only a model's provider can mean by its status. Other services have rejected the request.
+MODEL_REFUSALS = (UNKNOWN_MODEL, ACCESS_DENIED, NO_QUOTA)
+STATUS_CAUSES = {
+    401: ACCESS_DENIED,
+    402: NO_QUOTA,
+    403: ACCESS_DENIED,
+    404: UNKNOWN_MODEL,
+    408: SERVER_ERROR,
+    409: SERVER_ERROR,
+    425: SERVER_ERROR,
+    429: RATE_LIMITED,
+}
+# By package and class; subclasses inherit the cause of their nearest listed base.
+EXCEPTION_CAUSES = {
+    "pydantic_ai.ModelNotFoundError": UNKNOWN_MODEL,
+    "pydantic_ai.ModelAuthenticationError": ACCESS_DENIED,
+    "pydantic_ai.ModelQuotaExceededError": NO_QUOTA,
+    "pydantic_ai.ModelContextWindowExceededError": TEXT_TOO_LONG,
+    "pydantic_ai.ModelRequestRejectedError": REJECTED,
+    "pydantic_ai.ModelRateLimitError": RATE_LIMITED,
+    "pydantic_ai.ModelUnavailableError": SERVER_ERROR,
+    "pydantic_ai.ModelServerError": SERVER_ERROR,
+    "pydantic_ai.ModelRequestTimeout": TIMED_OUT,
+    "pydantic_ai.ModelTimeoutError": TIMED_OUT,
+    "pydantic_ai.ModelConnectionError": UNREACHABLE,
+    "pydantic_ai.ContentFilterError": CONTENT_FILTERED,
+    "pydantic_ai.UnexpectedModelBehavior": MALFORMED,
+    "httpx.TimeoutException": TIMED_OUT,
+    "httpx.ConnectError": UNREACHABLE,
+    "httpx.ProxyError": UNREACHABLE,
+    "httpx.UnsupportedProtocol": UNREACHABLE,
+    "httpx.InvalidURL": UNREACHABLE,
+    "httpx.HTTPError": DISCONNECTED,
+    "httpx.StreamError": DISCONNECTED,
+    "httpcore.TimeoutException": TIMED_OUT,
+    "httpcore.NetworkError": UNREACHABLE,
+    "httpcore.ProtocolError": UNREACHABLE,
+    "httpcore.UnsupportedProtocol": UNREACHABLE,
+    "builtins.TimeoutError": TIMED_OUT,
+    "builtins.OSError": UNREACHABLE,
 }
 
-Kind = type[theirs.ModelAPIError]
-# What a provider refuses for good, and how to mend it. The first that fits counts.
-REFUSALS: list[tuple[Kind, type[ModelError], str]] = [
-    (
-        theirs.ModelNotFoundError,
-        UnknownModelError,
-        'The provider does not know the model "{model}"{said}: check its name and the address of the server.',
-    ),
-    (
-        theirs.ModelAuthenticationError,
-        ModelAccessError,
-        'The provider refused the key for "{model}"{said}: check it and its rights.',
-    ),
-    (
-        theirs.ModelQuotaExceededError,
-        ModelAccessError,
-        'The account behind "{model}" has no quota or credit left{said}: top it up or use another model.',
-    ),
-    (
-        theirs.ModelContextWindowExceededError,
-        ModelRequestError,
-        'The text is longer than "{model}" can read{said}: shorten it or use another model.',
-    ),
-    (
-        theirs.ModelRequestRejectedError,
-        ModelRequestError,
-        'The provider of "{model}" rejected the request{said}: check the parameters of the model.',
-    ),
-]
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed call. Keeps nothing of the request: `detail` is short and free of credentials."""
+
+    cause: Cause
+    detail: str = ""
+    retry_after: float | None = None
+
+    @classmethod
+    def from_status(cls, status: int, body: Any = None, retry_after: float | None = None, secret: str = "") -> Failure:
+        """For a response that is not a success; `secret` is a credential the server may have quoted in its body."""
+        return cls(_status_cause(status), _detail(status, body, secret), retry_after)
+
+    @classmethod
+    def from_exception(cls, problem: Exception) -> Failure:
+        """For an HTTP call without a response."""
+        if "CERTIFICATE_VERIFY_FAILED" in str(problem):
+            return cls(BAD_CERTIFICATE)
+        return cls(_exception_cause(problem) or UNEXPECTED)
+
+    def sentence(self, subject: str, fix: str | None = None) -> str:
+        """`fix` is the advice of a service that is not a model; it replaces the table's, except "try again"."""
+        cause = REJECTED if fix is not None and self.cause in MODEL_REFUSALS else self.cause
+        advice = cause.fix
+        if cause in (RATE_LIMITED, SERVER_ERROR):
+            advice = self._when_to_retry()
+        elif fix is not None and cause is not TIMED_OUT:
+            advice = fix
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{subject} {cause.problem}{detail}{f': {advice}' if advice else ''}."
+
+    def model_error(self, model: str) -> ModelError:
+        return self.cause.error(self.sentence(f'The provider of "{model}"'), retry_after=self.retry_after)
+
+    def _when_to_retry(self) -> str:
+        if self.retry_after and self.retry_after <= MAX_SHOWN_WAIT_SECONDS:
+            return f"try again in {self.retry_after:.0f} seconds"
+        return "try again later"
 
 
-def explained(model: str, action: Callable[[], T]) -> T:
-    """What the action returns. An error of its becomes ours and is let go: it may hold keys, and megabytes."""
+def translate_errors(model: str, action: Callable[[], T]) -> T:
+    """Run the action; raise what pydantic-ai and the SDKs raise as our errors.
+
+    The original is dropped, since it may hold keys and megabytes; the log at level DEBUG shows it without secrets.
+    """
     try:
         return action()
     except VeracityError:
         raise
     except Exception as problem:  # noqa: BLE001 - SDKs raise anything
-        if log.isEnabledFor(logging.DEBUG):  # the whole story, for who wants it
+        if log.isEnabledFor(logging.DEBUG):
             log.debug("The call to %s failed: %s", model, without_secrets("".join(traceback.format_exception(problem))))
-        ours = explain(model, problem.with_traceback(None))
-    raise ours
+        ours = translate(model, problem.with_traceback(None))
+    raise ours  # outside the handler, so that it has no context
 
 
-def explain(model: str, problem: Exception) -> VeracityError:
-    if isinstance(problem, ImportError):
-        return _without_sdk(model)
-    if isinstance(problem, theirs.UserError):
-        return _unusable(model, problem)
-    if isinstance(problem, theirs.ModelAPIError):
-        return _failed_call(model, problem)
-    if isinstance(problem, theirs.ContentFilterError):
-        return ModelRefusedError(f'The model "{model}" refused to answer: its content filter stopped it.')
-    if isinstance(problem, theirs.UnexpectedModelBehavior):
-        return _not_in_form(model)
-    return ModelAnswerError(
-        f'The call to "{model}" failed in an unforeseen way ({type(problem).__name__}): '
-        "the log veracity.llm tells more at level DEBUG."
-    )
+def translate(model: str, problem: Exception) -> VeracityError:
+    """The error of ours for an exception of pydantic-ai or an SDK."""
+    names = _class_names(problem)
+    if "builtins.ImportError" in names:
+        return _missing_sdk(model)
+    if "pydantic_ai.UserError" in names:
+        return _unusable_model(model, str(problem))
+    return _model_failure(problem, names).model_error(model)
 
 
-def _without_sdk(model: str) -> ConfigurationError:
+def _model_failure(problem: Exception, names: list[str]) -> Failure:
+    status = _status(problem)
+    if not status and not any(name.startswith("pydantic_ai.") for name in names):
+        return Failure(UNEXPECTED, type(problem).__name__)
+    cause = _exception_cause(problem) or (_status_cause(status) if status else MALFORMED)
+    if cause in (TIMED_OUT, MALFORMED, CONTENT_FILTERED):
+        return Failure(cause)
+    if cause is UNREACHABLE:
+        return Failure(DISCONNECTED if getattr(problem, "phase", None) in ("read", "write") else UNREACHABLE)
+    return Failure(cause, _detail(status, getattr(problem, "body", None)), getattr(problem, "retry_after", None))
+
+
+def _missing_sdk(model: str) -> ConfigurationError:
     extra = EXTRAS.get(provider_of(model))
-    mend = (
+    fix = (
         f'pip install "veracity[{extra}]" (in a checkout ".[{extra}]")'
         if extra
         else "see the documentation of pydantic-ai for its name"
     )
-    return ConfigurationError(f'The model "{model}" needs the SDK of its provider, which is not installed: {mend}.')
+    return ConfigurationError(f'The model "{model}" needs the SDK of its provider, which is not installed: {fix}.')
 
 
-def _unusable(model: str, problem: theirs.UserError) -> VeracityError:
-    variables = tuple(dict.fromkeys(KEY_VARIABLE.findall(str(problem))))
+def _unusable_model(model: str, message: str) -> VeracityError:
+    variables = tuple(dict.fromkeys(KEY_VARIABLE.findall(message)))
     if variables:
         return MissingKeyError(provider_of(model), variables, model)
-    if "Unknown model" in str(problem):
+    if "Unknown model" in message:
         return UnknownModelError(
             f'No provider is called "{provider_of(model)}" (model "{model}"): '
             "name it as pydantic-ai does, such as openai, openai-chat, anthropic, google or ollama."
         )
-    return ConfigurationError(f'The model "{model}" cannot be used: {_one_line(str(problem)).rstrip(".")}.')
+    return ConfigurationError(f'The model "{model}" cannot be used: {_one_line(message)}.')
 
 
-def _failed_call(model: str, problem: theirs.ModelAPIError) -> ModelError:
-    if isinstance(problem, theirs.ModelRequestTimeout | theirs.ModelTimeoutError):
-        return ModelTimeoutError(f'The model "{model}" did not answer in time.')
-    if isinstance(problem, theirs.ModelConnectionError):
-        return _broken_connection(model, problem)
-    status = _status(problem)
-    if not status and type(problem) is theirs.ModelAPIError:
-        return _not_in_form(model)
-    return _told_by_provider(model, problem, status)
+def _exception_cause(problem: Exception) -> Cause | None:
+    return next((EXCEPTION_CAUSES[name] for name in _class_names(problem) if name in EXCEPTION_CAUSES), None)
 
 
-def _told_by_provider(model: str, problem: theirs.ModelAPIError, status: int | None) -> ModelError:
-    said = _said(problem, status)
-    for kind, error, words in REFUSALS:
-        if isinstance(problem, kind):
-            return error(words.format(model=model, said=said))
-    if status and 300 <= status < 400:
-        return ModelRequestError(f'The server of "{model}" is not at its address{said}: enter the one it redirects to.')
-    if status and 400 <= status < 500 and status not in TRANSIENT_STATUS:
-        return ModelRequestError(f'The provider of "{model}" rejected the request{said}.')
-    return ModelUnreachableError(
-        f'The server of "{model}" failed or is busy{said}: try again later.', retry_after=problem.retry_after
-    )
+def _class_names(problem: Exception) -> list[str]:
+    return [f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(problem).__mro__]
 
 
-def _broken_connection(model: str, problem: theirs.ModelConnectionError) -> ModelUnreachableError:
-    if problem.phase in ("read", "write"):
-        return ModelUnreachableError(f'The server of "{model}" broke the connection off: look whether it is in order.')
-    return ModelUnreachableError(f'The server of "{model}" cannot be reached: check the address and the network.')
+def _status_cause(status: int) -> Cause:
+    if status < 400:
+        return REDIRECTED
+    return STATUS_CAUSES.get(status, REJECTED if status < 500 else SERVER_ERROR)
 
 
-def _not_in_form(model: str) -> ModelAnswerError:
-    return ModelAnswerError(
-        f'The server of "{model}" sent an answer that is not in its API\'s form: check the address and the server.'
-    )
-
-
-def _status(problem: theirs.ModelAPIError) -> int | None:
-    """pydantic-ai keeps the status of errors; that of a redirect is known to the SDK's error alone."""
+def _status(problem: Exception) -> int | None:
+    """pydantic-ai keeps the status of errors; only the SDK's own error knows that of a redirect."""
     status = getattr(problem, "status_code", None) or getattr(problem.__cause__, "status_code", None)
     return status if isinstance(status, int) else None
 
 
-def _said(problem: theirs.ModelAPIError, status: int | None) -> str:
-    """The provider's own words, short and free of keys, in brackets."""
-    body = problem.body
-    if isinstance(body, dict):  # the error itself, or the document around it
-        body = body.get("error", body)
-    message = body.get("message") or body.get("detail") if isinstance(body, dict) else body
-    told = isinstance(message, str) and not message.lstrip().startswith("<")  # a page says nothing in one line
-    parts = [f"HTTP {status}" if status else "", _one_line(str(message)) if told else ""]
-    shown = ": ".join(part for part in parts if part)
-    return f" ({shown})" if shown else ""
+def _detail(status: int | None, body: Any, secret: str = "") -> str:
+    """The status and the server's own words, on one line and without credentials."""
+    words = _one_line(_server_message(body), secret)
+    return ": ".join(part for part in (f"HTTP {status}" if status else "", words) if part)
 
 
-def _one_line(text: str) -> str:
-    line = " ".join(without_secrets(text).split())
-    return line if len(line) <= LONGEST_DETAIL else line[:LONGEST_DETAIL] + "…"
+def _server_message(body: Any) -> str:
+    """Servers put it in `error`, `message`, `detail` or `msg`, at the top or nested. An HTML page has none."""
+    for _ in range(3):
+        if isinstance(body, list) and body:  # FastAPI's list of validation errors
+            body = body[0]
+        if isinstance(body, dict):
+            body = next((body[name] for name in ("error", "message", "detail", "msg") if body.get(name)), None)
+    return body if isinstance(body, str) and not body.lstrip().startswith("<") else ""
+
+
+def _one_line(text: str, secret: str = "") -> str:
+    if secret:
+        text = text.replace(secret, HIDDEN)
+    line = " ".join(without_secrets(text).split()).rstrip(".")
+    return line if len(line) <= MAX_DETAIL_LENGTH else line[:MAX_DETAIL_LENGTH] + "…"

@@ -1,57 +1,24 @@
-"""The providers pydantic-ai knows, and the environment variables that open them.
+"""The providers pydantic-ai knows, and the environment variables that configure them.
 
-Only what can be told without loading a provider's SDK; the last word on a name is pydantic-ai's own.
+Holds only what can be decided without loading a provider's SDK; pydantic-ai has the last word on a name.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from veracity.errors import ConfigurationError, MissingKeyError
 from veracity.secrets import presentable
 
-# One of the variables is enough. None: the provider has credentials of another kind, which its SDK looks for.
+# Any one of a provider's variables is enough. Empty: the SDK looks for credentials of another kind.
 PROVIDERS: dict[str, tuple[str, ...]] = {
-    "alibaba": ("ALIBABA_API_KEY", "DASHSCOPE_API_KEY"),
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "azure": ("AZURE_OPENAI_API_KEY",),
-    "azure-responses": ("AZURE_OPENAI_API_KEY",),
-    "bedrock": (),
-    "bedrock-mantle": (),
-    "cerebras": ("CEREBRAS_API_KEY",),
-    "cohere": ("CO_API_KEY",),
-    "crusoe": ("CRUSOE_API_KEY",),
-    "deepseek": ("DEEPSEEK_API_KEY",),
-    "fireworks": ("FIREWORKS_API_KEY",),
-    "github-copilot": (),
-    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "google-cloud": (),
-    "groq": ("GROQ_API_KEY",),
-    "heroku": ("HEROKU_INFERENCE_KEY",),
-    "huggingface": ("HF_TOKEN",),
-    "litellm": (),
-    "meta": ("META_API_KEY",),
-    "mistral": ("MISTRAL_API_KEY",),
-    "moonshotai": ("MOONSHOTAI_API_KEY",),
-    "nebius": ("NEBIUS_API_KEY",),
-    "ollama": ("OLLAMA_BASE_URL",),
-    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "openai-chat": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "openai-chatgpt": (),
-    "openai-codex": (),
-    "openai-responses": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "openrouter": ("OPENROUTER_API_KEY",),
-    "ovhcloud": ("OVHCLOUD_API_KEY",),
-    "sambanova": ("SAMBANOVA_API_KEY",),
-    "snowflake": ("SNOWFLAKE_TOKEN",),
-    "together": ("TOGETHER_API_KEY",),
-    "vercel": ("VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"),
-    "vllm": ("VLLM_BASE_URL",),
-    "xai": ("XAI_API_KEY",),
-    "zai": ("ZAI_API_KEY",),
+    name: tuple(variables)
+    for name, variables in json.loads((Path(__file__).parent / "variables.json").read_text(encoding="utf-8")).items()
 }
 
 
@@ -60,47 +27,57 @@ def provider_of(model: str) -> str:
 
 
 def has_key(model: str) -> bool:
-    """True unless the provider is known to need a variable that is not set."""
+    """False if the provider is known to need a variable and none is set."""
     variables = PROVIDERS.get(provider_of(model), ())
     return not variables or any(os.environ.get(name, "").strip() for name in variables)
 
 
 def require_key(model: str) -> None:
-    """Raise unless the provider's variables are there and can be used. No value is ever shown."""
+    """Raise unless the provider's variables are set and usable. Never shows a value."""
     provider = provider_of(model)
     if not has_key(model):
         raise MissingKeyError(provider, PROVIDERS[provider], model)
     for name in PROVIDERS.get(provider, ()):
         value = os.environ.get(name, "")
-        if name.endswith("_URL"):
-            _check_address(name, value)
-        else:
+        if not name.endswith("_URL"):
             check_key(name, value)
+        elif value:
+            check_base_url(name, value)
 
 
 def check_key(name: str, value: str) -> None:
     if value != value.strip() or not (value.isascii() and value.isprintable()):
         raise ConfigurationError(
-            f"The value of the environment variable {name} cannot be a key: it holds a line break, a space at its "
-            "end or a character beyond ASCII; set it anew."
+            f"The value of the environment variable {name} cannot be a key: it has a line break, a space at either end "
+            "or a character outside ASCII; set it again."
         )
 
 
-def _check_address(name: str, value: str) -> None:
-    try:
-        parts = urlsplit(value)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # no port has that number
-        good = False
-    if value and not good:
+def check_base_url(name: str, value: str) -> SplitResult:
+    """The parts of a server's address."""
+    if (parts := split_base_url(value)) is None:
         raise ConfigurationError(
             f"The value of the environment variable {name} is not the address of a server: "
             "write it like http://localhost:8000/v1."
         )
+    return parts
 
 
-def refuse_typing_errors(models: Iterable[tuple[str, str]]) -> None:
-    """Each model comes with the place it was named in. A provider we do not list may be newer than our list."""
+def split_base_url(url: str) -> SplitResult | None:
+    """None unless it is an http or https URL with a host."""
+    try:
+        parts = urlsplit(url)
+        is_server = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port out of range, or unbalanced brackets
+        return None
+    return parts if is_server else None
+
+
+def check_provider_names(models: Iterable[tuple[str, str]]) -> None:
+    """Raise for a misspelt provider; each model comes with the place that names it.
+
+    An unlisted provider that resembles none of ours passes: it may be newer than our list.
+    """
     for model, place in models:
         provider = provider_of(model)
         if provider in PROVIDERS:

@@ -1,7 +1,6 @@
-"""Puts passages that were found into a better order, by reading question and passage together.
+"""Rerankers put retrieved passages into a better order by reading each together with the question.
 
-`make_reranker` turns the setting `retrieval.reranker` into a `Reranker`. Knows nothing about where the passages come
-from or how many of them are kept. Libraries are loaded by the reranker that needs them, not by this import.
+`make_reranker` turns the setting `retrieval.reranker` into a `Reranker`, which loads the libraries it needs.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import difflib
 from veracity.errors import ConfigurationError
 from veracity.models.llm import checked_model_name
 from veracity.reranking.base import Reranker
-from veracity.reranking.remote import SERVICES
+from veracity.reranking.remote import MAX_SHOWN_LENGTH, SERVICES, ProviderReranker
 from veracity.secrets import presentable
 from veracity.settings import LLMSettings
 
@@ -20,38 +19,35 @@ __all__ = ["Reranker", "make_reranker"]
 SETTING = "retrieval.reranker"
 LOCAL = "cross-encoder"
 FORMS = ["none", f"{LOCAL}:FOLDER", *(f"{name}:MODEL" for name in SERVICES)]
-LONGEST_SHOWN = 120
 
 
 def make_reranker(setting: str, settings: LLMSettings | None = None) -> Reranker | None:
-    """`none` is None; `settings` say how a service is called (time limits, retries) and mean nothing to the others."""
+    """None for "none". `settings` holds the time limits and retries of calls to a service."""
     if setting == "none":
         return None
-    kind, _, what = setting.partition(":")
-    if kind == LOCAL and what.strip():
+    kind, _, model = setting.partition(":")
+    if kind == LOCAL and model.strip():
         from veracity.reranking.cross_encoder import CrossEncoder  # noqa: PLC0415 - loads onnxruntime
 
-        return CrossEncoder(what)
-    if kind in SERVICES and what:
-        from veracity.reranking.remote import ProviderReranker  # noqa: PLC0415 - not needed by the others
-
-        return ProviderReranker(_model_name(setting), settings)
-    raise ConfigurationError(f'{SETTING}: there is no reranker "{presentable(setting)}"; {_hint(kind, what)}')
+        return CrossEncoder(model)
+    if kind in SERVICES and model:
+        return ProviderReranker(_checked_name(setting), settings)
+    raise ConfigurationError(f'{SETTING}: there is no reranker "{presentable(setting)}"; {_hint(kind, model)}')
 
 
-def _model_name(setting: str) -> str:
+def _checked_name(setting: str) -> str:
     try:
         return checked_model_name(setting)
     except ValueError as problem:
-        told = f'{SETTING}: the reranker "{presentable(setting)}" cannot be used: {problem}.'
-    raise ConfigurationError(told)
+        message = f'{SETTING}: the reranker "{presentable(setting)}" cannot be used: {problem}.'
+    raise ConfigurationError(message)
 
 
-def _hint(kind: str, what: str) -> str:
-    kinds = {form.partition(":")[0]: form for form in FORMS}
-    if close := difflib.get_close_matches(kind.strip().lower(), kinds, n=1, cutoff=0.7):
-        meant = kinds[close[0]]
-        if what.strip() and ":" in meant:
-            meant = f"{close[0]}:{presentable(what.strip(), LONGEST_SHOWN)}"
-        return f'did you mean "{meant}"?'
+def _hint(kind: str, model: str) -> str:
+    forms = {form.partition(":")[0]: form for form in FORMS}
+    if close := difflib.get_close_matches(kind.strip().lower(), forms, n=1, cutoff=0.7):
+        suggestion = forms[close[0]]
+        if model.strip() and ":" in suggestion:
+            suggestion = f"{close[0]}:{presentable(model.strip(), MAX_SHOWN_LENGTH)}"
+        return f'did you mean "{suggestion}"?'
     return f"write one of {', '.join(FORMS)}."

@@ -1,4 +1,4 @@
-"""What every reranker can do. Knows no reranker."""
+"""The interface of all rerankers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Protocol
 
 
 class Reranker(Protocol):
-    """Reads question and passage together. Can be shared by threads."""
+    """Scores passages by reading each together with the question. Thread-safe."""
 
     @property
     def name(self) -> str:
-        """Its identity, as it is written in the settings."""
+        """The name as written in the settings."""
         ...
 
     def scores(self, query: str, passages: Sequence[str]) -> list[float]:
-        """One per passage, in their order. The higher the better; only the order means anything."""
+        """One per passage, in their order; higher is better. Only comparable within one call."""
         ...

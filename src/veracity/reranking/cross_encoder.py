@@ -1,238 +1,145 @@
-"""A cross-encoder in a folder, run on the processor: no network, no key.
+"""A cross-encoder from a folder, run on the CPU: no network, no key.
 
-Any sequence classifier with one output (how well the passage answers) or two (no, yes) will do. Which languages it
-reads is the model's affair. Knows nothing about where the passages come from.
+Works with any sequence classifier that has one output (relevance) or two (no, yes). The model decides which languages
+it reads.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import onnxruntime  # type: ignore[import-untyped]
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from veracity.errors import ConfigurationError, ModelAnswerError
 from veracity.printable import encodable
+from veracity.providers.onnx import MAX_TEXT_LENGTH, encode, load_session, load_tokenizer, pad, run_batches
 from veracity.secrets import without_secrets
-from veracity.workers import processors
 
 log = logging.getLogger("veracity.reranking")
 
 T = TypeVar("T")
 
-LONGEST = 512  # pieces of question and passage together, which is what BERT, MiniLM and XLM-R read
-NEEDED = {"input_ids", "attention_mask"}
-FED = NEEDED | {"token_type_ids"}
-PADDING = ("[PAD]", "<pad>")
-LONGEST_SHOWN = 200
-ERRORS_ONLY = 3
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFiles:
-    model: Path
-    tokenizer: Path
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedModel:
-    """Both parts may be used by many threads at once."""
-
-    tokenizer: Tokenizer
-    session: onnxruntime.InferenceSession
-    inputs: dict[str, str]  # what the model takes, and of which type
-    output: str
-    padding: int
-
-
-def shown(folder: Path) -> str:
-    """As it can be repeated in a message. Folders of Hugging Face's cache look like keys, and are none."""
-    text = without_secrets(str(folder))
-    line = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
-    return f'"{line}"' if len(line) <= LONGEST_SHOWN else f'"…{line[-LONGEST_SHOWN:]}"'
-
-
-def find(folder: Path) -> ModelFiles:
-    model = next((path for path in (folder / "model.onnx", folder / "onnx" / "model.onnx") if _is_file(path)), None)
-    tokenizer = folder / "tokenizer.json"
-    if model is None:
-        raise _unusable(folder, "it has no model.onnx, nor onnx/model.onnx")
-    if not _is_file(tokenizer):
-        raise _unusable(folder, "it has no tokenizer.json")
-    return ModelFiles(model, tokenizer)
-
-
-def load(folder: Path) -> LoadedModel:
-    files = find(folder)
-    tokenizer = _loaded(folder, "tokenizer.json is damaged or not a tokenizer", lambda: _tokenizer(files.tokenizer))
-    session = _loaded(folder, "model.onnx is damaged or not a model", lambda: _session(files.model))
-    inputs = {one.name: one.type for one in session.get_inputs()}
-    outputs = [one.name for one in session.get_outputs()]
-    if not NEEDED <= inputs.keys() <= FED or set(inputs.values()) - {"tensor(int64)", "tensor(int32)"}:
-        raise _unusable(folder, f"its model takes {', '.join(inputs) or 'nothing'} and not {', '.join(sorted(FED))}")
-    output = "logits" if "logits" in outputs else outputs[0]
-    padding = next((number for token in PADDING if (number := tokenizer.token_to_id(token)) is not None), 0)
-    return LoadedModel(tokenizer, session, inputs, output, padding)
-
-
-def _tokenizer(path: Path) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(LONGEST, strategy="only_second")  # of the question nothing is lost
-    tokenizer.encode_special_tokens = True  # a "[SEP]" in a passage is text
-    return tokenizer
-
-
-def _session(path: Path) -> Any:
-    onnxruntime.set_default_logger_severity(ERRORS_ONLY)
-    onnxruntime.disable_telemetry_events()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = ERRORS_ONLY
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def _loaded(folder: Path, otherwise: str, load: Callable[[], T]) -> T:
-    try:
-        return load()
-    except Exception as problem:  # noqa: BLE001 - both libraries raise anything
-        log.debug("Loading from %s failed: %s", shown(folder), problem)
-    raise _unusable(folder, otherwise)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that no file can have
-        return False
-
-
-def _unusable(folder: Path, why: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"The cross-encoder in the folder {shown(folder)} cannot be used: {why}; "
-        'put an ONNX export of a reranking model there, or set retrieval.reranker to "none".'
-    )
-
-
-log = logging.getLogger("veracity.reranking")
-
-LONGEST_QUERY = 256  # pieces, so that half of what the model reads is left for the passage
-LONGEST_READ = 50_000  # characters, far more than so many pieces have
-BATCH = 512  # pieces: larger batches leave the processor's cache, are slower, and take memory
-MOST_THREADS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Question and passage as pieces. `kinds` tells which piece belongs to which."""
-
-    pieces: list[int]
-    kinds: list[int]
+MAX_TOKENS = 512  # of question and passage together, which is what BERT, MiniLM and XLM-R read
+MAX_QUERY_TOKENS = 256  # leaves half of what the model reads to the passage
+MAX_SHOWN_LENGTH = 200
+REQUIRED_INPUTS = {"input_ids", "attention_mask"}
+KNOWN_INPUTS = REQUIRED_INPUTS | {"token_type_ids"}
+PADDING_TOKENS = ("[PAD]", "<pad>")
 
 
 class CrossEncoder:
-    """Raises at once where a file is missing; the model is loaded by the first passages, once."""
+    """Raises at once if a file is missing; the first passages load the model."""
 
     def __init__(self, folder: str) -> None:
         self.name = f"cross-encoder:{folder}"
-        self._folder = _expanded(folder)
-        find(self._folder)
-        self._model: LoadedModel | None = None
+        self._folder = _expand_user(folder)
+        _find_files(self._folder)
+        self._model: _Model | None = None
         self._loading = threading.Lock()
 
     def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         if not passages:
             return []
-        model = self._loaded()
-        try:
-            found = _scores(model, query, passages)
-        except Exception as problem:  # noqa: BLE001 - both libraries raise anything
-            log.debug("Running %s failed: %s", shown(self._folder), problem)
-            found = None
-        if found is None:
-            raise ModelAnswerError(
-                f"The cross-encoder in the folder {shown(self._folder)} did not give one score per passage: "
-                "check that it is a reranking model, a sequence classifier with one or two outputs."
-            )
-        return found
-
-    def _loaded(self) -> LoadedModel:
         with self._loading:
             if self._model is None:
-                self._model = load(self._folder)
-            return self._model
+                self._model = _load(self._folder)
+        try:
+            scores = self._model.scores(query, passages)
+        except Exception as problem:  # noqa: BLE001 - both libraries raise anything
+            log.debug("Running %s failed: %s", _quote(self._folder), problem)
+            scores = None
+        if scores is None:
+            raise ModelAnswerError(
+                f"The cross-encoder in the folder {_quote(self._folder)} did not give one score per passage: "
+                "check that it is a reranking model, a sequence classifier with one or two outputs."
+            )
+        return scores
 
 
-def _scores(model: LoadedModel, query: str, passages: Sequence[str]) -> list[float] | None:
-    """Threads of ours with a batch each are faster than onnxruntime's, which share one, and survive a fork."""
-    pairs = _read(model, query, passages)
-    batches = list(_batches(pairs))
-    threads = min(len(batches), MOST_THREADS, processors())
-    if threads < 2:
-        outputs = [_run(model, [pairs[place] for place in batch]) for batch in batches]
-    else:
-        with ThreadPoolExecutor(threads, "veracity-reranking") as pool:
-            outputs = list(pool.map(lambda batch: _run(model, [pairs[place] for place in batch]), batches))
-    scores = np.empty(len(pairs))
-    for batch, output in zip(batches, outputs, strict=True):
-        if (column := _column(output, len(batch))) is None:
-            return None
-        scores[batch] = column
-    return [float(score) for score in scores]
+@dataclass(frozen=True, slots=True)
+class _Model:
+    tokenizer: Tokenizer
+    session: Any
+    input_types: dict[str, str]
+    output: str
+    padding: int
+
+    def scores(self, query: str, passages: Sequence[str]) -> list[float] | None:
+        """None if the output is not one score per passage."""
+        query = self._shorten(query)
+        scores = np.empty(len(passages))
+        encodings = [encode(self.tokenizer, query, passage) for passage in passages]
+        for indices, output in run_batches(encodings, self._run, "veracity-reranking"):
+            if (column := _read_scores(output, len(indices))) is None:
+                return None
+            scores[indices] = column
+        return [float(score) for score in scores]
+
+    def _shorten(self, query: str) -> str:
+        """Encoded as the second text of a pair, since only that one may be truncated."""
+        query = encodable(query[:MAX_TEXT_LENGTH])  # the text that the offsets refer to
+        encoding = encode(self.tokenizer, "", query)
+        ends = [end for (_, end), text in zip(encoding.offsets, encoding.sequence_ids, strict=True) if text == 1]
+        return query if len(ends) <= MAX_QUERY_TOKENS else query[: ends[MAX_QUERY_TOKENS - 1]]
+
+    def _run(self, encodings: Sequence[Encoding]) -> Any:
+        inputs = pad(encodings, self.padding)
+        typed = {
+            name: inputs[name] if kind == "tensor(int64)" else inputs[name].astype(np.int32)
+            for name, kind in self.input_types.items()
+        }
+        return self.session.run([self.output], typed)[0]
 
 
-def _read(model: LoadedModel, query: str, passages: Sequence[str]) -> list[_Pair]:
-    """One by one: tokenizers' own batches start threads, after which a fork of the process prints warnings."""
-    asked = _capped(model, encodable(query[:LONGEST_READ]))
-    read = (model.tokenizer.encode(asked, encodable(passage[:LONGEST_READ])) for passage in passages)
-    return [_Pair(one.ids, one.type_ids) for one in read]
+def _find_files(folder: Path) -> tuple[Path, Path]:
+    """The model and the tokenizer."""
+    model = next((path for path in (folder / "model.onnx", folder / "onnx" / "model.onnx") if _is_file(path)), None)
+    tokenizer = folder / "tokenizer.json"
+    if model is None:
+        raise _unusable(folder, "it has no model.onnx or onnx/model.onnx")
+    if not _is_file(tokenizer):
+        raise _unusable(folder, "it has no tokenizer.json")
+    return model, tokenizer
 
 
-def _capped(model: LoadedModel, query: str) -> str:
-    """Counted in the second place, since only what stands there may be longer than the model reads."""
-    read = model.tokenizer.encode("", query)
-    ends = [end for (_, end), text in zip(read.offsets, read.sequence_ids, strict=True) if text == 1]
-    return query if len(ends) <= LONGEST_QUERY else query[: ends[LONGEST_QUERY - 1]]
+def _load(folder: Path) -> _Model:
+    model_file, tokenizer_file = _find_files(folder)
+    tokenizer = _try_to_load(
+        folder,
+        "tokenizer.json is damaged or not a tokenizer",
+        lambda: load_tokenizer(tokenizer_file, MAX_TOKENS, "only_second"),
+    )
+    tokenizer.encode_special_tokens = True  # a "[SEP]" in a passage is text
+    session = _try_to_load(folder, "model.onnx is damaged or not a model", lambda: load_session(model_file))
+    input_types = {item.name: item.type for item in session.get_inputs()}
+    outputs = [item.name for item in session.get_outputs()]
+    if not REQUIRED_INPUTS <= input_types.keys() <= KNOWN_INPUTS or not all(
+        kind in ("tensor(int64)", "tensor(int32)") for kind in input_types.values()
+    ):
+        names = ", ".join(input_types) or "no inputs"
+        raise _unusable(folder, f"its model takes {names} instead of {', '.join(sorted(KNOWN_INPUTS))}")
+    output = "logits" if "logits" in outputs else outputs[0]
+    padding = next((number for token in PADDING_TOKENS if (number := tokenizer.token_to_id(token)) is not None), 0)
+    return _Model(tokenizer, session, input_types, output, padding)
 
 
-def _batches(pairs: Sequence[_Pair]) -> Iterator[list[int]]:
-    """The places of pairs of like length, since all of a batch take as long as the longest."""
-    batch: list[int] = []
-    for place in sorted(range(len(pairs)), key=lambda place: len(pairs[place].pieces)):
-        if batch and (len(batch) + 1) * len(pairs[place].pieces) > BATCH:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
+def _try_to_load(folder: Path, reason: str, load: Callable[[], T]) -> T:
+    try:
+        return load()
+    except Exception as problem:  # noqa: BLE001 - both libraries raise anything
+        log.debug("Loading from %s failed: %s", _quote(folder), problem)
+    raise _unusable(folder, reason)
 
 
-def _run(model: LoadedModel, pairs: Sequence[_Pair]) -> Any:
-    """Pairs are filled up to the same length; the mask tells what of it is theirs."""
-    longest = max(len(pair.pieces) for pair in pairs)
-    fed = {name: np.zeros((len(pairs), longest), np.int64) for name in ("attention_mask", "token_type_ids")}
-    fed["input_ids"] = np.full((len(pairs), longest), model.padding, np.int64)
-    for row, pair in enumerate(pairs):
-        fed["input_ids"][row, : len(pair.pieces)] = pair.pieces
-        fed["token_type_ids"][row, : len(pair.kinds)] = pair.kinds
-        fed["attention_mask"][row, : len(pair.pieces)] = 1
-    wanted = {
-        name: fed[name] if kind == "tensor(int64)" else fed[name].astype(np.int32)
-        for name, kind in model.inputs.items()
-    }
-    return model.session.run([model.output], wanted)[0]
-
-
-def _column(output: Any, count: int) -> NDArray[np.float64] | None:
-    """One number per pair; None where the output is not that."""
+def _read_scores(output: Any, count: int) -> NDArray[np.float64] | None:
+    """One number per pair; None if the output has another shape."""
     logits = np.asarray(output, np.float64)
     if logits.ndim == 1:
         logits = logits[:, None]
@@ -242,8 +149,29 @@ def _column(output: Any, count: int) -> NDArray[np.float64] | None:
     return column
 
 
-def _expanded(folder: str) -> Path:
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # not a valid file name
+        return False
+
+
+def _expand_user(folder: str) -> Path:
     try:
         return Path(folder).expanduser()
-    except RuntimeError:  # "~somebody", and nobody is called so
+    except RuntimeError:  # "~name" without such a user
         return Path(folder)
+
+
+def _quote(folder: Path) -> str:
+    """For error messages. Folders of Hugging Face's cache look like keys, but are shown."""
+    text = without_secrets(str(folder))
+    line = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    return f'"{line}"' if len(line) <= MAX_SHOWN_LENGTH else f'"…{line[-MAX_SHOWN_LENGTH:]}"'
+
+
+def _unusable(folder: Path, reason: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"The cross-encoder in the folder {_quote(folder)} cannot be used: {reason}; "
+        'put an ONNX export of a reranking model there, or set retrieval.reranker to "none".'
+    )

@@ -1,5 +1,4 @@
-"""Searches the web through a provider and opens the pages it names.
+"""Searches the web through a provider and fetches the pages it names.
 
-Pages are opened by a fetcher that connects to public addresses alone, and read in capped subprocesses. Knows nothing
-about runs, stores and ranking.
+Pages are fetched from public addresses only, and read in sandboxed subprocesses.
 """

@@ -1,7 +1,7 @@
-"""Where on the web a page may be fetched from: vets URLs, names and addresses.
+"""Decides which URLs, host names and IP addresses pages may be fetched from.
 
-Addresses are judged as they are, whatever a name promises. What lies inside another address (IPv4 in IPv6, tunnels,
-translators) is refused whole: no page that a search finds needs it. Knows nothing about how a page is fetched.
+IP addresses are judged by themselves, whatever the name. Addresses that embed another one (IPv4 in IPv6, tunnels,
+translators) are all refused: no page that a search finds needs them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import idna
 from veracity.errors import WebSearchError
 from veracity.secrets import presentable
 
-LONGEST_URL = 2000
-LONGEST_SHOWN = 120
+MAX_URL_LENGTH = 2000
+MAX_SHOWN_LENGTH = 120
 PORTS = {"http": 80, "https": 443}
-OPEN_PORTS = frozenset((80, 443, 8000, 8080, 8443))  # others are not those of web sites
-OTHER_DOTS = "\u3002\uff0e\uff61"  # which some parsers take for dots
+WEB_PORTS = frozenset((80, 443, 8000, 8080, 8443))
+OTHER_DOTS = "\u3002\uff0e\uff61"  # some parsers take them for dots
 
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-# Names that are never those of public sites, whatever a resolver makes of them.
+# Top-level domains that no public site has, whatever a resolver says.
 _PRIVATE_NAMES = frozenset(
     ("localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "arpa", "onion",
      "test", "invalid", "alt")
@@ -36,10 +36,10 @@ _NOT_PUBLIC_4 = tuple(
         (
             "0.0.0.0/8",
             "10.0.0.0/8",
-            "100.64.0.0/10",  # carriers' own, and the metadata of Alibaba
+            "100.64.0.0/10",  # carrier-grade NAT, and Alibaba's metadata service
             "127.0.0.0/8",
-            "168.63.129.16/32",  # public by its number; Azure answers its machines there
-            "169.254.0.0/16",  # link-local, and the metadata of most clouds
+            "168.63.129.16/32",  # a public address, but Azure's host services answer there
+            "169.254.0.0/16",  # link-local, and the metadata service of most clouds
             "172.16.0.0/12",
             "192.0.0.0/24",
             "192.0.2.0/24",
@@ -53,7 +53,7 @@ _NOT_PUBLIC_4 = tuple(
         ),
     )
 )
-_PUBLIC_6 = ip_network("2000::/3")  # the rest: loopback, mapped and translated IPv4, local, multicast, not assigned
+_PUBLIC_6 = ip_network("2000::/3")  # excludes loopback, embedded IPv4, local, multicast and unassigned
 _NOT_PUBLIC_6 = tuple(
     map(
         ip_network,
@@ -69,12 +69,12 @@ _NOT_PUBLIC_6 = tuple(
 
 
 class RefusedAddressError(WebSearchError):
-    """The page lies where none may be fetched from."""
+    """No page may be fetched from this address."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A URL that can be fetched as far as its form tells. `host` is ASCII; an IPv6 address stands without brackets."""
+class PageURL:
+    """A well-formed URL of a page. `host` is ASCII, an IPv6 address without brackets."""
 
     scheme: str
     host: str
@@ -91,45 +91,46 @@ class Place:
         return f"{self.scheme}://{self.authority}{self.target}"
 
     @property
-    def shown(self) -> str:
-        return shown(self.url)
+    def quoted(self) -> str:
+        return quote_url(self.url)
 
 
-def shown(url: str) -> str:
-    return f'"{presentable(url, LONGEST_SHOWN)}"'
+def quote_url(url: str) -> str:
+    """For error messages."""
+    return f'"{presentable(url, MAX_SHOWN_LENGTH)}"'
 
 
-def place_of(url: str) -> Place:
-    """Strict where parsers disagree: what one of them could take for another host is refused."""
-    if not url.isprintable() or len(url) > LONGEST_URL or " " in url or "\\" in url:
-        raise _refused(url, "it is not written as an address is")
+def parse_page_url(url: str) -> PageURL:
+    """Raises RefusedAddressError. Strict where parsers disagree about which host a URL names."""
+    if not url.isprintable() or len(url) > MAX_URL_LENGTH or " " in url or "\\" in url:
+        raise _refused(url, "it is not a valid URL")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-        target = _quoted(parts.path or "/") + (f"?{_quoted(parts.query)}" if parts.query else "")
-    except ValueError:  # a port that is none, brackets that do not match, half a character
-        raise _refused(url, "it is not written as an address is") from None
+        target = _percent_encode(parts.path or "/") + (f"?{_percent_encode(parts.query)}" if parts.query else "")
+    except ValueError:  # a bad port, unbalanced brackets, a lone surrogate
+        raise _refused(url, "it is not a valid URL") from None
     if parts.scheme not in PORTS:
         raise _refused(url, "only http and https are fetched")
     if "@" in parts.netloc:
-        raise _refused(url, "it holds a name or a password")
+        raise _refused(url, "it contains a user name or password")
     if not host or port == 0 or "%" in parts.netloc or unicodedata.normalize("NFKC", parts.netloc) != parts.netloc:
-        raise _refused(url, "its host is not written as a host is")
-    name = _address(host) if parts.netloc.startswith("[") else _name(host)
+        raise _refused(url, "its host name is not valid")
+    name = _normalize_address(host) if parts.netloc.startswith("[") else _normalize_name(host)
     if not name:
-        raise _refused(url, "its host is not that of a public site")
-    return Place(parts.scheme, name, PORTS[parts.scheme] if port is None else port, target)
+        raise _refused(url, "its host is not a public site")
+    return PageURL(parts.scheme, name, PORTS[parts.scheme] if port is None else port, target)
 
 
-def why_refused(address: str, port: int) -> str:
-    """Why no page may be fetched from there; empty where one may."""
-    if port not in OPEN_PORTS:
-        return f"its port ({port}) is not one of web sites"
+def refusal_reason(address: str, port: int) -> str:
+    """Why no page may be fetched from an IP address and port; empty if it is allowed."""
+    if port not in WEB_PORTS:
+        return f"its port ({port}) is not a web port"
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
-        return "what it leads to is no address"
-    return "" if is_public(found) else "it leads to an address that is not public"
+        return "its host does not resolve to an IP address"
+    return "" if is_public(parsed) else "its host resolves to an address that is not public"
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
@@ -139,12 +140,12 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
         address.scope_id is None
         and address in _PUBLIC_6
         and not any(address in network for network in _NOT_PUBLIC_6)
-        and address.is_global  # what was reserved since this was written
+        and address.is_global  # also knows ranges reserved later
     )
 
 
-def _name(host: str) -> str:
-    """In ASCII, without the dot at its end; empty for what cannot be a public site's."""
+def _normalize_name(host: str) -> str:
+    """The name in ASCII without a trailing dot; empty if no public site can have it."""
     if any(dot in host for dot in OTHER_DOTS):
         return ""
     try:
@@ -153,24 +154,24 @@ def _name(host: str) -> str:
         return ""
     name = name.removesuffix(".")
     labels = name.split(".")
-    if _NUMBER.fullmatch(labels[-1]):  # an address, or what some parser takes for one
-        return _address(name)
+    if _NUMBER.fullmatch(labels[-1]):  # an IP address, or what some parsers take for one
+        return _normalize_address(name)
     if len(name) > 253 or not all(map(_LABEL.fullmatch, labels)):
         return ""
     return "" if len(labels) < 2 or labels[-1] in _PRIVATE_NAMES else name
 
 
-def _address(host: str) -> str:
-    """As it is usually written; empty for decimal, octal, hexadecimal and shortened forms."""
+def _normalize_address(host: str) -> str:
+    """In canonical form; empty for decimal, octal, hexadecimal and shortened forms."""
     try:
         return str(ip_address(host))
     except ValueError:
         return ""
 
 
-def _quoted(part: str) -> str:
+def _percent_encode(part: str) -> str:
     return quote(part, safe="/%:@!$&'()*+,;=~?[]")
 
 
-def _refused(url: str, why: str) -> RefusedAddressError:
-    return RefusedAddressError(f"The page {shown(url)} was not opened: {why}.")
+def _refused(url: str, reason: str) -> RefusedAddressError:
+    return RefusedAddressError(f"The page {quote_url(url)} was not opened: {reason}.")

@@ -1,110 +1,57 @@
-"""The search providers, and which of them the settings ask for."""
+"""The search providers: SearXNG, Tavily and ddgs."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-import re
+from collections.abc import Iterable
 from concurrent.futures import wait
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
-from urllib.parse import urlsplit
-
-import httpx
+from typing import Any, Protocol
 
 from veracity.deadlines import Deadline
 from veracity.errors import ConfigurationError, WebSearchError
 from veracity.language import guess_language
-from veracity.providers.keys import check_key
+from veracity.printable import encodable
+from veracity.providers.errors import MALFORMED, Failure
+from veracity.providers.http import JSONClient
+from veracity.providers.keys import check_key, split_base_url
+from veracity.reading.base import as_title, clean
 from veracity.settings import WebSettings
-from veracity.websearch.pages import SearchProvider, SearchResult, fit_query, results_of
-from veracity.workers import Belongings, Workers
+from veracity.websearch.addresses import parse_page_url
+from veracity.workers import ThreadLocals, Workers
 
-LARGEST = 5_000_000  # bytes of an answer
-AT_ONCE = 8  # searches
-
-
-class Service:
-    """A service that answers with JSON. Its calls are made on threads of its own, so it can be asked from anywhere."""
-
-    def __init__(self, name: str, mend: str, headers: dict[str, str] | None = None) -> None:
-        """`mend` is what to do where it cannot be reached or answers nonsense."""
-        self.name = name
-        self._mend = mend
-        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})}
-        self._workers = Workers(AT_ONCE, "veracity-websearch")
-
-    def ask(self, method: str, url: str, deadline: Deadline, **content: Any) -> dict[str, Any]:
-        """The object it answers with. `content` is what httpx calls `params` or `json`."""
-        job = partial(self._ask, method=method, url=url, deadline=deadline, content=content)
-        status, headers, answer = self._workers.submit(job).result()
-        if not 200 <= status < 300:
-            raise self._refused(status, headers.get("retry-after", ""))
-        try:
-            found = json.loads(answer)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise self.unusable()
-        return found
-
-    def close(self) -> None:
-        self._workers.close()
-
-    def unusable(self) -> WebSearchError:
-        return WebSearchError(f"{self.name} did not answer as its API does: {self._mend}.")
-
-    def _ask(
-        self, _: Belongings, method: str, url: str, deadline: Deadline, content: dict[str, Any]
-    ) -> tuple[int, httpx.Headers, bytes]:
-        """Runs on a worker, in its event loop: only so a call can be given up at any point of it."""
-        try:
-            return asyncio.get_event_loop().run_until_complete(self._exchange(method, url, deadline, content))
-        except (TimeoutError, httpx.TimeoutException):
-            told = WebSearchError(f"{self.name} did not answer in time.")
-        except (OSError, httpx.HTTPError, httpx.StreamError):
-            told = WebSearchError(f"{self.name} cannot be reached, or broke the connection off: {self._mend}.")
-        except (ImportError, ValueError, httpx.InvalidURL):  # a proxy or certificates that cannot be used
-            raise ConfigurationError(
-                f"The connection to {self.name} cannot be prepared: check its address and what the environment says "
-                "about proxies and certificates."
-            ) from None
-        raise told  # here, so that nothing of the request stays with it
-
-    async def _exchange(
-        self, method: str, url: str, deadline: Deadline, content: dict[str, Any]
-    ) -> tuple[int, httpx.Headers, bytes]:
-        async with (
-            asyncio.timeout(deadline.left),
-            httpx.AsyncClient(headers=self._headers, timeout=None, follow_redirects=False) as client,
-            client.stream(method, url, **content) as response,
-        ):
-            answer = bytearray()
-            async for chunk in response.aiter_raw():
-                answer += chunk
-                if len(answer) > LARGEST:
-                    raise WebSearchError(f"{self.name} sent more than {LARGEST // 1_000_000} MB: {self._mend}.")
-            return response.status_code, response.headers, bytes(answer)
-
-    def _refused(self, status: int, retry_after: str) -> WebSearchError:
-        """Its own words are not repeated: they may repeat the key."""
-        if status == 429:
-            seconds = re.fullmatch(r"\s*([0-9]{1,6})\s*", retry_after)
-            wait = f"in {int(seconds[1])} seconds" if seconds else "later"
-            return WebSearchError(f"{self.name} takes no more searches for now (HTTP 429): try again {wait}.")
-        if status >= 500:
-            return WebSearchError(f"{self.name} failed (HTTP {status}): try again later.")
-        return WebSearchError(f"{self.name} refused the search (HTTP {status}): {self._mend}.")
-
-
-TAVILY = "https://api.tavily.com"
+MAX_RESPONSE_BYTES = 5_000_000
+MAX_CONCURRENT_SEARCHES = 8
+MAX_QUERY_LENGTH = 400  # characters; Tavily takes no more
+MAX_SNIPPET_LENGTH = 2000
+TAVILY_URL = "https://api.tavily.com"
 TAVILY_KEY = "TAVILY_API_KEY"
 REGIONS = {"en": "us-en", "zh": "cn-zh", "ja": "jp-ja"}  # the second part is also the language of ddgs' Wikipedia
 
 
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """A page as the provider describes it. `url` is well-formed; its address is not checked yet."""
+
+    url: str
+    title: str
+    snippet: str
+
+
+class SearchProvider(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def search(self, query: str, limit: int, deadline: Deadline) -> list[SearchResult]:
+        """The best results first, each page once. Raises WebSearchError for every failure."""
+        ...
+
+    def close(self) -> None: ...
+
+
 def make_provider(settings: WebSettings) -> SearchProvider | None:
-    """None where the web is not to be searched. Raises where what the provider needs is missing."""
+    """None if web search is off. Raises if the provider's key, address or library is missing."""
     if settings.provider == "searxng":
         return SearXNG(settings.searxng_url)
     if settings.provider == "tavily":
@@ -112,53 +59,69 @@ def make_provider(settings: WebSettings) -> SearchProvider | None:
     return Ddgs() if settings.provider == "ddgs" else None
 
 
-class SearXNG:
-    """A server of the operator's choice, which may well stand in a private network."""
+class _JSONProvider:
+    """A service with a JSON API. Calls run on its own threads, so any thread may search."""
+
+    def __init__(self, title: str, fix: str, key: str = "") -> None:
+        """`fix` is what to check when it cannot be reached or its response is malformed."""
+        self._make_error = partial(_search_error, title=title, fix=fix)
+        self._key = key
+        self._workers = Workers(MAX_CONCURRENT_SEARCHES, "veracity-websearch")
+
+    def close(self) -> None:
+        self._workers.close()
+
+    def _call(self, method: str, url: str, deadline: Deadline, **content: Any) -> dict[str, Any]:
+        """The response, with a list of `results`. `content` goes to httpx (`params` or `json`)."""
+
+        def call(thread_locals: ThreadLocals) -> Any:
+            if "client" not in thread_locals:
+                thread_locals["client"] = JSONClient(self._make_error, max_bytes=MAX_RESPONSE_BYTES, key=self._key)
+            return thread_locals["client"].call(method, url, deadline.left, **content)
+
+        response = self._workers.submit(call).result()
+        if not isinstance(response, dict) or not isinstance(response.get("results"), list):
+            raise self._make_error(Failure(MALFORMED))
+        return response
+
+
+class SearXNG(_JSONProvider):
+    """A server of the operator's choice, which may be in a private network."""
 
     name = "searxng"
 
     def __init__(self, url: str) -> None:
-        self._url = _server(url).rstrip("/").removesuffix("/search") + "/search"
-        self._service = Service(
+        self._url = _check_searxng_url(url.strip()).rstrip("/").removesuffix("/search") + "/search"
+        super().__init__(
             "The SearXNG server", 'check web.searxng_url, and that its settings.yml lists "json" under search.formats'
         )
 
     def search(self, query: str, limit: int, deadline: Deadline) -> list[SearchResult]:
-        answer = self._service.ask("GET", self._url, deadline, params={"q": fit_query(query), "format": "json"})
-        found = _rows(answer, self._service)
-        if not found and answer.get("unresponsive_engines"):
+        response = self._call("GET", self._url, deadline, params={"q": fit_query(query), "format": "json"})
+        if not response["results"] and response.get("unresponsive_engines"):
             raise WebSearchError("The SearXNG server found nothing, and not all of its engines answered: try again.")
-        return results_of(found, "content", limit)
-
-    def close(self) -> None:
-        self._service.close()
+        return read_results(response["results"], limit)
 
 
-class Tavily:
+class Tavily(_JSONProvider):
     name = "tavily"
 
-    def __init__(self, base_url: str = TAVILY) -> None:
+    def __init__(self, base_url: str = TAVILY_URL) -> None:
         key = os.environ.get(TAVILY_KEY, "")
         if not key.strip():
             raise ConfigurationError(f"Searching the web with Tavily needs a key: set {TAVILY_KEY} in the environment.")
         check_key(TAVILY_KEY, key)
         self._url = base_url.rstrip("/") + "/search"
-        self._service = Service(
-            "Tavily", f"check the key in {TAVILY_KEY} and its quota", {"Authorization": f"Bearer {key}"}
-        )
+        super().__init__("Tavily", f"check the key in {TAVILY_KEY} and its quota", key)
 
     def search(self, query: str, limit: int, deadline: Deadline) -> list[SearchResult]:
-        asked = {"query": fit_query(query), "max_results": limit, "search_depth": "basic"}
-        return results_of(
-            _rows(self._service.ask("POST", self._url, deadline, json=asked), self._service), "content", limit
-        )
-
-    def close(self) -> None:
-        self._service.close()
+        body = {"query": fit_query(query), "max_results": limit, "search_depth": "basic"}
+        response = self._call("POST", self._url, deadline, json=body)
+        return read_results(response["results"], limit)
 
 
 class Ddgs:
-    """The library asks several public search engines and does not tell a refusal from nothing found."""
+    """The library searches several public engines. It does not tell a refusal from an empty result."""
 
     name = "ddgs"
 
@@ -170,22 +133,55 @@ class Ddgs:
                 "Searching the web with ddgs needs a library that is not installed: "
                 'pip install "veracity[web]" (in a checkout ".[web]").'
             ) from None
-        self._workers = Workers(AT_ONCE, "veracity-websearch")
+        self._workers = Workers(MAX_CONCURRENT_SEARCHES, "veracity-websearch")
 
     def search(self, query: str, limit: int, deadline: Deadline) -> list[SearchResult]:
-        """The library's own time limit is for each engine, so it is not waited for longer than the deadline."""
-        future = self._workers.submit(partial(_asked_ddgs, fit_query(query), limit, deadline))
+        """Waits no longer than the deadline: the library's own timeout applies to each engine."""
+        future = self._workers.submit(partial(_search_ddgs, fit_query(query), limit, deadline))
         wait([future], deadline.left)
         if not future.done():
             future.cancel()
             raise WebSearchError("The search engines behind ddgs did not answer in time.")
-        return results_of(future.result(), "body", limit, url="href")
+        return read_results(future.result(), limit, url_field="href", snippet_field="body")
 
     def close(self) -> None:
         self._workers.close()
 
 
-def _asked_ddgs(query: str, limit: int, deadline: Deadline, _: Belongings) -> list[Any]:
+def fit_query(query: str) -> str:
+    """On one line, and no longer than any provider accepts."""
+    return encodable(" ".join(clean(query).split())[:MAX_QUERY_LENGTH]).strip()
+
+
+def read_results(
+    rows: Iterable[Any], limit: int, url_field: str = "url", snippet_field: str = "content"
+) -> list[SearchResult]:
+    """The usable rows of a provider's response, which is untrusted."""
+    results: dict[str, SearchResult] = {}
+    for row in rows:
+        result = _read_row(row, url_field, snippet_field) if isinstance(row, dict) else None
+        if result and len(results) < limit:
+            results.setdefault(result.url, result)
+    return list(results.values())
+
+
+def _read_row(row: dict[str, Any], url_field: str, snippet_field: str) -> SearchResult | None:
+    """None without a URL of a page."""
+    try:
+        url = parse_page_url(str(row.get(url_field, "")).strip()).url
+    except WebSearchError:
+        return None
+    snippet = row.get(snippet_field)
+    text = " ".join(clean(snippet[: 2 * MAX_SNIPPET_LENGTH]).split()) if isinstance(snippet, str) else ""
+    return SearchResult(url, as_title(row.get("title")), text[:MAX_SNIPPET_LENGTH])
+
+
+def _search_error(failure: Failure, title: str, fix: str) -> WebSearchError:
+    return WebSearchError(failure.sentence(title, fix))
+
+
+def _search_ddgs(query: str, limit: int, deadline: Deadline, _: ThreadLocals) -> list[Any]:
+    """Runs on a worker."""
     from ddgs import DDGS  # noqa: PLC0415 - an extra
     from ddgs.exceptions import DDGSException, TimeoutException  # noqa: PLC0415
 
@@ -195,31 +191,19 @@ def _asked_ddgs(query: str, limit: int, deadline: Deadline, _: Belongings) -> li
     except TimeoutException:
         raise WebSearchError("The search engines behind ddgs did not answer in time.") from None
     except (DDGSException, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        # The latter come of pages that are not in the form their engine expects.
+        # An engine's page in an unexpected format raises any of the latter.
         raise WebSearchError(
-            "The search engines behind ddgs found nothing or did not want to answer: try again later, or set "
-            "web.provider to another one."
+            "The search engines behind ddgs found nothing or refused the search: try again later, or set web.provider "
+            "to another one."
         ) from None
 
 
-def _rows(answer: dict[str, Any], service: Service) -> list[Any]:
-    rows = answer.get("results")
-    if not isinstance(rows, list):
-        raise service.unusable()
-    return rows
-
-
-def _server(url: str) -> str:
-    if not url.strip():
+def _check_searxng_url(url: str) -> str:
+    if not url:
         raise ConfigurationError("Searching the web with SearXNG needs the address of its server: set web.searxng_url.")
-    try:
-        parts = urlsplit(url.strip())
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
-        good = good and not (parts.query or parts.fragment or "@" in parts.netloc)
-    except ValueError:  # no port has that number
-        good = False
-    if not good:
+    parts = split_base_url(url)
+    if parts is None or not url.isprintable() or parts.query or parts.fragment or "@" in parts.netloc:
         raise ConfigurationError(
             "web.searxng_url is not the address of a server: write it like http://localhost:8888, without a password."
         )
-    return url.strip()
+    return url

@@ -1,12 +1,12 @@
-"""Plain text through the door, from a real HTTP server through the real SDK (SPEC A9, A10, B9, X7)."""
+"""Text requests against a real HTTP server, through the real SDK (SPEC A9, A10, B9, X7)."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.llm.asking import question, writing
-from tests.loopback import Behaviour, Handler, LoopbackServer, calls_tools, refuses, says, status
+from tests.llm.sample_requests import question, text_request
+from tests.loopback import Behaviour, Handler, LoopbackServer, call_tools, refuse, reply_with, status
 from veracity.errors import BudgetError, MissingKeyError, ModelAnswerError, ModelError, ModelRefusedError
 from veracity.llm import LLM, Budget, Message
 from veracity.settings import LLMSettings
@@ -23,7 +23,7 @@ CONVERSATION = (
 
 @pytest.fixture(scope="module")
 def llm() -> Iterator[LLM]:
-    made = LLM(LLMSettings(backoff=0.01, call_timeout=5, deadline=20))
+    made = LLM(LLMSettings(backoff=0.01, call_timeout=3600, deadline=3600))
     yield made
     made.close()
 
@@ -32,10 +32,10 @@ def sent(server: LoopbackServer, number: int = 0) -> list[tuple[str, str]]:
     return [(message["role"], message["content"]) for message in server.requests[number]["messages"]]
 
 
-def test_a_conversation_arrives_in_order_and_a_text_comes_back(server: LoopbackServer, llm: LLM) -> None:
+def test_conversation_is_sent_in_order(server: LoopbackServer, llm: LLM) -> None:
     """SPEC A10. Two messages of one role become one: the templates of many local models refuse them."""
-    server.behaves(says("猫 purr [1]."))
-    text = llm.write(writing(*CONVERSATION))
+    server.respond_with(reply_with("猫 purr [1]."))
+    text = llm.write(text_request(*CONVERSATION))
     assert text.text == "猫 purr [1]."
     assert (text.usage.calls, text.usage.input_tokens, text.usage.output_tokens) == (1, 100, 20)
     assert sent(server) == [
@@ -46,95 +46,97 @@ def test_a_conversation_arrives_in_order_and_a_text_comes_back(server: LoopbackS
     ]
 
 
-def test_no_form_is_asked_for(server: LoopbackServer, llm: LLM) -> None:
-    server.behaves(says("So."))
-    llm.write(writing(temperature=0.7, max_tokens=123))
-    llm.write(writing())
+def test_text_request_sends_no_schema(server: LoopbackServer, llm: LLM) -> None:
+    server.respond_with(reply_with("So."))
+    llm.write(text_request(temperature=0.7, max_tokens=123))
+    llm.write(text_request())
     first, second = server.requests
     assert not {"tools", "tool_choice", "response_format"} & {*first, *second}
     assert (first["temperature"], second["temperature"]) == (0.7, 0.0)
     assert first.get("max_completion_tokens", first.get("max_tokens")) == 123
     assert not {"max_tokens", "max_completion_tokens"} & {*second}
-    assert sent(server) == [("user", "Why?")]  # and no empty message of the system
+    assert sent(server) == [("user", "Why?")]  # and no empty system message
 
 
 UNUSABLE: dict[str, tuple[Behaviour, str]] = {
-    "empty": (says(""), "it was empty"),
-    "blank": (says(" \n"), "it was empty"),
-    "thoughts alone": (says("<think>Hm.</think>"), "it was empty"),
-    "a tool nobody offered": (calls_tools(("search", '{"query": "cats"}')), "it was empty"),
-    "cut off": (says("Cats purr bec", "length"), "it was cut off at the limit of its length; be briefer"),
+    "empty": (reply_with(""), "it was empty"),
+    "blank": (reply_with(" \n"), "it was empty"),
+    "thoughts alone": (reply_with("<think>Hm.</think>"), "it was empty"),
+    "an unknown tool": (call_tools(("search", '{"query": "cats"}')), "it was empty"),
+    "cut off": (reply_with("Cats purr bec", "length"), "it was cut off at the limit of its length; be briefer"),
 }
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_an_unusable_text_is_asked_for_again(name: str, server: LoopbackServer, llm: LLM) -> None:
-    """SPEC B9: within the calls, and what it cost is counted."""
+def test_unusable_text_is_requested_again(name: str, server: LoopbackServer, llm: LLM) -> None:
+    """SPEC B9: the repeated request counts as a call, and its usage is added."""
     behaviour, complaint = UNUSABLE[name]
-    server.behaves(behaviour, says("So."))
-    text = llm.write(writing(*CONVERSATION, max_retries=1))
+    server.respond_with(behaviour, reply_with("So."))
+    text = llm.write(text_request(*CONVERSATION, max_retries=1))
     assert (text.text, text.usage.calls, text.usage.tokens) == ("So.", 2, 240)
     again = f'Why?\n\n[1] Cats purr.\n\nYour previous answer could not be used: "{complaint}"\nAnswer again.'
     assert sent(server, 1) == [*sent(server)[:-1], ("user", again)]
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_a_text_that_stays_unusable_is_an_error(name: str, server: LoopbackServer, llm: LLM) -> None:
-    server.behaves(UNUSABLE[name][0])
+def test_text_that_stays_unusable_is_an_error(name: str, server: LoopbackServer, llm: LLM) -> None:
+    server.respond_with(UNUSABLE[name][0])
     with pytest.raises(ModelAnswerError, match=r"\(3 calls made\)\.$") as caught:
-        llm.write(writing(max_retries=2))
+        llm.write(text_request(max_retries=2))
     assert len(server.requests) == 3 and "max_tokens" not in str(caught.value)
 
 
-@pytest.mark.parametrize("behaviour", [refuses, says("I", "content_filter")], ids=["refusal", "filter"])
-def test_a_refusal_takes_one_call(behaviour: Behaviour, server: LoopbackServer, llm: LLM) -> None:
-    server.behaves(behaviour)
+@pytest.mark.parametrize("behaviour", [refuse, reply_with("I", "content_filter")], ids=["refusal", "filter"])
+def test_refusal_takes_one_call(behaviour: Behaviour, server: LoopbackServer, llm: LLM) -> None:
+    server.respond_with(behaviour)
     with pytest.raises(ModelRefusedError, match="refused to answer"):
-        llm.write(writing())
+        llm.write(text_request())
     assert len(server.requests) == 1
 
 
-def test_what_may_pass_is_tried_again_with_the_same_words(server: LoopbackServer, llm: LLM) -> None:
-    server.behaves(status(503), status(429, retry_after="0"), says("So."))
-    assert llm.write(writing(*CONVERSATION)).text == "So."
+def test_transient_failure_repeats_the_same_request(server: LoopbackServer, llm: LLM) -> None:
+    server.respond_with(status(503), status(429, retry_after="0"), reply_with("So."))
+    assert llm.write(text_request(*CONVERSATION)).text == "So."
     assert sent(server) == sent(server, 1) == sent(server, 2)
 
 
-def test_thoughts_are_no_part_of_the_text(server: LoopbackServer, llm: LLM) -> None:
-    server.behaves(
-        says("<think>Hm.\n</think>\n\nSo."), says("So.", reasoning_content="Hm."), says("Hm.\n</think>\nSo.")
+def test_thoughts_are_dropped(server: LoopbackServer, llm: LLM) -> None:
+    server.respond_with(
+        reply_with("<think>Hm.\n</think>\n\nSo."),
+        reply_with("So.", reasoning_content="Hm."),
+        reply_with("Hm.\n</think>\nSo."),
     )
-    assert [llm.write(writing()).text for _ in range(3)] == ["So."] * 3
+    assert [llm.write(text_request()).text for _ in range(3)] == ["So."] * 3
 
 
-def test_half_a_character_is_no_obstacle_in_either_direction(server: LoopbackServer, llm: LLM) -> None:
-    server.behaves(says("cut \ud83d here"))
+def test_lone_surrogates_are_replaced_in_both_directions(server: LoopbackServer, llm: LLM) -> None:
+    server.respond_with(reply_with("cut \ud83d here"))
     said = (
         Message("system", "a\ud83d"),
         Message("user", "b\ud83d"),
         Message("assistant", "c\ud83d"),
         Message("user", "d"),
     )
-    assert llm.write(writing(*said)).text == "cut \ufffd here"
+    assert llm.write(text_request(*said)).text == "cut \ufffd here"
     assert [content for _, content in sent(server)] == ["a\ufffd", "b\ufffd", "c\ufffd", "d"]
 
 
-def test_writings_and_questions_spend_one_budget(server: LoopbackServer, llm: LLM) -> None:
+def test_texts_and_questions_share_a_budget(server: LoopbackServer, llm: LLM) -> None:
     """SPEC X7."""
     budget = Budget(tokens=240)
-    server.behaves(says('{"reason": "So.", "score": 1}'))
-    llm.write(writing(), budget)
+    server.respond_with(reply_with('{"reason": "So.", "score": 1}'))
+    llm.write(text_request(), budget)
     llm.ask(question(), budget)
-    with pytest.raises(BudgetError, match=r"ceiling of 240 tokens is reached \(240 spent\)"):
-        llm.write(writing(), budget)
+    with pytest.raises(BudgetError, match=r"budget of 240 tokens is spent \(240 used\)"):
+        llm.write(text_request(), budget)
     assert len(server.requests) == 2 and budget.spent.calls == 2
 
 
-def test_a_text_that_has_to_be_written_again_is_spent_too(server: LoopbackServer, llm: LLM) -> None:
+def test_repeated_text_counts(server: LoopbackServer, llm: LLM) -> None:
     """SPEC X7."""
-    server.behaves(says(""))
+    server.respond_with(reply_with(""))
     with pytest.raises(BudgetError):
-        llm.write(writing(), Budget(tokens=100))
+        llm.write(text_request(), Budget(tokens=100))
     assert len(server.requests) == 1
 
 
@@ -155,14 +157,14 @@ class TestAnthropic:
 
         return respond
 
-    def test_a_conversation(self, server: LoopbackServer, llm: LLM) -> None:
+    def test_conversation(self, server: LoopbackServer, llm: LLM) -> None:
         thought = {"type": "thinking", "thinking": "Hm.", "signature": "x"}
-        server.behaves(self.message(thought), self.message(thought, {"type": "text", "text": "So."}))
-        text = llm.write(writing(*CONVERSATION, model=self.CLAUDE, max_tokens=500))
+        server.respond_with(self.message(thought), self.message(thought, {"type": "text", "text": "So."}))
+        text = llm.write(text_request(*CONVERSATION, model=self.CLAUDE, max_tokens=500))
         assert (text.text, text.usage.calls) == ("So.", 2)  # thoughts alone are no text
         first = server.requests[0]
         assert [part["text"] for part in first["system"]] == ["You answer from evidence.\n\nCite."]
-        assert [(one["role"], [part["text"] for part in one["content"]]) for one in first["messages"]] == [
+        assert [(message["role"], [part["text"] for part in message["content"]]) for message in first["messages"]] == [
             ("user", ["猫は好きですか。"]),
             ("assistant", ["はい。"]),
             ("user", ["Why?\n\n[1] Cats purr."]),
@@ -171,15 +173,15 @@ class TestAnthropic:
     @pytest.mark.parametrize(
         ("stop_reason", "kind"), [("max_tokens", ModelAnswerError), ("refusal", ModelRefusedError)]
     )
-    def test_half_a_text(self, stop_reason: str, kind: type[ModelError], server: LoopbackServer, llm: LLM) -> None:
-        server.behaves(self.message({"type": "text", "text": "So"}, stop_reason=stop_reason))
+    def test_incomplete_text(self, stop_reason: str, kind: type[ModelError], server: LoopbackServer, llm: LLM) -> None:
+        server.respond_with(self.message({"type": "text", "text": "So"}, stop_reason=stop_reason))
         with pytest.raises(kind):
-            llm.write(writing(model=self.CLAUDE, max_tokens=500, max_retries=0))
+            llm.write(text_request(model=self.CLAUDE, max_tokens=500, max_retries=0))
 
 
-def test_a_missing_key_is_told_before_anything_is_sent() -> None:
+def test_missing_key_is_reported_before_any_call() -> None:
     """SPEC B13."""
     llm = LLM()
     with pytest.raises(MissingKeyError, match='"anthropic:x" needs a key'):
-        llm.write(writing(model="anthropic:x"))
+        llm.write(text_request(model="anthropic:x"))
     llm.close()

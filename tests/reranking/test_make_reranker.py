@@ -1,4 +1,4 @@
-"""From a setting to a reranker."""
+"""Makes rerankers from settings."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def refusal(setting: str) -> str:
     return message
 
 
-def test_each_setting_gives_its_reranker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_setting_makes_its_reranker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in KEYS.values():
         monkeypatch.setenv(variable, KEY)
     monkeypatch.setenv("RERANK_BASE_URL", "http://localhost:8000/v1")
@@ -33,10 +33,10 @@ def test_each_setting_gives_its_reranker(folder: Path, monkeypatch: pytest.Monke
         "server:BAAI/bge-reranker-v2-m3",
     ]
     chosen: list[Reranker | None] = [make_reranker(name) for name in names]
-    assert [one and one.name for one in chosen] == names
+    assert [reranker and reranker.name for reranker in chosen] == names
 
 
-def test_none_is_none() -> None:
+def test_none() -> None:
     assert make_reranker("none") is None
 
 
@@ -55,31 +55,31 @@ def test_none_is_none() -> None:
         ("nome:x", "none"),
     ],
 )
-def test_a_typing_error_is_pointed_out(setting: str, meant: str) -> None:
+def test_misspelt_setting_gets_a_suggestion(setting: str, meant: str) -> None:
     message = refusal(setting)
     assert message.startswith("retrieval.reranker: ") and message.endswith(f'did you mean "{meant}"?')
 
 
 @pytest.mark.parametrize("setting", ["", ":", ":model", "openai:gpt-5", "a\nb", "x" * 500])
-def test_what_names_no_reranker_is_refused(setting: str) -> None:
+def test_unknown_reranker_is_refused(setting: str) -> None:
     message = refusal(setting)
     assert message.startswith("retrieval.reranker: ")
     assert message.endswith("none, cross-encoder:FOLDER, cohere:MODEL, jina:MODEL, voyage:MODEL, server:MODEL.")
 
 
 @pytest.mark.parametrize("setting", ["cohere: rerank", "jina:a b", "server:a\nb", "voyage:" + "x" * 400])
-def test_what_names_no_model_is_refused(setting: str) -> None:
+def test_invalid_model_name_is_refused(setting: str) -> None:
     assert refusal(setting).startswith("retrieval.reranker: the reranker ")
 
 
 @pytest.mark.parametrize("setting", [KEY, f"coher:{KEY}", f"cohere:{KEY} "])
-def test_a_credential_in_the_setting_is_not_repeated(setting: str) -> None:
+def test_credential_in_the_setting_is_not_shown(setting: str) -> None:
     assert KEY not in refusal(setting)
 
 
 @pytest.mark.parametrize(("service", "variable"), [*KEYS.items(), ("server", "RERANK_BASE_URL")])
 @pytest.mark.parametrize("value", ["", "  "])
-def test_a_missing_variable_is_told_at_once(
+def test_missing_variable_is_reported_at_once(
     service: str, variable: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, value)
@@ -88,7 +88,7 @@ def test_a_missing_variable_is_told_at_once(
 
 
 @pytest.mark.parametrize("value", [f"{KEY}\n", f" {KEY}", "schlüssel", "a\tb"])
-def test_what_cannot_be_a_key_is_told_and_not_shown(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_key_is_reported_but_not_shown(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JINA_API_KEY", value)
     message = refusal("jina:model")
     assert "JINA_API_KEY cannot be a key" in message and value.strip() not in message
@@ -109,7 +109,7 @@ def test_what_cannot_be_a_key_is_told_and_not_shown(value: str, monkeypatch: pyt
         "http://name:hunter2@host/v1",
     ],
 )
-def test_what_cannot_be_an_address_is_told_and_not_shown(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_base_url_is_reported_but_not_shown(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RERANK_BASE_URL", value)
     message = refusal("server:model")
     assert "RERANK_BASE_URL" in message and "host/" not in message and "hunter2" not in message
@@ -124,7 +124,7 @@ def test_what_cannot_be_an_address_is_told_and_not_shown(value: str, monkeypatch
         ("cross-encoder:", {"httpx", "pydantic_ai"}),
     ],
 )
-def test_no_library_is_loaded_before_it_is_needed(folder: Path, setting: str | None, unwanted: set[str]) -> None:
+def test_libraries_are_loaded_lazily(folder: Path, setting: str | None, unwanted: set[str]) -> None:
     chosen = f"{setting}{folder}" if setting == "cross-encoder:" else setting
     program = f"""
 import os, sys
@@ -133,5 +133,5 @@ from veracity.reranking import make_reranker
 {f"make_reranker({chosen!r})" if chosen else ""}
 print(*sorted({unwanted!r} & set(sys.modules)))
 """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == []
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []

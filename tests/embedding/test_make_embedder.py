@@ -1,4 +1,4 @@
-"""From a setting to an embedder."""
+"""Makes embedders from settings."""
 
 import subprocess
 import sys
@@ -12,43 +12,43 @@ from veracity.errors import ConfigurationError, MissingKeyError, VeracityError
 KEY = "sk-Zq8rT2vXw9LmN4pBc7Jd"
 
 
-def test_each_setting_gives_its_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_setting_makes_its_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     chosen: list[Embedder] = [make_embedder(name) for name in ("bundled", "none", "openai:text-embedding-3-small")]
-    assert [one.name for one in chosen] == [
+    assert [embedder.name for embedder in chosen] == [
         "bundled:all-MiniLM-L6-v2-int8",
         "none",
         "openai:text-embedding-3-small",
     ]
 
 
-def test_none_covers_nothing_and_needs_no_special_case() -> None:
-    absent = make_embedder("none")
-    assert not absent.covers("A cat sleeps on the sofa.")
-    assert absent.embed_passages(["a", "b"]).shape == (2, absent.dimensions)
-    assert absent.embed_query("a").shape == (absent.dimensions,)
-    assert np.linalg.norm(absent.embed_query("a")) == 1
+def test_none_covers_nothing() -> None:
+    embedder = make_embedder("none")
+    assert not embedder.covers("A cat sleeps on the sofa.")
+    assert embedder.embed_passages(["a", "b"]).shape == (2, embedder.dimensions)
+    assert embedder.embed_query("a").shape == (embedder.dimensions,)
+    assert np.linalg.norm(embedder.embed_query("a")) == 1
 
 
 @pytest.mark.parametrize("setting", ["", "Bundled", "minilm", "openai:", ":model", "openai: model", "OpenAI:x", "a\nb"])
-def test_what_names_no_embedder_is_refused(setting: str) -> None:
+def test_invalid_setting_is_refused(setting: str) -> None:
     with pytest.raises(ConfigurationError, match=r'write "bundled", "none" or a model') as caught:
         make_embedder(setting)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
 
 
-def test_a_credential_in_the_setting_is_not_repeated() -> None:
+def test_credential_in_the_setting_is_not_shown() -> None:
     with pytest.raises(ConfigurationError) as caught:
         make_embedder(KEY)
     assert KEY not in str(caught.value)
 
 
-def test_a_typing_error_is_pointed_out() -> None:
+def test_misspelt_setting_gets_a_suggestion() -> None:
     with pytest.raises(ConfigurationError, match='did you mean "openai:text-embedding-3-small"'):
         make_embedder("opneai:text-embedding-3-small")
 
 
-def test_a_missing_key_is_told_at_once() -> None:
+def test_missing_key_is_reported_at_once() -> None:
     with pytest.raises(MissingKeyError, match="OPENAI_API_KEY or OPENAI_BASE_URL"):
         make_embedder("openai:text-embedding-3-small")
 
@@ -63,7 +63,7 @@ def test_a_missing_key_is_told_at_once() -> None:
         ("google:gemini-embedding-001", "GOOGLE_API_KEY", r"veracity\[google\]"),
     ],
 )
-def test_what_only_the_first_text_shows_is_told_then(
+def test_unusable_provider_is_reported_by_the_first_call(
     setting: str, variable: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable or "UNUSED", KEY)
@@ -82,7 +82,7 @@ def test_what_only_the_first_text_shows_is_told_then(
         ("openai:text-embedding-3-small", {"onnxruntime", "tokenizers", "pydantic_ai"}),
     ],
 )
-def test_no_library_is_loaded_before_it_is_needed(setting: str | None, unwanted: set[str]) -> None:
+def test_libraries_are_loaded_lazily(setting: str | None, unwanted: set[str]) -> None:
     program = f"""
 import os, sys
 os.environ["OPENAI_API_KEY"] = "{KEY}"
@@ -90,5 +90,5 @@ from veracity.embedding import make_embedder
 {f'make_embedder("{setting}")' if setting else ""}
 print(*sorted({unwanted!r} & set(sys.modules)))
 """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == []
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
