@@ -1,4 +1,4 @@
-"""A workspace with documents to ask, a web to search, and a terminal to sit at."""
+"""A workspace with documents, a web search server and a pseudo-terminal."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.terminals import Talk, talker
+from tests.cli.terminal import Talk, make_talk
 from tests.runs.scripts import DOCUMENTS
 from tests.runs.websites import SearchServer
 from veracity.engine import Veracity
@@ -16,7 +16,7 @@ WORDS_ONLY = "[models]\nembedder = 'none'\n"
 
 
 @pytest.fixture(scope="session")
-def documents_brought_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("filled") / "workspace"
     with Veracity(root, settings=Settings.model_validate({"models": {"embedder": "none"}})) as engine:
         engine.add(DOCUMENTS)
@@ -24,18 +24,18 @@ def documents_brought_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def asked(documents_brought_in: Path, workspace: Path) -> Path:
-    """A workspace that searches by words, with documents in it."""
-    shutil.copytree(documents_brought_in, workspace, dirs_exist_ok=True)
+def filled(filled_workspace: Path, workspace: Path) -> Path:
+    """A workspace with documents and without an embedder."""
+    shutil.copytree(filled_workspace, workspace, dirs_exist_ok=True)
     (workspace / "veracity.toml").write_text(WORDS_ONLY)
     return workspace
 
 
 @pytest.fixture
-def careful(asked: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One where a person decides on every answer."""
+def strict(filled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace where every answer needs approval."""
     monkeypatch.setenv("VERACITY_APPROVAL__POLICY", "always")
-    return asked
+    return filled
 
 
 @pytest.fixture
@@ -48,5 +48,5 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[SearchServer]:
 
 @pytest.fixture
 def talk(monkeypatch: pytest.MonkeyPatch) -> Talk:
-    """`talk("chat", …, typed=[("> ", "Hello\\r"), …])`: as somebody at a terminal does it."""
-    return talker(monkeypatch)
+    """`talk("chat", …, typed=[("> ", "Hello\\r"), …])`: types at a terminal."""
+    return make_talk(monkeypatch)

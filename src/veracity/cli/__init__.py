@@ -1,5 +1,8 @@
-"""The command line: parses, calls, renders. Exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 waiting
-for a person, 4 busy, 5 decided already, 130 stopped."""
+"""The command line: parses arguments, calls the engine and prints the result.
+
+Exit codes: 0 success, 1 failure, 2 invalid input or configuration, 3 awaiting approval, 4 busy, 5 already decided, 130
+interrupted.
+"""
 
 from __future__ import annotations
 
@@ -16,40 +19,40 @@ from veracity.cli.app import app
 from veracity.errors import VeracityError, reason_of
 from veracity.printable import visible
 
-OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
+OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
 
 def main() -> None:
-    _print_whatever_the_encoding()
+    _escape_unprintable_output()
     try:
         _command()(prog_name="veracity")
-    except VeracityError as problem:
-        _end(str(problem), problem.exit_code)
-    except OSError as problem:  # what we read is checked where it is read
-        if problem.errno not in OF_OUTPUT:
-            _end(f"The system refused what was asked of it ({reason_of(problem)}).", 1)
-        _forget_output()
-        _end(f"The output cannot be written ({reason_of(problem)}).", 1)
+    except VeracityError as error:
+        _exit(str(error), error.exit_code)
+    except OSError as error:  # errors of input files are handled where they are read
+        if error.errno not in OUTPUT_ERRORS:
+            _exit(f"The operating system reported an error ({reason_of(error)}).", 1)
+        _discard_output()
+        _exit(f"The output cannot be written ({reason_of(error)}).", 1)
 
 
 @cache
 def _command() -> Callable[..., object]:
-    """Put together once: programs that call `main` again and again, as tests do, need not wait for that."""
+    """Built once, for programs such as tests that call `main` repeatedly."""
     return typer.main.get_command(app)
 
 
-def _end(message: str, code: int) -> None:
+def _exit(message: str, code: int) -> None:
     print(f"veracity: {' '.join(visible(message).split())}", file=sys.stderr)
     sys.exit(code)
 
 
-def _print_whatever_the_encoding() -> None:
-    """On a terminal that cannot show a character, show its code."""
+def _escape_unprintable_output() -> None:
+    """Escape characters that the terminal's encoding does not have."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _forget_output() -> None:
-    """Python would write the rest when it ends, and fail once more."""
+def _discard_output() -> None:
+    """Python flushes standard output on exit, which would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

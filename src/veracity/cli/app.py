@@ -1,8 +1,7 @@
-"""Every command, with its options. What a command does stands in a module of its own, loaded when it runs."""
+"""Every command with its options. A command imports its implementation when it runs, which keeps `--help` fast."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,267 +11,289 @@ from veracity.errors import InputError
 from veracity.version import __version__
 
 app = typer.Typer(
-    help="Answers that have been examined: ask your documents, and score what language models say about them.",
+    help="Answers questions from your documents and checks each answer; scores what language models say about them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-LOCAL = "local"  # that of models.people, which would make every --help wait for pydantic
 users = typer.Typer(rich_markup_mode=None)
 app.add_typer(users, name="users")
 
+LOCAL = "local"  # equals models.LOCAL, which would load Pydantic for every --help
+ROLES = "asker|approver|admin"
+ROLE_HELP = "asker: asks and sees own answers; approver: also decides on drafts; admin: also changes documents."
 
-def _named(option: typer.CallbackParam, name: str | None) -> str | None:
-    """Who gives an option meant to name somebody or something."""
+
+def _require_name(option: typer.CallbackParam, name: str | None) -> str | None:
     if name is not None and not name.strip():
         raise InputError(f"{option.opts[0]} is given without a name: name it, or leave the option out.")
     return name
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"veracity {__version__}")
+        raise typer.Exit
+
+
+def _name_option(text: str, *flags: str) -> Any:
+    return typer.Option(*flags, metavar="NAME", help=text, show_default=False, callback=_require_name)
 
 
 WorkspaceOption = Annotated[
     Path | None,
     typer.Option("--workspace", "-w", metavar="DIR", help="The workspace. Default: this directory, if it is one."),
 ]
-UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Who asks.", callback=_named)]
-OfUserOption = Annotated[
-    str | None, typer.Option("--user", metavar="NAME", help="Only what this user asked.", callback=_named)
-]
-ByOption = Annotated[
-    str | None,
-    typer.Option(
-        "--by", metavar="NAME", help="Who says so. Default: the login name.", show_default=False, callback=_named
-    ),
-]
-LimitOption = Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, help="How many.")]
+UserOption = Annotated[str, _name_option("The user who asks. Default: local.", "--user")]
+OwnerOption = Annotated[str, _name_option("The conversation's user. Default: local.", "--user")]
+FilterUserOption = Annotated[str | None, _name_option("Only questions of this user.", "--user")]
+ByOption = Annotated[str | None, _name_option("Your name. Default: the login name.", "--by")]
+LimitOption = Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, help="Maximum number of rows.")]
 ApprovalArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="The approval's id, its beginning, its run's id, or: last.")
+    str, typer.Argument(metavar="ID", help="The approval's id or a prefix of it, its run's id, or: last.")
 ]
-StepsOption = Annotated[bool, typer.Option("--show-steps", help="Tell of every step on standard error.")]
+UserArgument = Annotated[str, typer.Argument(metavar="NAME", help="The user.")]
+StepsOption = Annotated[bool, typer.Option("--show-steps", help="Print each step to standard error.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
-
-def _run(command: str, *arguments: Any, what: str = "run") -> None:
-    """Exit with the code that the command gives, if it gives one."""
-    code = getattr(import_module(f"veracity.cli.commands.{command}"), what)(*arguments)
-    if code:
-        raise typer.Exit(code)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"veracity {__version__}")
-        raise typer.Exit
 
 
 @app.callback()
 def veracity(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Exit codes: 0 done; 1 something failed: an evaluation, a model, a file; 2 bad input or configuration; 3 an
-    answer waits for a person; 4 another process is changing the documents; 5 somebody decided already."""
+    """Exit codes: 0 success; 1 failure of an evaluation, a model or a file; 2 invalid input or configuration; 3 an
+    answer awaits approval; 4 another process is changing the documents; 5 already decided."""
 
 
 @app.command()
 def init(
     directory: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where to create it.", show_default=False)
+        Path, typer.Argument(metavar="[DIR]", help="The directory to create it in.", show_default=False)
     ] = Path(),
 ) -> None:
-    """Create a workspace, here or in DIR.
+    """Create a workspace in this directory or in DIR.
 
-    It has commented settings, an evaluator configuration and an example metric. What exists is kept.
+    Writes commented settings, an evaluator configuration and an example metric. Existing files are kept.
     """
-    _run("init", directory)
+    from veracity.cli.commands.init import init
+
+    init(directory)
 
 
 @app.command()
 def ingest(
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders or patterns.")],
     workspace: WorkspaceOption = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are gone from there.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files no longer exist.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring documents into the workspace.
+    """Add documents to the workspace.
 
-    Text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV and JSON. What has not changed since the last time is left
-    alone. A file that cannot be read is told and does not stop the others. Exits with 1 when one failed, and with 4
-    when another process is at it.
+    Reads text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV and JSON. Unchanged files are skipped. A file that
+    cannot be read is reported and does not stop the others. Exits with 1 if a file failed, with 4 if another process is
+    changing the documents.
     """
-    _run("ingest", paths, workspace, prune, as_json)
+    from veracity.cli.commands.ingest import ingest
+
+    ingest(paths, workspace, prune, as_json)
 
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="What to find out, in words.")],
+    question: Annotated[str, typer.Argument(help="The question.")],
     workspace: WorkspaceOption = None,
-    conversation: Annotated[
-        str | None, typer.Option("--conversation", "-c", metavar="NAME", help="What it follows on.", callback=_named)
-    ] = None,
+    conversation: Annotated[str | None, _name_option("Continue this conversation.", "--conversation", "-c")] = None,
     user: UserOption = LOCAL,
     max_rewrites: Annotated[
-        int | None, typer.Option("--max-rewrites", metavar="N", min=0, max=20, help="0: the query stays as it is.")
+        int | None,
+        typer.Option(
+            "--max-rewrites", metavar="N", min=0, max=20, help="Maximum query rewrites; 0 disables rewriting."
+        ),
     ] = None,
     deadline: Annotated[
-        float | None, typer.Option("--deadline", metavar="SECONDS", help="How long it may take, at most.")
+        float | None, typer.Option("--deadline", metavar="SECONDS", help="Maximum time for the run.")
     ] = None,
     show_steps: StepsOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer a question from the documents, or say that they do not.
+    """Answer a question from the documents, or say that they do not contain the answer.
 
-    Evidence is graded and the query rewritten until it is good enough; the draft is reviewed and redrafted; every
-    sentence of the answer is held against what it cites, and the answer is scored. One that scores low waits for a
-    person: decide right there, or later; then it exits with 3. Without a model the answer is made of sentences of the
-    documents.
+    Grades the evidence and rewrites the query until it is good enough, reviews and redrafts the answer, checks every
+    sentence against its citations and scores the answer. An answer with a low score awaits approval: decide at once, or
+    later; then the exit code is 3. Without a language model the answer quotes the documents.
     """
-    _run("ask", question, workspace, conversation or "", user, max_rewrites, deadline, show_steps, as_json)
+    from veracity.cli.commands.ask import ask
+
+    ask(question, workspace, conversation or "", user, max_rewrites, deadline, show_steps, as_json)
 
 
 @app.command()
 def chat(
     workspace: WorkspaceOption = None,
     conversation: Annotated[
-        str | None,
-        typer.Option("--conversation", "-c", metavar="NAME", help="Go on with this one, or begin it.", callback=_named),
+        str | None, _name_option("Continue or start this conversation.", "--conversation", "-c")
     ] = None,
-    go_on: Annotated[bool, typer.Option("--continue", help="Go on with the latest.")] = False,
+    continues: Annotated[bool, typer.Option("--continue", help="Continue the latest conversation.")] = False,
     user: UserOption = LOCAL,
     show_steps: StepsOption = False,
 ) -> None:
-    """Ask one question after another, each following on those before.
+    """Ask follow-up questions in a conversation.
 
-    /help lists what else can be typed. Without a terminal, every line that comes in is a question. Exits with 3 when an
-    answer is left waiting for a person; else, without a terminal, with 1 when a question failed.
+    /help lists the commands. Without a terminal, each line of standard input is a question. Exits with 3 if an answer
+    awaits approval; without a terminal, with 1 if a question failed.
     """
-    _run("chat", workspace, conversation, go_on, user, show_steps)
+    from veracity.cli.commands.chat import chat
+
+    chat(workspace, conversation, continues, user, show_steps)
 
 
 @app.command()
 def conversations(
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose.", callback=_named)] = LOCAL,
+    user: OwnerOption = LOCAL,
     words: Annotated[
-        str, typer.Option("--search", "-s", metavar="WORDS", help="Only where all these were said.", show_default=False)
+        str,
+        typer.Option(
+            "--search", "-s", metavar="WORDS", help="Only conversations that contain all words.", show_default=False
+        ),
     ] = "",
     limit: LimitOption = 20,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the conversations of a user, the latest first."""
-    _run("conversations", user, words, limit, workspace, as_json)
+    """List a user's conversations, the latest first."""
+    from veracity.cli.commands.chat import list_conversations
+
+    list_conversations(user, words, limit, workspace, as_json)
 
 
 @app.command()
 def recover(workspace: WorkspaceOption = None) -> None:
-    """Take up the runs that were interrupted, when a process was killed or the power went.
+    """Resume interrupted runs, for example after a crash.
 
-    `veracity ask` does so too, after its own answer.
+    `veracity ask` does the same after its own answer.
     """
-    _run("approvals", workspace, what="recover")
+    from veracity.cli.commands.approvals import recover
+
+    recover(workspace)
 
 
 @app.command()
 def approvals(
-    user: OfUserOption = None,
+    user: FilterUserOption = None,
     state: Annotated[
         str, typer.Option("--state", metavar="STATE", help="pending, approved, rejected, superseded or any.")
     ] = "pending",
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the answers that wait for a person, the longest waiting first; those of another state the newest first."""
-    _run("approvals", user, state, workspace, as_json)
+    """List pending approvals, the oldest first; those of another state, the newest first."""
+    from veracity.cli.commands.approvals import list_approvals
+
+    list_approvals(user, state, workspace, as_json)
 
 
 @app.command()
 def approve(
     approval: ApprovalArgument,
     edit: Annotated[
-        str | None, typer.Option("--edit", metavar="FILE|-", help="What goes out in the draft's place.")
+        str | None, typer.Option("--edit", metavar="FILE|-", help="Publish this text instead of the draft.")
     ] = None,
     by: ByOption = None,
     draft: Annotated[
-        str | None, typer.Option("--draft", metavar="HASH", help="Only if it is this draft, as --show tells it.")
+        str | None, typer.Option("--draft", metavar="HASH", help="Approve only this draft; --show prints the hash.")
     ] = None,
-    only_show: Annotated[bool, typer.Option("--show", help="Show the draft, and decide nothing.")] = False,
+    only_show: Annotated[bool, typer.Option("--show", help="Show the draft without deciding.")] = False,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let an answer out that waits for a person.
+    """Approve a pending answer.
 
-    Where the run has had several drafts, only the approval's whole id will do: what you saw may be an earlier one.
-    Exits with 5 when somebody decided already, or when the draft is another one by now.
+    If the run has several drafts, the approval's full id is required: you may have seen an earlier one. Exits with 5 if
+    the approval was already decided or the draft has changed.
     """
-    _run("approvals", approval, edit, by, draft, only_show, workspace, as_json, what="approve")
+    from veracity.cli.commands.approvals import approve
+
+    approve(approval, edit, by, draft, only_show, workspace, as_json)
 
 
 @app.command()
 def reject(
     approval: ApprovalArgument,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)] = "",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason.", show_default=False)] = "",
     by: ByOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Reject an answer that waits for a person: then the web is searched, once.
+    """Reject a pending answer and search the web instead, once.
 
-    Exits with 3 when the answer from the web waits again, and with 5 when somebody decided already.
+    Exits with 3 if the answer from the web awaits approval too, and with 5 if the approval was already decided.
     """
-    _run("approvals", approval, reason, by, workspace, as_json, what="reject")
+    from veracity.cli.commands.approvals import reject
+
+    reject(approval, reason, by, workspace, as_json)
 
 
 @app.command()
 def show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, an approval's, or: last.")],
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="The run's id or a prefix of it, an approval's id, or: last.")
+    ],
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write it as one self-contained page instead.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page instead.")
     ] = None,
 ) -> None:
-    """Show how an answer came about.
+    """Show a run's receipt.
 
-    Every query with its graded evidence, all drafts and reviews, scores and decisions, models, tokens, cost, and the
-    time of each step.
+    Lists every query with its graded evidence, all drafts and reviews, scores and decisions, models, tokens, cost, and
+    the time of each step.
     """
-    _run("runs", run, workspace, as_json, html, what="show")
+    from veracity.cli.commands.runs import show
+
+    show(run, workspace, as_json, html)
 
 
 @app.command()
 def rate(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, its beginning, or: last.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id or a prefix of it, or: last.")],
     thumb: Annotated[str, typer.Argument(metavar="up|down", help="Whether the answer is good.")],
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="A word of why.", show_default=False)] = "",
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason.", show_default=False)] = "",
     by: ByOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say of an answer that it is good, or that it is not.
+    """Rate an answer.
 
-    The question of an answer that is not is a weak point from then on: it is searched with more care when it comes
-    again, and the answer is not used again. A later thumb up takes that back.
+    A thumb down makes the question a weak point: more sources are searched when it is asked again, and the answer is
+    not reused. A later thumb up reverts that.
     """
-    _run("runs", run, thumb, why, by, workspace, as_json)
+    from veracity.cli.commands.runs import rate
+
+    rate(run, thumb, why, by, workspace, as_json)
 
 
 @app.command()
 def runs(
     limit: LimitOption = 20,
-    user: OfUserOption = None,
+    user: FilterUserOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what was asked, the latest first."""
-    _run("runs", limit, user, workspace, as_json, what="list_runs")
+    """List runs, the latest first."""
+    from veracity.cli.commands.runs import list_runs
+
+    list_runs(limit, user, workspace, as_json)
 
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(help="What to search for: a question or words.")],
-    top_k: Annotated[int, typer.Option("-k", "--top", metavar="N", help="How many passages.")] = 5,
+    query: Annotated[str, typer.Argument(help="A question or words.")],
+    top_k: Annotated[int, typer.Option("-k", "--top", metavar="N", help="Maximum number of passages.")] = 5,
     sources: Annotated[
         list[str] | None,
         typer.Option("--source", "-s", metavar="NAME", help="knowledge or graph; may be repeated. Default: settings."),
@@ -280,164 +301,186 @@ def search(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the passages that bear on a question.
+    """Search the documents for passages.
 
-    Each with its relevance from 0 to 1, its document, headings, page and place in the text.
+    Prints each passage with its relevance from 0 to 1, document, headings, page and offsets.
     """
-    _run("search", query, top_k, sources or [], workspace, as_json)
+    from veracity.cli.commands.search import search
+
+    search(query, top_k, sources, workspace, as_json)
 
 
 @app.command()
 def documents(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
     """List the documents of the workspace."""
-    _run("documents", workspace, as_json)
+    from veracity.cli.commands.documents import list_documents
+
+    list_documents(workspace, as_json)
 
 
 @app.command()
 def forget(
-    name: Annotated[
+    document: Annotated[
         str | None, typer.Argument(metavar="[ID|PATH]", help="The document, as `veracity documents` lists it.")
     ] = None,
-    conversation: Annotated[
-        str | None,
-        typer.Option("--conversation", "-c", metavar="NAME", help="A conversation instead.", callback=_named),
-    ] = None,
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose conversation.", callback=_named)] = LOCAL,
+    conversation: Annotated[str | None, _name_option("Forget a conversation instead.", "--conversation", "-c")] = None,
+    user: OwnerOption = LOCAL,
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Remove a document from the workspace, or a conversation with its questions and answers.
+    """Remove a document, or a conversation with its questions and answers.
 
-    What was quoted of it goes from receipts and observations too. The file of a document stays, unless it was uploaded.
+    Quotes of it are erased from receipts and observations. The document's file is kept unless it was uploaded.
     """
-    _run("conversations", name, conversation, user, workspace, what="forget")
+    from veracity.cli.commands.documents import forget
+
+    forget(document, conversation, user, workspace)
 
 
 @app.command()
 def reindex(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """Index all documents anew, after a change of embedder or passage size.
+    """Rebuild the index, after a change of embedder or passage size.
 
-    Works from the stored texts; the files are not needed. Until it is done, searches use the old index.
+    Uses the stored texts; the files are not needed. Searches use the old index until the new one is ready.
     """
-    _run("ingest", workspace, as_json, what="reindex")
+    from veracity.cli.commands.ingest import reindex
+
+    reindex(workspace, as_json)
 
 
 @app.command()
 def evaluate(
-    query: Annotated[str, typer.Option("--query", "-q", help="What the user asked.")],
+    query: Annotated[str, typer.Option("--query", "-q", help="The user's question.")],
     submission: Annotated[str, typer.Option("--submission", "-s", metavar="FILE|-", help="The answer to score.")],
     context: Annotated[
         list[Path] | None,
-        typer.Option("--context", "-c", metavar="FILE", help="Evidence the answer was given: [1], [2], … in order."),
+        typer.Option("--context", "-c", metavar="FILE", help="Evidence for the answer: [1], [2], … in order."),
     ] = None,
     workspace: WorkspaceOption = None,
-    team: Annotated[str, typer.Option("--team", help="Who submitted it.")] = "default",
+    team: Annotated[str, typer.Option("--team", help="The team that submitted it.")] = "default",
     as_json: JsonOption = False,
 ) -> None:
     """Score one submission.
 
-    Exits with 0 when it was scored, whatever the score; with 1 when the evaluation failed; with 2 when the input or the
-    configuration is at fault.
+    Exits with 0 if it was scored, whatever the score; with 1 if the evaluation failed; with 2 for invalid input or
+    configuration.
     """
-    _run("evaluate", query, submission, context or [], workspace, team, as_json)
+    from veracity.cli.commands.evaluate import evaluate
+
+    evaluate(query, submission, context or [], workspace, team, as_json)
 
 
 @app.command()
 def metrics(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """List the metrics, where each comes from, and which run."""
-    _run("evaluate", workspace, as_json, what="run_listing")
+    """List the metrics, their origin, and which of them run."""
+    from veracity.cli.commands.evaluate import list_metrics
+
+    list_metrics(workspace, as_json)
 
 
 @app.command()
 def doctor(
     workspace: WorkspaceOption = None,
-    ask: Annotated[bool, typer.Option("--ask/--no-ask", help="Send each configured model one small question.")] = True,
+    ask: Annotated[
+        bool, typer.Option("--ask/--no-ask", help="Send each configured model a short test request.")
+    ] = True,
 ) -> None:
     """Check the set-up: settings, provider keys, models.
 
-    Tells what is configured and which provider keys are present, and asks each configured model for a sign of life.
+    Prints the configuration and which provider keys are set, and sends each configured model a test request.
     """
-    _run("doctor", workspace, ask)
+    from veracity.cli.commands.doctor import doctor
+
+    doctor(workspace, ask)
 
 
 @app.command()
 def demo(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """Ask the shipped handbook, and score the shipped samples.
+    """Ask the bundled handbook, and score the bundled samples.
 
-    In English, Chinese and Japanese; scored with the local metrics, or with those of a workspace.
+    In English, Chinese and Japanese; uses the local metrics, or those of a workspace.
     """
-    _run("demo", workspace, as_json)
+    from veracity.cli.commands.demo import demo
 
-
-UserArgument = Annotated[str, typer.Argument(metavar="NAME", help="The user.")]
-ROLE_HELP = "asker: asks and sees what is his own; approver: also decides on drafts; admin: also changes documents."
-
-
-@users.callback(invoke_without_command=True)
-def list_or_change_users(
-    context: typer.Context, workspace: WorkspaceOption = None, as_json: JsonOption = False
-) -> None:
-    """List and change who may use the workspace over the network, with veracity serve.
-
-    Everyone has a token and a role. Without a command: list them.
-    """
-    context.obj = (workspace, as_json)
-    if context.invoked_subcommand is None:
-        _run("users", workspace, as_json)
-
-
-@users.command("list")
-def list_users(context: typer.Context, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """List the users and their roles."""
-    _run("users", workspace or context.obj[0], as_json or context.obj[1])
-
-
-@users.command("add")
-def add_user(
-    context: typer.Context,
-    name: UserArgument,
-    role: Annotated[str, typer.Option("--role", metavar="asker|approver|admin", help=ROLE_HELP)],
-    workspace: WorkspaceOption = None,
-) -> None:
-    """Add a user, and print the token. It is shown only this once."""
-    _run("users", name, role, workspace or context.obj[0], what="add")
-
-
-@users.command("remove")
-def remove_user(context: typer.Context, name: UserArgument, workspace: WorkspaceOption = None) -> None:
-    """Remove a user: the token is refused from then on. What the user asked stays."""
-    _run("users", name, workspace or context.obj[0], what="remove")
-
-
-@users.command("renew")
-def renew_token(context: typer.Context, name: UserArgument, workspace: WorkspaceOption = None) -> None:
-    """Print a new token for a user, once. The old one is refused from then on."""
-    _run("users", name, workspace or context.obj[0], what="renew")
-
-
-@users.command("role")
-def change_role(
-    context: typer.Context,
-    name: UserArgument,
-    role: Annotated[str, typer.Argument(metavar="asker|approver|admin", help=ROLE_HELP)],
-    workspace: WorkspaceOption = None,
-) -> None:
-    """Change the role of a user."""
-    _run("users", name, role, workspace or context.obj[0], what="change_role")
+    demo(workspace, as_json)
 
 
 @app.command()
 def serve(
     workspace: WorkspaceOption = None,
     host: Annotated[
-        str | None,
-        typer.Option("--host", help="The address to listen on. Default: that of the settings.", callback=_named),
+        str | None, typer.Option("--host", help="The address to listen on. Default: settings.", callback=_require_name)
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="The port. 0: one that is free.", show_default=False)
+        int | None, typer.Option("--port", min=0, max=65535, help="The port; 0 chooses a free one.", show_default=False)
     ] = None,
-    opens: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    opens_browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Serve the page and the API.
 
-    Listens on this machine alone; anything else needs a token: see veracity users."""
-    _run("serve", workspace, host, port, opens)
+    Listens on this machine only by default; any other address needs a token: see veracity users."""
+    from veracity.cli.commands.serve import serve
+
+    serve(workspace, host, port, opens_browser)
+
+
+@users.callback(invoke_without_command=True)
+def list_or_change_users(
+    context: typer.Context, workspace: WorkspaceOption = None, as_json: JsonOption = False
+) -> None:
+    """List and change the users of veracity serve.
+
+    Each user has a token and a role. Without a command: list them.
+    """
+    context.obj = (workspace, as_json)
+    if context.invoked_subcommand is None:
+        list_users(context)
+
+
+@users.command("list")
+def list_users(context: typer.Context, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """List the users and their roles."""
+    from veracity.cli.commands.users import list_users
+
+    list_users(workspace or context.obj[0], as_json or context.obj[1])
+
+
+@users.command("add")
+def add_user(
+    context: typer.Context,
+    name: UserArgument,
+    role: Annotated[str, typer.Option("--role", metavar=ROLES, help=ROLE_HELP)],
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Add a user and print the token, which is shown only once."""
+    from veracity.cli.commands.users import add_user
+
+    add_user(name, role, workspace or context.obj[0])
+
+
+@users.command("remove")
+def remove_user(context: typer.Context, name: UserArgument, workspace: WorkspaceOption = None) -> None:
+    """Remove a user and revoke the token. The user's questions are kept."""
+    from veracity.cli.commands.users import remove_user
+
+    remove_user(name, workspace or context.obj[0])
+
+
+@users.command("renew")
+def renew_token(context: typer.Context, name: UserArgument, workspace: WorkspaceOption = None) -> None:
+    """Print a new token for a user, once, and revoke the old one."""
+    from veracity.cli.commands.users import renew_token
+
+    renew_token(name, workspace or context.obj[0])
+
+
+@users.command("role")
+def change_role(
+    context: typer.Context,
+    name: UserArgument,
+    role: Annotated[str, typer.Argument(metavar=ROLES, help=ROLE_HELP)],
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Change the role of a user."""
+    from veracity.cli.commands.users import change_role
+
+    change_role(name, role, workspace or context.obj[0])

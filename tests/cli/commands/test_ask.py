@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import WORDS_ONLY
-from tests.cli.terminals import Talk
+from tests.cli.terminal import Talk
 from tests.commands import Run
 from tests.loopback import LoopbackServer
 from tests.runs.scripts import DOCUMENTS, QUESTION
 from veracity.engine import Veracity
 
 
-def test_an_answer_with_its_sources_and_verdicts(run: Run, asked: Path) -> None:
-    ran = run("ask", QUESTION, "-w", asked)
+def test_answer_with_sources_and_verdicts(run: Run, filled: Path) -> None:
+    ran = run("ask", QUESTION, "-w", filled)
     assert ran.code == 0, ran.err
     assert "25 days of paid annual leave" in ran.out
     assert "[1]" in ran.out
@@ -31,24 +31,24 @@ def test_an_answer_with_its_sources_and_verdicts(run: Run, asked: Path) -> None:
     assert ran.err == ""
 
 
-def test_an_abstention_says_what_is_missing(run: Run, asked: Path) -> None:
-    ran = run("ask", "Who won the chess championship?", "-w", asked)
+def test_abstention_says_what_is_missing(run: Run, filled: Path) -> None:
+    ran = run("ask", "Who won the chess championship?", "-w", filled)
     assert ran.code == 0
     assert ran.out.startswith("The documents do not say.")
     assert "chess" in ran.out
     assert "Sources" not in ran.out
 
 
-def test_json_is_all_there_is_on_standard_output(run: Run, asked: Path) -> None:
-    ran = run("ask", "正式员工每年有多少天带薪年假？", "-w", asked, "--json", "--show-steps")
+def test_json_is_alone_on_standard_output(run: Run, filled: Path) -> None:
+    ran = run("ask", "正式员工每年有多少天带薪年假？", "-w", filled, "--json", "--show-steps")
     answer = json.loads(ran.out)
     assert (answer["status"], answer["language"]) == ("answered", "zh")
     assert "十五天" in answer["text"]
     assert "grade_documents" in ran.err
 
 
-def test_the_steps_are_told_on_standard_error(run: Run, asked: Path) -> None:
-    ran = run("ask", QUESTION, "-w", asked, "--show-steps", "--max-rewrites", "0")
+def test_steps_are_printed_to_standard_error(run: Run, filled: Path) -> None:
+    ran = run("ask", QUESTION, "-w", filled, "--show-steps", "--max-rewrites", "0")
     lines = ran.err.splitlines()
     assert [line.split()[0] for line in lines if " ms " in line][:4] == [
         "process_input",
@@ -60,141 +60,141 @@ def test_the_steps_are_told_on_standard_error(run: Run, asked: Path) -> None:
     assert "rewrite_query" not in ran.err
 
 
-def test_the_steps_tell_route_and_score_d3_d5(run: Run, asked: Path) -> None:
-    err = run("ask", QUESTION, "-w", asked, "--show-steps").err
+def test_steps_show_route_and_score_d3_d5(run: Run, filled: Path) -> None:
+    err = run("ask", QUESTION, "-w", filled, "--show-steps").err
     assert f"knowledge: “{QUESTION}”" in " ".join(err.split())
     assert "1.00 ≥ 0.75" in err
 
 
-def test_a_question_follows_on_its_conversation(run: Run, asked: Path) -> None:
-    run("ask", QUESTION, "-w", asked, "--conversation", "c1", "--user", "ana")
-    answer = json.loads(run("ask", "And in Berlin?", "-w", asked, "-c", "c1", "--user", "ana", "--json").out)
+def test_follow_up_question_in_a_conversation(run: Run, filled: Path) -> None:
+    run("ask", QUESTION, "-w", filled, "--conversation", "c1", "--user", "ana")
+    answer = json.loads(run("ask", "And in Berlin?", "-w", filled, "-c", "c1", "--user", "ana", "--json").out)
     assert answer["conversation"] == "c1" and "annual leave" in answer["standalone"]
-    assert json.loads(run("ask", "And in Berlin?", "-w", asked, "-c", "c1", "--json").out)["standalone"] == (
+    assert json.loads(run("ask", "And in Berlin?", "-w", filled, "-c", "c1", "--json").out)["standalone"] == (
         "And in Berlin?"
     ), "another user has another conversation"
 
 
-def test_a_courtesy_is_answered_without_verdicts(run: Run, asked: Path) -> None:
-    ran = run("ask", "こんにちは", "-w", asked)
+def test_small_talk_has_no_verdicts(run: Run, filled: Path) -> None:
+    ran = run("ask", "こんにちは", "-w", filled)
     assert ran.code == 0
     assert "Evidence" not in ran.out and "Review" not in ran.out and "Score" not in ran.out
 
 
-def test_a_run_that_was_interrupted_is_taken_up_after_the_answer(run: Run, asked: Path) -> None:
-    """D6: the process that was at it is killed."""
+def test_interrupted_run_is_resumed_after_the_answer(run: Run, filled: Path) -> None:
+    """D6, after its process was killed."""
     code = (
         "import os, signal, sys\n"
         "from veracity.engine import Veracity\n"
         "for event in Veracity(sys.argv[1]).stream(sys.argv[2]):\n"
         "    if event.name == 'generate_answer': os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    killed = subprocess.run([sys.executable, "-c", code, str(asked), QUESTION], check=False, timeout=120)
+    killed = subprocess.run([sys.executable, "-c", code, str(filled), QUESTION], check=False, timeout=120)
     assert killed.returncode == -9
-    ran = run("ask", "How much may a hotel cost?", "-w", asked)
+    ran = run("ask", "How much may a hotel cost?", "-w", filled)
     assert ran.code == 0 and "150 euros" in ran.out
     assert (
-        ran.err.startswith("Taking up 1 run")
-        and "Took up the run 20" in ran.err
-        and "that was interrupted: answered." in ran.err
+        ran.err.startswith("Resuming 1 interrupted run …")
+        and "Resumed the interrupted run 20" in ran.err
+        and ": answered." in ran.err
     )
-    assert run("ask", "How much may a hotel cost?", "-w", asked).err == ""
+    assert run("ask", "How much may a hotel cost?", "-w", filled).err == ""
 
 
-class TestWaiting:
-    """An answer that waits for a person (SPEC D5, D6)."""
+class TestAwaitingApproval:
+    """SPEC D5, D6."""
 
-    def test_where_nobody_sits_it_is_told_how_to_decide(self, run: Run, careful: Path) -> None:
-        ran = run("ask", QUESTION, "-w", careful)
+    def test_without_a_terminal_the_commands_to_decide_are_printed(self, run: Run, strict: Path) -> None:
+        ran = run("ask", QUESTION, "-w", strict)
         assert ran.code == 3
-        assert "waits for a person" in ran.out
-        assert "25 days" not in ran.out, "the draft is for whoever decides"
-        assert f"veracity approve 20{ran.out.partition('approve 20')[2].split()[0]} -w {careful}" in ran.out
+        assert "waiting for approval" in ran.out
+        assert "25 days" not in ran.out, "only approvers see the draft"
+        assert f"veracity approve 20{ran.out.partition('approve 20')[2].split()[0]} -w {strict}" in ran.out
 
-    def test_json_stays_json(self, run: Run, careful: Path) -> None:
-        ran = run("ask", QUESTION, "-w", careful, "--json")
+    def test_json_output(self, run: Run, strict: Path) -> None:
+        ran = run("ask", QUESTION, "-w", strict, "--json")
         answer = json.loads(ran.out)
         assert (ran.code, answer["status"]) == (3, "awaiting_approval")
         assert f"veracity approve {answer['approval_id']}" in ran.err
 
-    def test_json_never_asks_the_person(self, talk: Talk, careful: Path) -> None:
-        ran = talk("ask", QUESTION, "-w", careful, "--json", typed=[])
+    def test_json_never_prompts(self, talk: Talk, strict: Path) -> None:
+        ran = talk("ask", QUESTION, "-w", strict, "--json", typed=[])
         assert ran.code == 3 and "a/r/e/l" not in ran.out
 
 
-def test_show_tells_how_the_answer_came_about(run: Run, asked: Path) -> None:
-    run("ask", QUESTION, "-w", asked)
-    ran = run("show", "last", "-w", asked)
+def test_show_prints_the_receipt(run: Run, filled: Path) -> None:
+    run("ask", QUESTION, "-w", filled)
+    ran = run("show", "last", "-w", filled)
     assert ran.code == 0, ran.err
-    for told in (QUESTION, "Search 1:", "Draft 0", "Review: passed", "settle_answer", "writer extractive"):
-        assert told in ran.out
-    receipt = json.loads(run("show", "last", "-w", asked, "--json").out)
+    for expected in (QUESTION, "Search 1:", "Draft 0", "Review: passed", "settle_answer", "writer extractive"):
+        assert expected in ran.out
+    receipt = json.loads(run("show", "last", "-w", filled, "--json").out)
     assert receipt["run"]["status"] == "answered"
     assert receipt["rounds"][0]["evidence"][0]["text"]
 
 
-def test_runs_lists_the_latest_first(run: Run, asked: Path) -> None:
-    assert "Nothing was asked yet" in run("runs", "-w", asked).out
-    run("ask", QUESTION, "-w", asked)
-    run("ask", "社長の誕生日はいつですか。", "-w", asked)
-    listed = json.loads(run("runs", "-w", asked, "--json").out)
-    assert [one["status"] for one in listed] == ["abstained", "answered"]
-    ran = run("runs", "-w", asked, "-n", "1")
+def test_runs_are_listed_latest_first(run: Run, filled: Path) -> None:
+    assert "No questions yet" in run("runs", "-w", filled).out
+    run("ask", QUESTION, "-w", filled)
+    run("ask", "社長の誕生日はいつですか。", "-w", filled)
+    listed = json.loads(run("runs", "-w", filled, "--json").out)
+    assert [item["status"] for item in listed] == ["abstained", "answered"]
+    ran = run("runs", "-w", filled, "-n", "1")
     assert listed[0]["run_id"] in ran.out
     assert listed[1]["run_id"] not in ran.out
-    assert "The latest 1 are shown" in ran.out and "User" not in ran.out
-    with Veracity(asked) as engine:
+    assert "Showing the latest 1;" in ran.out and "User" not in ran.out
+    with Veracity(filled) as engine:
         engine.ask("年假有几天？", user="王芳")
-    everybody = run("runs", "-w", asked).out
-    assert "User" in everybody and "王芳" in everybody and "local" in everybody and "are shown" not in everybody
-    assert [one["user"] for one in json.loads(run("runs", "--user", "王芳", "-w", asked, "--json").out)] == ["王芳"]
+    all_users = run("runs", "-w", filled).out
+    assert "User" in all_users and "王芳" in all_users and "local" in all_users and "Showing" not in all_users
+    assert [item["user"] for item in json.loads(run("runs", "--user", "王芳", "-w", filled, "--json").out)] == ["王芳"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("ask", " "), "The question is empty"),
-        (("ask", "???"), "The question holds no word"),
-        (("ask", "x", "--deadline", "0"), "A run may take more than 0 and at most 86400 seconds"),
-        (("ask", "x", "--deadline", "nan"), "A run may take more than 0 and at most 86400 seconds"),
+        (("ask", "???"), "The question contains no word"),
+        (("ask", "x", "--deadline", "0"), "deadline must be more than 0 and at most 86400 seconds"),
+        (("ask", "x", "--deadline", "nan"), "deadline must be more than 0 and at most 86400 seconds"),
         (("show", "nothing"), "nothing"),
     ],
 )
-def test_what_cannot_be_asked(run: Run, asked: Path, arguments: tuple[str, ...], told: str) -> None:
-    ran = run(*arguments, "-w", asked)
+def test_invalid_questions_and_limits(run: Run, filled: Path, arguments: tuple[str, ...], expected: str) -> None:
+    ran = run(*arguments, "-w", filled)
     assert ran.code == 2
-    assert told in ran.err
+    assert expected in ran.err
     assert len(ran.err.strip().splitlines()) == 1
 
 
-def test_no_documents_yet(run: Run, workspace: Path) -> None:
+def test_workspace_without_documents(run: Run, workspace: Path) -> None:
     ran = run("ask", QUESTION, "-w", workspace)
     assert (ran.code, ran.out) == (2, "")
     assert "veracity ingest PATH" in ran.err
 
 
-def test_a_writer_that_cannot_be_reached(run: Run, asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_writer(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("VERACITY_MODELS__WRITER", "openai-chat:gone")
     monkeypatch.setenv("VERACITY_LLM__BACKOFF", "0")
-    ran = run("ask", QUESTION, "-w", asked)
+    ran = run("ask", QUESTION, "-w", filled)
     assert (ran.code, ran.out) == (1, "")
     assert "openai-chat:gone" in ran.err
     assert "Traceback" not in ran.err
-    assert "failed" in run("runs", "-w", asked).out
+    assert "failed" in run("runs", "-w", filled).out
 
 
-def test_a9_a_model_that_reviews_itself_is_told_of(
-    run: Run, asked: Path, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a9_self_review_is_reported(
+    run: Run, filled: Path, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for role in ("WRITER", "REVIEWER"):
         monkeypatch.setenv(f"VERACITY_MODELS__{role}", "openai-chat:same")
     monkeypatch.setenv("VERACITY_LLM__BACKOFF", "0")
-    run("ask", QUESTION, "-w", asked)
-    assert "reviews what it wrote itself" in caplog.text
+    run("ask", QUESTION, "-w", filled)
+    assert "reviews its own drafts" in caplog.text
 
 
-def test_what_a_document_says_cannot_move_the_terminal(run: Run, workspace: Path) -> None:
+def test_document_cannot_control_the_terminal(run: Run, workspace: Path) -> None:
     (workspace / "veracity.toml").write_text(WORDS_ONLY)
     with Veracity(workspace) as engine:
         engine.add([*DOCUMENTS[1:], DOCUMENTS[0].model_copy(update={"text": f"\x1b[2J{DOCUMENTS[0].text}"})])
@@ -203,18 +203,18 @@ def test_what_a_document_says_cannot_move_the_terminal(run: Run, workspace: Path
     assert "\x1b" not in ran.out
 
 
-def test_stopped_by_the_user(asked: Path) -> None:
-    """As a process of its own: the run is kept as failed, and nothing but a word is said."""
+def test_interrupt_fails_the_run(filled: Path) -> None:
+    """In a separate process."""
     code = (
         "import sys, time, _thread, threading\n"
-        "from veracity.retrieval.searching import Searcher\n"
+        "from veracity.retrieval.search import Searcher\n"
         "Searcher.find = lambda *_: (threading.Timer(0.3, _thread.interrupt_main).start(), time.sleep(30))\n"
         "sys.argv = ['veracity', 'ask', 'How many days of leave?', '-w', sys.argv[1]]\n"
         "from veracity.cli import main; main()"
     )
     environment = {**os.environ, "COLUMNS": "100"}
     ran = subprocess.run(
-        [sys.executable, "-c", code, str(asked)],
+        [sys.executable, "-c", code, str(filled)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -223,5 +223,5 @@ def test_stopped_by_the_user(asked: Path) -> None:
     )
     assert ran.returncode == 130
     assert "Traceback" not in ran.stderr
-    with Veracity(asked) as engine:
+    with Veracity(filled) as engine:
         assert engine.runs()[0].status == "failed"

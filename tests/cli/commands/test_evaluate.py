@@ -1,4 +1,4 @@
-"""`veracity evaluate`: what it prints, and how it ends (0 scored, 1 failed, 2 bad input or configuration)."""
+"""`evaluate` (exits with 0 scored, 1 failed, 2 invalid input or configuration) and `metrics`."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import Run
-from tests.loopback import LoopbackServer, hangs, says, status, verdict
+from tests.loopback import LoopbackServer, hang, reply_with, status, verdict
 
 
 @pytest.fixture
@@ -23,14 +23,14 @@ def files(tmp_path: Path) -> list[object]:
     return ["--query", "How long is the warranty?", "--submission", answer, "--context", evidence]
 
 
-def test_a_table_for_people(run: Run, files: list[object]) -> None:
+def test_table(run: Run, files: list[object]) -> None:
     ran = run("evaluate", *files)
     assert ran.code == 0
     for word in ("Groundedness", "QuestionCoverage", "CitationAccuracy", "Overall score  100.0", "local metrics"):
         assert word in ran.out
 
 
-def test_json_for_programs(run: Run, files: list[object]) -> None:
+def test_json(run: Run, files: list[object]) -> None:
     ran = run("evaluate", *files, "--json")
     result = json.loads(ran.out)
     assert result["overall_score"] == 100
@@ -58,28 +58,26 @@ def test_standard_input_in_chinese_and_japanese(
     assert (ran.code, json.loads(ran.out)["overall_score"]) == (0, 100)
 
 
-def test_judged_by_a_model(run: Run, files: list[object], server: LoopbackServer, workspace: Path) -> None:
+def test_scores_of_a_judge_model(run: Run, files: list[object], server: LoopbackServer, workspace: Path) -> None:
     (workspace / "veracity.toml").write_text('[models]\njudge = "openai-chat:judge"\n')
-    server.behaves(verdict(65, "[red]Good[/red] \x1b[31mbut\x07 short."))
+    server.respond_with(verdict(65, "[red]Good[/red] \x1b[31mbut\x07 short."))
     ran = run("evaluate", *files, "--workspace", workspace)
     assert ran.code == 0
     assert "65.0" in ran.out and "openai-chat:judge" in ran.out and "3 calls" in ran.out
-    assert "[red]Good[/red]" in ran.out  # shown as the model wrote it,
-    assert "\x1b" not in ran.out and "\x07" not in ran.out  # and unable to command the terminal
+    assert "[red]Good[/red]" in ran.out  # shown as text,
+    assert "\x1b" not in ran.out and "\x07" not in ran.out  # without control characters
 
 
-def test_a_failed_evaluation_exits_with_1_and_no_result(
-    run: Run, files: list[object], server: LoopbackServer, workspace: Path
-) -> None:
+def test_failed_evaluation_exits_with_1(run: Run, files: list[object], server: LoopbackServer, workspace: Path) -> None:
     (workspace / "veracity.toml").write_text('[models]\njudge = "openai-chat:judge"\n[llm]\nbackoff = 0\n')
-    server.behaves(verdict(65), status(500))
+    server.respond_with(verdict(65), status(500))
     ran = run("evaluate", *files, "--workspace", workspace)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith('veracity: The metric "Coverage" failed') and ran.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (b"", "empty"),
         (b"  \n", "empty"),
@@ -87,13 +85,13 @@ def test_a_failed_evaluation_exits_with_1_and_no_result(
         (None, "cannot be read"),
     ],
 )
-def test_bad_submissions_exit_with_2(run: Run, tmp_path: Path, content: bytes | None, told: str) -> None:
+def test_bad_submissions_exit_with_2(run: Run, tmp_path: Path, content: bytes | None, expected: str) -> None:
     path = tmp_path / "answer.txt"
     if content is not None:
         path.write_bytes(content)
     ran = run("evaluate", "-q", "Q", "-s", path)
     assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err and ran.err.count("\n") == 1
+    assert expected in ran.err and ran.err.count("\n") == 1
 
 
 def test_bad_standard_input_exits_with_2(run: Run) -> None:
@@ -101,11 +99,11 @@ def test_bad_standard_input_exits_with_2(run: Run) -> None:
     assert ran.code == 2 and "standard input" in ran.err
 
 
-def test_a_directory_is_no_submission(run: Run, tmp_path: Path) -> None:
+def test_directory_is_not_a_submission(run: Run, tmp_path: Path) -> None:
     assert run("evaluate", "-q", "Q", "-s", tmp_path).code == 2
 
 
-def test_missing_evidence_is_told_with_the_option(run: Run) -> None:
+def test_missing_evidence_names_the_option(run: Run) -> None:
     ran = run("evaluate", "-q", "Q", "-s", "-", stdin=b"An answer.")
     assert ran.code == 2 and "Groundedness" in ran.err and "--context" in ran.err
 
@@ -116,18 +114,18 @@ def test_bad_configuration_exits_with_2(run: Run, files: list[object], workspace
     assert ran.code == 2 and "evaluator.toml" in ran.err and "0.5" in ran.err
 
 
-def test_a_missing_key_exits_with_2(run: Run, files: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_key_exits_with_2(run: Run, files: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERACITY_MODELS__JUDGE", "openai:gpt-5")
     ran = run("evaluate", *files)
     assert ran.code == 2 and "OPENAI_API_KEY" in ran.err
 
 
-def test_a_missing_option_exits_with_2(run: Run) -> None:
+def test_missing_option_exits_with_2(run: Run) -> None:
     ran = run("evaluate", "-q", "Q")
     assert ran.code == 2 and "--submission" in ran.err
 
 
-def test_the_current_directory_counts_when_it_is_a_workspace(
+def test_current_directory_is_the_default_workspace(
     run: Run, files: list[object], workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Groundedness"\n')
@@ -135,7 +133,7 @@ def test_the_current_directory_counts_when_it_is_a_workspace(
     assert json.loads(run("evaluate", *files, "--json").out)["metric_set"] == "configured"
 
 
-def test_a_folder_that_merely_has_metrics_is_no_workspace(
+def test_folder_with_only_metrics_is_not_a_workspace(
     run: Run, files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "metrics").mkdir()
@@ -144,16 +142,16 @@ def test_a_folder_that_merely_has_metrics_is_no_workspace(
     assert run("evaluate", *files).code == 0
 
 
-def test_the_spread_of_samples_is_shown(run: Run, files: list[object], server: LoopbackServer, workspace: Path) -> None:
+def test_spread_of_samples_is_shown(run: Run, files: list[object], server: LoopbackServer, workspace: Path) -> None:
     (workspace / "configs/evaluator.toml").write_text(
         '[[metrics]]\nname = "Relevance"\nmodel = "openai-chat:m"\nsamples = 3\n'
     )
-    server.behaves(verdict(60), verdict(80), says('{"reason": "ok", "score": 70}'))
+    server.respond_with(verdict(60), verdict(80), reply_with('{"reason": "ok", "score": 70}'))
     ran = run("evaluate", *files, "-w", workspace)
     assert "70.0" in ran.out and "60–80" in ran.out
 
 
-def test_what_a_metric_prints_does_not_mix_with_the_result(run: Run, files: list[object], workspace: Path) -> None:
+def test_prints_of_a_metric_go_to_standard_error(run: Run, files: list[object], workspace: Path) -> None:
     (workspace / "metrics/loud.py").write_text(
         "from veracity import BaseMetric\n"
         "class Loud(BaseMetric):\n    def evaluate(self, request):\n"
@@ -164,7 +162,7 @@ def test_what_a_metric_prints_does_not_mix_with_the_result(run: Run, files: list
     assert json.loads(ran.out)["overall_score"] == 1 and "noise" in ran.err
 
 
-def test_a_metric_that_exits_does_not_pass_for_scored(run: Run, files: list[object], workspace: Path) -> None:
+def test_metric_that_exits_is_a_failure(run: Run, files: list[object], workspace: Path) -> None:
     (workspace / "metrics/quits.py").write_text(
         "from veracity import BaseMetric\n"
         "class Quits(BaseMetric):\n    def evaluate(self, request):\n        raise SystemExit(0)\n"
@@ -174,29 +172,29 @@ def test_a_metric_that_exits_does_not_pass_for_scored(run: Run, files: list[obje
     assert ran.code == 1 and '"Quits" failed: SystemExit' in ran.err
 
 
-def test_an_error_cannot_command_the_terminal(
+def test_error_cannot_control_the_terminal(
     run: Run, files: list[object], server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VERACITY_MODELS__JUDGE", "openai-chat:m")
-    server.behaves(status(400, {"error": {"message": "\x1b]0;owned\x07 no\nnewline"}}))
+    server.respond_with(status(400, {"error": {"message": "\x1b]0;owned\x07 no\nnewline"}}))
     ran = run("evaluate", *files)
     assert ran.code == 1 and "\x1b" not in ran.err and "\x07" not in ran.err and ran.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("option", ["--query", "--team"])
-def test_an_argument_that_is_no_text_is_told(run: Run, files: list[object], option: str) -> None:
+def test_argument_that_is_not_text_is_refused(run: Run, files: list[object], option: str) -> None:
     ran = run("evaluate", *files, option, "\udcff", "--json")
     assert ran.code == 2 and option in ran.err
 
 
-def test_empty_evidence_is_told(run: Run, files: list[object], tmp_path: Path) -> None:
+def test_empty_evidence_is_refused(run: Run, files: list[object], tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n")
     ran = run("evaluate", *files, "-c", tmp_path / "empty.txt")
     assert ran.code == 2 and "empty.txt is empty" in ran.err
 
 
 @pytest.mark.parametrize("shell", ["PYTHONIOENCODING=ascii {}", "{} > /dev/full", "{} --json > /dev/full", "{} <&-"])
-def test_odd_surroundings_end_without_a_traceback(files: list[object], shell: str) -> None:
+def test_unusual_streams_end_without_traceback(files: list[object], shell: str) -> None:
     options = ["evaluate", *map(str, files), "-q", "年假？"]
     if "<&-" in shell:
         options += ["-s", "-"]
@@ -207,8 +205,8 @@ def test_odd_surroundings_end_without_a_traceback(files: list[object], shell: st
     assert ran.stderr.count("\n") <= 1
 
 
-def test_an_interrupt_ends_at_once_without_a_traceback(tmp_path: Path, server: LoopbackServer) -> None:
-    server.behaves(hangs(180))
+def test_interrupt_ends_at_once_without_traceback(tmp_path: Path, server: LoopbackServer) -> None:
+    server.respond_with(hang(180))
     answer = tmp_path / "answer.txt"
     answer.write_text("An answer.")
     command = [sys.executable, "-m", "veracity", "evaluate", "-q", "Q", "-s", str(answer)]
@@ -221,3 +219,27 @@ def test_an_interrupt_ends_at_once_without_a_traceback(tmp_path: Path, server: L
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "")
+
+
+class TestMetrics:
+    def test_lists_every_metric_with_its_origin(self, run: Run) -> None:
+        ran = run("metrics")
+        for name in ("ClarityCoherence", "Coverage", "Relevance", "LLMPlain", "Groundedness", "QuestionCoverage"):
+            assert name in ran.out
+        assert "built-in" in ran.out and "local metrics" in ran.out
+
+    def test_json_has_weights_and_models(self, run: Run, workspace: Path) -> None:
+        (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Relevance"\nmodel = "openai:gpt-5"\n')
+        (workspace / "metrics/own.py").write_text(
+            "from veracity import BaseMetric\n"
+            "class Own(BaseMetric):\n    '''Mine.'''\n    def evaluate(self, request): ...\n"
+        )
+        metrics = {metric["name"]: metric for metric in json.loads(run("metrics", "-w", workspace, "--json").out)}
+        assert metrics["Relevance"]["model"] == "openai:gpt-5" and metrics["Relevance"]["weight"] == 1
+        assert metrics["Own"]["summary"] == "Mine." and metrics["Own"]["origin"].endswith("own.py")
+        assert metrics["Coverage"]["weight"] is None
+
+    def test_broken_metric_file_exits_with_2(self, run: Run, workspace: Path) -> None:
+        (workspace / "metrics/own.py").write_text("import nothing_of_this_name")
+        ran = run("metrics", "-w", workspace)
+        assert ran.code == 2 and "own.py" in ran.err and "nothing_of_this_name" in ran.err

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from veracity.cli.commands.evaluate import spent
-from veracity.cli.commands.ingest import chosen
-from veracity.cli.ui.answers import reviewed, show
-from veracity.cli.ui.approval_prompt import left, present
-from veracity.cli.ui.console import console, plain
-from veracity.cli.ui.progress import take_up, watched
-from veracity.engine import Veracity
-
-__all__ = ["reviewed", "run", "show"]
+from veracity.cli.ui.approval_prompt import exit_if_awaiting, show_or_decide
+from veracity.cli.ui.console import console, format_usage, plain, print_json
+from veracity.cli.ui.progress import follow, resume_interrupted
+from veracity.engine import Veracity, require_workspace
 
 
-def run(
+def ask(
     question: str,
     workspace: Path | None,
     conversation: str,
@@ -24,17 +19,17 @@ def run(
     deadline: float | None,
     show_steps: bool,
     as_json: bool,
-) -> int:
-    with Veracity(chosen(workspace)) as engine:
+) -> None:
+    with Veracity(require_workspace(workspace)) as engine:
         events = engine.stream(
             question, conversation=conversation, user=user, max_rewrites=max_rewrites, deadline=deadline
         )
-        answer = watched(events, show_steps)
+        answer = follow(events, show_steps)
         if as_json:
-            print(answer.model_dump_json(indent=2))
+            print_json(answer)
         else:
-            answer = present(engine, answer, show_steps)
-            usage = f"; {spent(answer.usage)}" if answer.usage.calls else ""
+            answer = show_or_decide(engine, answer, show_steps)
+            usage = f"; {format_usage(answer.usage)}" if answer.usage.calls else ""
             console.print(plain(f"Run {answer.run_id}, {answer.seconds:.1f} s{usage}", "dim"))
-        take_up(engine)
-    return left(answer, workspace, as_json)
+        resume_interrupted(engine)
+    exit_if_awaiting(answer, workspace, as_json)

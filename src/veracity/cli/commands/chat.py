@@ -1,4 +1,4 @@
-"""`veracity chat`: a conversation at a terminal, or one question per line where none is there."""
+"""`veracity chat` and `veracity conversations`: a conversation at a terminal, or one question per line of input."""
 
 from __future__ import annotations
 
@@ -11,64 +11,88 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from veracity.cli.commands import runs
-from veracity.cli.commands.approvals import show_approvals, waiting_of
-from veracity.cli.commands.ingest import chosen, counted
-from veracity.cli.ui.answers import WAITING, show_sources
-from veracity.cli.ui.approval_prompt import WAITS, how_to_decide, present, to_type
-from veracity.cli.ui.console import console, plain, table
-from veracity.cli.ui.progress import complain, errors, is_interactive, watched
-from veracity.engine import Veracity
+import typer
+
+from veracity.cli.commands.approvals import NONE_PENDING, find_pending, show_approvals
+from veracity.cli.commands.runs import show_receipt
+from veracity.cli.ui.answers import AWAITING, show_sources
+from veracity.cli.ui.approval_prompt import EXIT_AWAITING, command_line, decision_commands, show_or_decide
+from veracity.cli.ui.console import (
+    console,
+    count,
+    error_console,
+    is_interactive,
+    one_line,
+    plain,
+    print_error,
+    print_json,
+    print_limit,
+    table,
+)
+from veracity.cli.ui.progress import follow
+from veracity.engine import Veracity, require_workspace
 from veracity.errors import InputError, VeracityError
 from veracity.models import Answer, PastTurn, RunSummary, Step
-from veracity.workspace import Workspace
+from veracity.models.steps import RouteStep
 
-LONGEST_SHOWN = 300  # characters of an earlier answer
-MOST_RUNS = 100_000
-
-
-def tell(engine: Veracity, conversation: str, user: str) -> None:
-    turns = engine.turns(conversation, user=user)
-    if not turns:
-        console.print(plain("Nothing was asked in this conversation yet."))
-    runs = {} if all(turn.answer for turn in turns) else _runs(engine, user)
-    for turn in turns:
-        console.print(plain(f"{turn.number}. {turn.question}", "bold"))
-        console.print(plain(f"   {_answer(turn, runs.get(turn.run_id))}"))
-
-
-def _runs(engine: Veracity, user: str) -> dict[str, RunSummary]:
-    return {run.run_id: run for run in engine.runs(MOST_RUNS, user=user)}
-
-
-def _answer(turn: PastTurn, run: RunSummary | None) -> str:
-    answer = " ".join(turn.answer.split()) or _why_none(run)
-    return answer if len(answer) <= LONGEST_SHOWN else f"{answer[:LONGEST_SHOWN]}…"
-
-
-def _why_none(run: RunSummary | None) -> str:
-    status = run.status if run else ""
-    if run and status == "failed":
-        return "(stopped)" if run.problem.startswith("stopped") else f"(failed: {' '.join(run.problem.split())})"
-    told = {WAITING: "waits for a person", "running": "under way", "rejected": "rejected"}
-    return f"({told.get(status, 'no answer that can be used again')})"
-
-
-ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that could be taken for something else
-NEAR = 0.7  # how like a command what was typed must be to be taken for it
+MAX_SHOWN_ANSWER = 300  # characters of an earlier answer
+MAX_RUNS = 100_000
+ID_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
+MIN_SIMILARITY = 0.7  # of a mistyped command to the one it may mean
 COMMAND = re.compile(r"/[a-z]*\??")
-LEAVING = ("/quit", "/exit")
+LEAVE_COMMANDS = ("/quit", "/exit")
 
 
-def new_name() -> str:
-    """Tells when the conversation began, as the ids of runs do."""
-    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return f"{moment}-{''.join(secrets.choice(ALPHABET) for _ in range(6))}"
+def chat(workspace: Path | None, conversation: str | None, continues: bool, user: str, show_steps: bool) -> None:
+    if conversation is not None and continues:
+        raise InputError("--conversation names a conversation and --continue takes the latest: give one of them.")
+    root = require_workspace(workspace)
+    with Veracity(root) as engine:
+        if not (documents := len(engine.documents())):
+            raise InputError("The workspace has no documents yet: add some with veracity ingest PATH.")
+        name = conversation or (_latest_conversation(engine, user) if continues else None) or new_conversation_name()
+        turns = len(engine.turns(name, user=user))  # also checks the name
+        session = Chat(engine, user, name, show_steps, workspace)
+        if is_interactive():
+            _greet(root, documents, name, turns)
+            _read_terminal(session, engine.chat_history_file)
+        else:
+            _read_standard_input(session)
+        if session.has_pending():
+            raise typer.Exit(EXIT_AWAITING)
+        if session.has_failed and not is_interactive():  # at a terminal the user saw the failure
+            raise typer.Exit(1)
+
+
+def list_conversations(user: str, words: str, limit: int, workspace: Path | None, as_json: bool) -> None:
+    with Veracity(require_workspace(workspace)) as engine:
+        conversations = engine.conversations(user=user, limit=limit, query=words)
+    if as_json:
+        print_json(conversations)
+        return
+    if not conversations:
+        console.print(
+            plain("No conversation contains all these words." if words else "No conversations yet: veracity chat.")
+        )
+        return
+    rows = table(
+        "Conversation", "Turns", "Last (UTC)", "First question", right=("Turns",), whole=("Conversation", "Last (UTC)")
+    )
+    for conversation in conversations:
+        cells = (f"{conversation.last:%Y-%m-%d %H:%M}", one_line(conversation.title))
+        rows.add_row(plain(conversation.conversation), f"{conversation.turns:,}", *map(plain, cells))
+    console.print(rows)
+    print_limit(len(conversations), limit)
+
+
+def new_conversation_name() -> str:
+    """Starts with the time, like the ids of runs."""
+    time = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return f"{time}-{''.join(secrets.choice(ID_ALPHABET) for _ in range(6))}"
 
 
 class Chat:
-    """`workspace` as it was named, if it was: for commands that are to be typed. `has_failed`: a question was not
-    answered, since something went wrong."""
+    """A conversation. `workspace` is the option as typed, for commands to copy. `has_failed`: a question failed."""
 
     def __init__(
         self, engine: Veracity, user: str, conversation: str, show_steps: bool, workspace: Path | None = None
@@ -80,185 +104,182 @@ class Chat:
         self._show_steps = show_steps
         self._workspace = workspace
         self._last: Answer | None = None
-        self._left: list[str] = []  # approvals that were put off
+        self._postponed: list[str] = []  # ids of approvals
         self._commands: dict[str, tuple[Callable[[str], None], str]] = {
-            "/sources": (self._sources, "the passages that the last answer cites, whole"),
-            "/why": (self._why, "how the last answer came about"),
-            "/history": (self._history, "what was asked and answered so far"),
-            "/approvals": (self._approvals, "answers of yours that wait for a person"),
+            "/sources": (self._show_sources, "show the cited passages of the last answer"),
+            "/why": (self._show_receipt, "show the receipt of the last answer"),
+            "/history": (self._show_history, "show the questions and answers so far"),
+            "/approvals": (self._show_approvals, "list your answers that await approval"),
             "/decide": (self._decide, "decide on one of them: /decide ID, or on the newest"),
-            "/new": (self._new, "begin a new conversation"),
-            "/help": (self._help, "this list"),
+            "/new": (self._start_new, "start a new conversation"),
+            "/help": (self._show_help, "show this list"),
         }
 
-    def hear(self, said: str) -> bool:
-        """Whether the conversation goes on. What goes wrong is told, and ends nothing."""
-        word, _, rest = said.strip().partition(" ")
+    def handle(self, message: str) -> bool:
+        """Run a command or ask a question. False to leave. Errors are printed."""
+        word, _, rest = message.strip().partition(" ")
         command = unicodedata.normalize("NFKC", word).casefold()
         try:
-            if command in LEAVING:
+            if command in LEAVE_COMMANDS:
                 return False
-            if f"/{command}" in LEAVING and not rest:
+            if f"/{command}" in LEAVE_COMMANDS and not rest:
                 raise InputError("To leave, type /quit or press Ctrl-D.")
-            if not said.strip():
+            if not message.strip():
                 return True
             if COMMAND.fullmatch(command):
-                self._command(command, rest.strip())
+                self._run_command(command, rest.strip())
             else:
-                self._ask(said)
-        except VeracityError as problem:
-            complain(problem)
+                self._ask(message)
+        except VeracityError as error:
+            print_error(error)
         except KeyboardInterrupt:
-            errors.print(plain("Stopped.", "yellow"))
+            error_console.print(plain("Stopped.", "yellow"))
         return True
 
-    def waits(self) -> bool:
-        """Whether an answer of this conversation still waits for a person."""
-        return any(self._engine.approval(one).state == "pending" for one in self._left)
+    def has_pending(self) -> bool:
+        """Whether a postponed answer still awaits approval."""
+        return any(self._engine.approval(approval_id).state == "pending" for approval_id in self._postponed)
 
     def _ask(self, question: str) -> None:
         try:
             events = self._engine.stream(question, conversation=self.conversation, user=self._user)
-            answer = watched(events, self._show_steps, lambda step: _tell_understanding(step, question))
+            answer = follow(events, self._show_steps, lambda step: _show_standalone(step, question))
         except VeracityError:
             self.has_failed = True
             raise
-        self._tell(answer)
+        self._show(answer)
 
-    def _tell(self, answer: Answer) -> None:
-        self._last = present(self._engine, answer, self._show_steps, brief=True)
-        if self._last.status == WAITING:
-            self._left.append(self._last.approval_id)
-            later = f"It waits: /decide {self._last.approval_id}" if is_interactive() else ""
-            told = later or how_to_decide(self._last.approval_id, self._workspace)
-            console.print(plain(told, "dim"), soft_wrap=True)
+    def _show(self, answer: Answer) -> None:
+        self._last = show_or_decide(self._engine, answer, self._show_steps, brief=True)
+        if self._last.status == AWAITING:
+            approval_id = self._last.approval_id
+            self._postponed.append(approval_id)
+            later = f"Awaiting approval: /decide {approval_id}"
+            text = later if is_interactive() else decision_commands(approval_id, self._workspace)
+            console.print(plain(text, "dim"), soft_wrap=True)
 
-    def _command(self, command: str, rest: str) -> None:
+    def _run_command(self, command: str, argument: str) -> None:
         if command in self._commands:
-            if rest and command != "/decide":
+            if argument and command != "/decide":
                 raise InputError(f"{command} takes no argument.")
-            self._commands[command][0](rest)
+            self._commands[command][0](argument)
             return
-        closest = difflib.get_close_matches(command, [*self._commands, *LEAVING], n=1, cutoff=NEAR)
-        told = f"did you mean {closest[0]}?" if closest else "/help lists what there is."
-        raise InputError(f"There is no {command}: {told}")
+        closest = difflib.get_close_matches(command, [*self._commands, *LEAVE_COMMANDS], n=1, cutoff=MIN_SIMILARITY)
+        hint = f"did you mean {closest[0]}?" if closest else "/help lists the commands."
+        raise InputError(f"There is no {command}: {hint}")
 
-    def _sources(self, _: str) -> None:
-        answer = self._latest()
-        if answer.status == WAITING:
-            raise InputError("The last answer waits for a person: /decide shows what it cites.")
+    def _show_sources(self, _: str) -> None:
+        answer = self._last_answer()
+        if answer.status == AWAITING:
+            raise InputError("The last answer awaits approval: /decide shows its citations.")
         show_sources(answer)
 
-    def _why(self, _: str) -> None:
-        """The drafts of what waits are for whoever decides on it."""
-        latest = self._latest()
-        receipt = self._engine.receipt(latest.run_id)
-        if receipt.run.status == WAITING:
-            look = to_type("approve", f"{receipt.approvals[-1].approval_id} --show", self._workspace)
-            raise InputError(f"The last answer waits for a person. To look at the draft: {look}")
-        runs.tell(receipt)
+    def _show_receipt(self, _: str) -> None:
+        """Refused while the answer is pending: its drafts are for the approver."""
+        receipt = self._engine.receipt(self._last_answer().run_id)
+        if receipt.run.status == AWAITING:
+            command = command_line("approve", f"{receipt.approvals[-1].approval_id} --show", self._workspace)
+            raise InputError(f"The last answer awaits approval. To see the draft: {command}")
+        show_receipt(receipt)
 
-    def _history(self, _: str) -> None:
-        tell(self._engine, self.conversation, self._user)
+    def _show_history(self, _: str) -> None:
+        turns = self._engine.turns(self.conversation, user=self._user)
+        if not turns:
+            console.print(plain("No questions in this conversation yet."))
+        is_answered = all(turn.answer for turn in turns)
+        runs = {} if is_answered else {run.run_id: run for run in self._engine.runs(MAX_RUNS, user=self._user)}
+        for turn in turns:
+            console.print(plain(f"{turn.number}. {turn.question}", "bold"))
+            console.print(plain(f"   {_format_answer(turn, runs.get(turn.run_id))}"))
 
-    def _approvals(self, _: str) -> None:
-        waiting = self._engine.approvals(user=self._user)
-        if waiting:
-            show_approvals(waiting)
+    def _show_approvals(self, _: str) -> None:
+        if approvals := self._engine.approvals(user=self._user):
+            show_approvals(approvals)
         else:
-            console.print(plain("Nothing waits for a person."))
+            console.print(plain(NONE_PENDING))
 
     def _decide(self, name: str) -> None:
-        approval = waiting_of(self._engine, self._user, name)
+        approval = find_pending(self._engine, self._user, name)
         if not is_interactive():
-            command = to_type("approve", approval.approval_id, self._workspace)
-            raise InputError(f"Nobody sits here to decide. Where somebody does: {command}")
-        self._tell(approval.draft.model_copy(update={"status": WAITING, "approval_id": approval.approval_id}))
+            command = command_line("approve", approval.approval_id, self._workspace)
+            raise InputError(f"/decide needs a terminal. Instead: {command}")
+        self._show(approval.draft.model_copy(update={"status": AWAITING, "approval_id": approval.approval_id}))
 
-    def _new(self, _: str) -> None:
-        self.conversation, self._last = new_name(), None
-        console.print(plain(f"A new conversation: {self.conversation}."))
+    def _start_new(self, _: str) -> None:
+        self.conversation, self._last = new_conversation_name(), None
+        console.print(plain(f"New conversation: {self.conversation}."))
 
-    def _help(self, _: str) -> None:
+    def _show_help(self, _: str) -> None:
         rows = table("Command", "What it does")
-        for name, (_command, told) in self._commands.items():
-            rows.add_row(name, told)
-        rows.add_row("/quit", "leave (so does Ctrl-D)")
+        for name, (_command, description) in self._commands.items():
+            rows.add_row(name, description)
+        rows.add_row("/quit", "leave (or press Ctrl-D)")
         console.print(rows)
-        console.print(plain("Alt-Enter, or a backslash at the end of a line, begins another line."))
+        console.print(plain("Alt-Enter, or a backslash at the end of a line, starts a new line."))
 
-    def _latest(self) -> Answer:
+    def _last_answer(self) -> Answer:
         if self._last is None:
-            raise InputError("Nothing was answered in this conversation yet: ask something.")
+            raise InputError("No answer in this conversation yet: ask a question.")
         return self._last
 
 
-def _tell_understanding(step: Step, question: str) -> None:
-    standalone = (step.texts or {}).get("standalone", "") if step.name == "decide_route" else ""
+def _show_standalone(step: Step, question: str) -> None:
+    standalone = step.texts.standalone if isinstance(step, RouteStep) and step.texts else ""
     if standalone and standalone != question.strip():
-        errors.print(plain(f"Understood as: {standalone}", "dim"))
+        error_console.print(plain(f"Understood as: {standalone}", "dim"))
 
 
-def run(workspace: Path | None, conversation: str | None, go_on: bool, user: str, show_steps: bool) -> int:
-    if conversation is not None and go_on:
-        raise InputError(
-            "--conversation names the one to go on with, and --continue takes the latest: give one of them."
-        )
-    root = chosen(workspace)
-    with Veracity(root) as engine:
-        if not (documents := len(engine.documents())):
-            raise InputError("The workspace holds no documents yet: bring some in with veracity ingest PATH.")
-        name = conversation or (_latest(engine, user) if go_on else None) or new_name()
-        turns = len(engine.turns(name, user=user))  # a name that cannot be one is told here
-        chat = Chat(engine, user, name, show_steps, workspace)
-        seated = is_interactive()
-        if seated:
-            _greet(root, documents, chat, turns)
-            _talk(chat, root)
-        else:
-            _read_all(chat)
-        if chat.waits():
-            return WAITS
-        return 1 if chat.has_failed and not seated else 0  # who sat there was told
+def _format_answer(turn: PastTurn, run: RunSummary | None) -> str:
+    answer = one_line(turn.answer) or _format_missing(run)
+    return answer if len(answer) <= MAX_SHOWN_ANSWER else f"{answer[:MAX_SHOWN_ANSWER]}…"
 
 
-def _latest(engine: Veracity, user: str) -> str | None:
-    known = engine.conversations(user=user, limit=1)
-    return known[0].conversation if known else None
+def _format_missing(run: RunSummary | None) -> str:
+    """Why a turn has no answer."""
+    status = run.status if run else ""
+    if run and status == "failed":
+        return "(stopped)" if run.problem.startswith("stopped") else f"(failed: {one_line(run.problem)})"
+    reasons = {AWAITING: "awaiting approval", "running": "running", "rejected": "rejected"}
+    return f"({reasons.get(status, 'no reusable answer')})"
 
 
-def _greet(root: Path, documents: int, chat: Chat, turns: int) -> None:
-    so_far = f" ({counted(turns, 'turn')} so far)" if turns else ""
-    where = root.resolve().name or str(root)
-    told = f"{where}: {counted(documents, 'document')}. Conversation {chat.conversation}{so_far}. /help tells more."
-    console.print(plain(told, "dim"), soft_wrap=True)
+def _latest_conversation(engine: Veracity, user: str) -> str | None:
+    conversations = engine.conversations(user=user, limit=1)
+    return conversations[0].conversation if conversations else None
 
 
-def _talk(chat: Chat, root: Path) -> None:
+def _greet(root: Path, documents: int, conversation: str, turns: int) -> None:
+    so_far = f" ({count(turns, 'turn')} so far)" if turns else ""
+    name = root.resolve().name or str(root)
+    text = f"{name}: {count(documents, 'document')}. Conversation {conversation}{so_far}. Type /help for commands."
+    console.print(plain(text, "dim"), soft_wrap=True)
+
+
+def _read_terminal(chat: Chat, history_file: Path) -> None:
     from veracity.cli.ui.input import Prompt  # noqa: PLC0415 - loads prompt_toolkit
 
-    prompt = Prompt(Workspace(root).ledger_folder)
-    while (said := prompt.read()) is not None and chat.hear(said):
+    prompt = Prompt(history_file)
+    while (message := prompt.read()) is not None and chat.handle(message):
         console.print()
 
 
-def _read_all(chat: Chat) -> None:
-    """What comes in stands before what comes of it."""
-    for said in _lines(chat):
-        console.print(plain(f"> {said}", "bold"))
-        if not chat.hear(said):
+def _read_standard_input(chat: Chat) -> None:
+    """Print each message before its answer."""
+    for message in _lines(chat):
+        console.print(plain(f"> {message}", "bold"))
+        if not chat.handle(message):
             return
         console.print()
 
 
 def _lines(chat: Chat) -> Iterator[str]:
-    """As they come in. One that is no text is told of, and the next one is read."""
+    """The lines as they arrive. A line that is not UTF-8 is reported and skipped."""
     for raw in sys.stdin.buffer if sys.stdin else ():
         try:
-            said = raw.decode("utf-8-sig").strip()
+            message = raw.decode("utf-8-sig").strip()
         except UnicodeDecodeError:
-            complain("A line that came in is not UTF-8 text: it was left out.")
+            print_error("Skipped a line of input that is not UTF-8 text.")
             chat.has_failed = True
             continue
-        if said:
-            yield said
+        if message:
+            yield message

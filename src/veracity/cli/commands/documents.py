@@ -1,35 +1,40 @@
-"""`veracity documents` and `veracity forget`."""
+"""`veracity documents`, and `veracity forget` for documents and conversations."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from veracity.cli.commands.ingest import chosen, counted, shown_path
-from veracity.cli.ui.console import console, ending, is_narrow, plain, table
-from veracity.engine import Veracity
+from veracity.cli.ui.console import console, count, is_narrow, plain, print_json, shorten_start, shown_path, table
+from veracity.engine import Veracity, require_workspace
+from veracity.errors import InputError
 from veracity.printable import visible
 
 
-def run(workspace: Path | None, as_json: bool) -> None:
-    with Veracity(chosen(workspace)) as engine:
-        known = engine.documents()
+def list_documents(workspace: Path | None, as_json: bool) -> None:
+    with Veracity(require_workspace(workspace)) as engine:
+        documents = engine.documents()
     if as_json:
-        print(json.dumps([document.model_dump(mode="json") for document in known], ensure_ascii=False, indent=2))
+        print_json(documents)
         return
-    more = () if is_narrow() else ("Format", "Language")
-    columns = ("Id", "Title", "From", *more, "Passages")
-    rows = table(*columns, right=("Passages",), whole=("Id", "From", *more, "Passages"))
-    for document in known:
-        told = (document.format, document.language) if more else ()
-        place = ending(visible(shown_path(document.location)), console.width // 4)
-        rows.add_row(*map(plain, (document.id, document.title, place, *told)), f"{document.passages:,}")
+    optional = () if is_narrow() else ("Format", "Language")
+    columns = ("Id", "Title", "From", *optional, "Passages")
+    rows = table(*columns, right=("Passages",), whole=("Id", "From", *optional, "Passages"))
+    for document in documents:
+        path = shorten_start(visible(shown_path(document.location)), console.width // 4)
+        details = (document.format, document.language) if optional else ()
+        rows.add_row(*map(plain, (document.id, document.title, path, *details)), f"{document.passages:,}")
     console.print(rows)
-    passages = sum(document.passages for document in known)
-    console.print(plain(f"\n{counted(len(known), 'document')}, {counted(passages, 'passage')}"))
+    passages = sum(document.passages for document in documents)
+    console.print(plain(f"\n{count(len(documents), 'document')}, {count(passages, 'passage')}"))
 
 
-def forget(name: str, workspace: Path | None) -> None:
-    with Veracity(chosen(workspace)) as engine:
-        for document in engine.forget(name):
-            console.print(plain(f"forgot {document.location or document.id}"), soft_wrap=True)
+def forget(document: str | None, conversation: str | None, user: str, workspace: Path | None) -> None:
+    if (document is None) == (conversation is None):
+        raise InputError("Name a document to forget, by its id or path, or a conversation with --conversation NAME.")
+    with Veracity(require_workspace(workspace)) as engine:
+        if conversation is not None:
+            turns = engine.forget_conversation(conversation, user=user)
+            console.print(plain(f"Forgot the conversation {conversation}: {count(turns, 'turn')} removed."))
+            return
+        for removed in engine.forget(str(document)):
+            console.print(plain(f"forgot {removed.location or removed.id}"), soft_wrap=True)

@@ -13,68 +13,66 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from veracity import telemetry
-from veracity.cli.commands.ingest import existing
-from veracity.cli.ui.console import console, plain
-from veracity.cli.ui.progress import complain
-from veracity.engine import Veracity
+from veracity.cli.ui.console import console, plain, print_error
+from veracity.engine import Veracity, require_existing_workspace
 from veracity.errors import reason_of
-from veracity.server.listen import Door, open_door
-from veracity.workspace import Workspace, open_workspace
+from veracity.server.listen import Listener, open_listener
 
-LEADING = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={}"><title>Veracity</title>'
+REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={}"><title>Veracity</title>'
+
+
+def serve(workspace: Path | None, host: str | None, port: int | None, opens_browser: bool) -> None:
+    root = require_existing_workspace(workspace)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    Veracity.export_spans()
+    with Veracity(root) as engine, ExitStack() as cleanup:
+        options = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+        listener = open_listener(engine.settings.server.model_copy(update=options), engine.users.any)
+        from veracity.server.serve import serve  # noqa: PLC0415 - loads the web framework
+
+        def announce(listener: Listener) -> None:
+            _announce(root, listener)
+            if opens_browser:
+                cleanup.enter_context(open_browser(_address(listener), engine.private_folder))
+
+        serve(engine, listener, announce)
 
 
 @contextmanager
-def browser_at(address: str, folder: Path) -> Iterator[None]:
-    """The file is there until the end, since nobody knows when a browser has read it."""
-    if not _has_screen():
-        complain("There is no screen to open a browser on: open the address yourself.")
+def open_browser(address: str, folder: Path) -> Iterator[None]:
+    """Open a local file that redirects, because other users could read the token in a command line. The file exists
+    until the end: the browser may read it late."""
+    if not _has_display():
+        print_error("No display for a browser: open the address yourself.")
         yield
         return
-    with ExitStack() as until_it_ends:
+    with ExitStack() as cleanup:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            place = until_it_ends.enter_context(TemporaryDirectory(dir=folder, prefix="open-"))  # nobody else looks in
-            file = Path(place) / "veracity.html"
-            file.write_text(LEADING.format(html.escape(address)), encoding="utf-8")
-        except OSError as problem:
-            complain(f"No browser can be opened ({reason_of(problem)}): open the address yourself.")
-        else:  # on a thread: some browsers keep whoever started them waiting
+            private = cleanup.enter_context(
+                TemporaryDirectory(dir=folder, prefix="open-")
+            )  # readable by this user only
+            file = Path(private) / "veracity.html"
+            file.write_text(REDIRECT.format(html.escape(address)), encoding="utf-8")
+        except OSError as error:
+            print_error(f"The browser cannot be opened ({reason_of(error)}): open the address yourself.")
+        else:  # in a thread: some browsers block their caller
             threading.Thread(target=webbrowser.open, args=(file.resolve().as_uri(),), daemon=True).start()
         yield
 
 
-def _has_screen() -> bool:
-    """Without one, a browser of the terminal would come up in the midst of the server."""
+def _has_display() -> bool:
+    """Whether there is a display. Without it, `webbrowser` starts a text browser in the server's terminal."""
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-def run(workspace: Path | None, host: str | None, port: int | None, opens: bool) -> None:
-    root = existing(workspace)
-    open_workspace(root)
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    telemetry.set_up()
-    with Veracity(root) as engine, ExitStack() as until_it_ends:
-        given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-        door = open_door(engine.settings.server.model_copy(update=given), engine.users)
-        from veracity.server.serve import serve  # noqa: PLC0415 - loads the web framework, and takes a while
-
-        def announce(door: Door) -> None:
-            _announce(root, door)
-            if opens:
-                until_it_ends.enter_context(browser_at(_address(door), Workspace(root).ledger_folder))
-
-        serve(engine, door, announce)
-
-
-def _announce(root: Path, door: Door) -> None:
+def _announce(root: Path, listener: Listener) -> None:
     console.print(plain(f"Veracity serves {root.resolve()} at"), soft_wrap=True)
-    console.print(plain(f"  {_address(door)}", "bold"), soft_wrap=True)
-    told = "Whoever has this address may do everything here" if door.is_new else "Sign in with a token"
-    console.print(plain(f"{told}. Ctrl-C stops it."))
+    console.print(plain(f"  {_address(listener)}", "bold"), soft_wrap=True)
+    access = "Anyone with this address has full access" if listener.is_new_token else "Sign in with a token"
+    console.print(plain(f"{access}. Press Ctrl-C to stop."))
 
 
-def _address(door: Door) -> str:
-    """With the token only where nobody knows it yet."""
-    return f"{door.address}/{f'#token={door.token}' if door.is_new else ''}"
+def _address(listener: Listener) -> str:
+    """Includes the token only if it was just generated."""
+    return f"{listener.address}/{f'#token={listener.token}' if listener.is_new_token else ''}"

@@ -1,29 +1,36 @@
-"""Printing for people. Text that models or files wrote is shown as text: no markup, no control characters."""
+"""Printing for people: text that models or files wrote is shown without markup and control characters."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal
 
+from pydantic import BaseModel
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from veracity.models import Usage
 from veracity.printable import visible
 
-UNBROKEN = 10_000  # columns of what no terminal shows: what reads it looks for whole lines
-NARROW = 100  # columns: tables leave out what can be done without
+UNLIMITED_WIDTH = 10_000  # columns without a terminal: programs expect unbroken lines
+NARROW_WIDTH = 100  # columns below which tables drop optional columns
 
 
-def made_console() -> Console:
-    made = Console(highlight=False, soft_wrap=False)
-    if not made.is_terminal and "COLUMNS" not in os.environ:
-        made.width = UNBROKEN
-    return made
+def make_console() -> Console:
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = UNLIMITED_WIDTH
+    return console
 
 
-console = made_console()
+console = make_console()
+error_console = Console(stderr=True, highlight=False)
 
 
 def plain(text: object, style: str = "") -> Text:
@@ -31,7 +38,7 @@ def plain(text: object, style: str = "") -> Text:
 
 
 def table(*columns: str, right: tuple[str, ...] = (), whole: tuple[str, ...] = ()) -> Table:
-    """What stands in the `whole` columns is never broken into lines, so that it can be copied."""
+    """`right` columns are right-aligned, `whole` ones never wrapped, so that they can be copied."""
     made = Table(show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
         side: Literal["left", "right"] = "right" if column in right else "left"
@@ -39,22 +46,57 @@ def table(*columns: str, right: tuple[str, ...] = (), whole: tuple[str, ...] = (
     return made
 
 
+def print_json(value: BaseModel | Iterable[BaseModel]) -> None:
+    if isinstance(value, BaseModel):
+        print(value.model_dump_json(indent=2))
+    else:
+        print(json.dumps([item.model_dump(mode="json") for item in value], ensure_ascii=False, indent=2))
+
+
+def print_error(error: object) -> None:
+    """In the form in which `main` prints an error before it exits."""
+    error_console.print(plain(f"veracity: {one_line(error)}", "red"), soft_wrap=True)
+
+
+def print_limit(count: int, limit: int) -> None:
+    if count == limit:
+        console.print(plain(f"\nShowing the latest {limit:,}; use -n N for more.", "dim"))
+
+
+def is_interactive() -> bool:
+    """Whether a person types the input and sees the output."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
 def is_narrow() -> bool:
-    return console.width < NARROW
+    return console.width < NARROW_WIDTH
 
 
-def ending(text: str, most: int) -> str:
-    """The end of it, on at most so many columns: of a path that is what tells files apart."""
-    if cell_len(text) <= most:
+def one_line(text: object) -> str:
+    return " ".join(visible(text).split())
+
+
+def shorten_start(text: str, width: int) -> str:
+    """Cut a path at its start: its end tells files apart."""
+    if cell_len(text) <= width:
         return text
-    while cell_len(text) >= most:
+    while cell_len(text) >= width:
         text = text[1:]
     return f"…{text}"
 
 
-def tell_limit(shown: int, limit: int) -> None:
-    if shown == limit:
-        console.print(plain(f"\nThe latest {limit:,} are shown: -n N shows more.", "dim"))
+def shown_path(path: str) -> str:
+    """On one line, and relative if it is below the current directory."""
+    return path.removeprefix(f"{Path.cwd()}{os.sep}").replace("\n", "�").replace("\t", "�")
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def format_usage(usage: Usage) -> str:
+    cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    return f"{count(usage.calls, 'call')}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {cost}"
 
 
 def score_style(score: float) -> str:

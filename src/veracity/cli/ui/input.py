@@ -1,7 +1,4 @@
-"""Reads what somebody types at a terminal: line editing, history, wide characters, messages of several lines.
-
-Loads prompt_toolkit. Knows nothing about what is typed.
-"""
+"""Reads input at a terminal: line editing, history, wide characters and multi-line messages. Loads prompt_toolkit."""
 
 from __future__ import annotations
 
@@ -16,70 +13,69 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from veracity.ledger import forget
 from veracity.printable import encodable
 
-CONTINUED = "\\"  # at the end of a line: the message goes on
+CONTINUATION = "\\"  # at the end of a line: the message continues
 
 
-def line(question: str) -> str | None:
-    """One line, or None from somebody who goes away (Ctrl-C, Ctrl-D)."""
+def read_line(prompt: str) -> str | None:
+    """Reads a line; None for Ctrl-C and Ctrl-D."""
     try:
-        return encodable(PromptSession[str](history=InMemoryHistory()).prompt(question))
+        return encodable(PromptSession[str](history=InMemoryHistory()).prompt(prompt))
     except (KeyboardInterrupt, EOFError):
         return None
 
 
-def drop_typed() -> None:
-    """What was typed before it was asked for is no answer."""
-    waiting = get_app_session().input
-    clear_typeahead(waiting)
+def discard_typed_input() -> None:
+    """Discards input typed before the prompt appeared."""
+    terminal = get_app_session().input
+    clear_typeahead(terminal)
     with contextlib.suppress(ImportError, OSError, ValueError):  # no such terminal
-        import termios  # noqa: PLC0415 - not there on Windows
+        import termios  # noqa: PLC0415 - does not exist on Windows
 
-        termios.tcflush(waiting.fileno(), termios.TCIFLUSH)
+        termios.tcflush(terminal.fileno(), termios.TCIFLUSH)
 
 
 class Prompt:
-    """Enter sends; Alt-Enter, or a backslash at the end of the line, begins another one. What is pasted is one
-    message. Ctrl-C clears the line, and leaves when it is clear already."""
+    """Enter sends; Alt-Enter, or a backslash at the end of the line, starts a new line. Pasted text is one message.
+    Ctrl-C clears the line, and leaves if it is empty."""
 
-    def __init__(self, folder: Path) -> None:
-        self._leaving = False
+    def __init__(self, history_file: Path) -> None:
+        self._is_leaving = False
         self._session: PromptSession[str] = PromptSession(
-            history=_history(folder / forget.FILE_TYPED),
+            history=_open_history(history_file),
             multiline=True,
             prompt_continuation="  ",
-            key_bindings=self._keys(),
-            placeholder=lambda: [("ansibrightblack", "Ctrl-C again leaves")] if self._leaving else "",
+            key_bindings=self._key_bindings(),
+            placeholder=lambda: [("ansibrightblack", "Ctrl-C again leaves")] if self._is_leaving else "",
             enable_open_in_editor=False,
         )
         self._session.default_buffer.on_text_changed += lambda _: self._stay()
 
     def read(self) -> str | None:
-        """None from somebody who leaves."""
-        self._leaving = False
+        """None if the user leaves."""
+        self._is_leaving = False
         try:
             return encodable(self._session.prompt("> "))
         except (EOFError, KeyboardInterrupt):
             return None
 
     def _stay(self) -> None:
-        self._leaving = False
+        self._is_leaving = False
 
-    def _keys(self) -> KeyBindings:
+    def _key_bindings(self) -> KeyBindings:
         keys = KeyBindings()
 
         @Condition
-        def goes_on() -> bool:
-            return self._session.default_buffer.document.current_line_before_cursor.endswith(CONTINUED)
+        def is_continued() -> bool:
+            return self._session.default_buffer.document.current_line_before_cursor.endswith(CONTINUATION)
 
-        @keys.add("enter", filter=goes_on)
+        @keys.add("enter", filter=is_continued)
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.delete_before_cursor()
             event.current_buffer.newline(copy_margin=False)
 
-        @keys.add("enter", filter=~goes_on)
+        @keys.add("enter", filter=~is_continued)
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.validate_and_handle()
 
@@ -89,29 +85,29 @@ class Prompt:
 
         @keys.add("c-c")
         def _(event: KeyPressEvent) -> None:
-            if self._leaving:
+            if self._is_leaving:
                 event.app.exit(exception=EOFError)
                 return
             event.current_buffer.reset()
-            self._leaving = True
+            self._is_leaving = True
 
         return keys
 
 
-class _KeptHistory(FileHistory):
-    """What cannot be kept is no reason to end a conversation."""
+class _TolerantHistory(FileHistory):
+    """A full disk does not end the conversation."""
 
     def store_string(self, string: str) -> None:
         with contextlib.suppress(OSError):
             super().store_string(encodable(string))
 
 
-def _history(path: Path) -> History:
-    """Only its owner may read it. Where it cannot be kept, it lasts as long as the conversation."""
+def _open_history(path: Path) -> History:
+    """Readable by its owner only; in memory if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600))
         path.chmod(0o600)
     except OSError:
         return InMemoryHistory()
-    return _KeptHistory(str(path))
+    return _TolerantHistory(str(path))

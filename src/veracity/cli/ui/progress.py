@@ -1,224 +1,147 @@
-"""Watches a run and tells of it on standard error, so that the answer alone can be piped on."""
+"""Follows a run and reports its progress on standard error, so that only the answer goes to standard output."""
 
 from __future__ import annotations
 
 import logging
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
-from veracity.cli.commands.ingest import counted
-from veracity.cli.ui.console import plain
+from veracity.cli.ui.console import count, error_console, one_line, plain
+from veracity.cli.ui.interrupt import interruptible
 from veracity.engine import Veracity
 from veracity.errors import VeracityError
-from veracity.models import Answer, RunEvent, Step
-from veracity.printable import visible
+from veracity.models import Answer, RunEvent, Step, steps
 
-Facts = dict[str, Any]
-
-UNDER_WAY = {
+STATUS = {
     "process_input": "Reading the question",
-    "summarize_if_needed": "Recalling what was said",
+    "summarize_if_needed": "Summarizing the conversation",
     "decide_route": "Understanding the question",
     "answer_directly": "Answering",
     "search_context": "Searching earlier answers",
-    "select_sources": "Choosing where to look",
+    "select_sources": "Selecting sources",
     "retrieve": "Searching the documents",
-    "fuse": "Putting together what was found",
-    "rerank": "Reordering what was found",
+    "fuse": "Fusing results",
+    "rerank": "Reranking results",
     "grade_documents": "Grading the evidence",
     "rewrite_query": "Rewriting the query",
     "prepare_messages": "Preparing the draft",
-    "generate_answer": "Writing",
+    "generate_answer": "Writing the draft",
     "eval_answer": "Reviewing the draft",
-    "settle_answer": "Settling the answer",
+    "settle_answer": "Finalizing the answer",
     "evaluate": "Scoring the answer",
-    "human_approval": "Asking a person",
+    "human_approval": "Requesting approval",
     "web_search": "Searching the web",
 }
-
-
-def under_way(name: str) -> str:
-    return f"{UNDER_WAY.get(name, name)} …"
-
-
-def told(step: Step) -> Text:
-    """The name, the time it took, and what came of it."""
-    line = plain(f"{step.name:<20}").append_text(plain(f"{1000 * step.seconds:8.0f} ms  ", "dim"))
-    return line.append_text(plain(_outcome(step)))
-
-
-def _outcome(step: Step) -> str:
-    if "problem" in step.facts:
-        return f"failed: {step.facts['problem']}"
-    facts, texts = step.facts, step.texts or {}
-    return (
-        _of_conversation(step.name, facts, texts)
-        or _of_gate(step.name, facts, texts)
-        or _of_loop(step.name, facts, texts)
-    )
-
-
-def _of_conversation(name: str, facts: Facts, texts: Facts) -> str:
-    match name:
-        case "summarize_if_needed":
-            return f"the turns up to number {facts['folded']} are summed up" if facts["folded"] else ""
-        case "decide_route":
-            understood = f" “{texts['standalone']}”" if texts.get("standalone") else ""
-            return f"{facts['route']}:{understood} {texts.get('reason', '')}".rstrip()
-        case "answer_directly":
-            return "a courtesy, which states nothing"
-        case "search_context":
-            return f"found {facts['found']} earlier answer{'' if facts['found'] == 1 else 's'}"
-    return ""
-
-
-def _of_gate(name: str, facts: Facts, texts: Facts) -> str:
-    match name:
-        case "evaluate":
-            if facts["score"] is None:
-                return f"not scored: {facts.get('failed', '')}"
-            sign = "≥" if facts["score"] >= facts["threshold"] else "<"
-            return f"{facts['score']:.2f} {sign} {facts['threshold']:.2f}"
-        case "human_approval":
-            verdict = {"approve": "approved", "reject": "rejected"}[facts["verdict"]]
-            edited = " and edited" if facts["edited"] else ""
-            reason = f": {texts['reason']}" if texts.get("reason") else ""
-            return f"{verdict}{edited} by {facts['by']}{reason}"
-        case "web_search":
-            if "outcome" in facts:
-                return f"{facts['provider']}: {facts['outcome']}"
-            return f"{facts['provider']}: {len(facts['pages'])} pages, {len(facts['evidence'])} passages"
-    return ""
-
-
-def _of_loop(name: str, facts: Facts, texts: Facts) -> str:  # noqa: PLR0911 - one line for each kind of step
-    match name:
-        case "select_sources":
-            return ", ".join(facts["sources"])
-        case "retrieve":
-            return f"{facts['source']}: {facts['found']} passages"
-        case "grade_documents":
-            quality = facts["quality"]
-            issues = "; ".join(issue["text"] for issue in quality["issues"])
-            return f"{quality['grade']} ({quality['score']:.2f}){': ' if issues else ''}{issues}"
-        case "rewrite_query":
-            return facts.get("outcome") or f"“{texts.get('query', '')}” ({texts.get('reason', '')})"
-        case "generate_answer":
-            what = "abstains" if facts["abstains"] else f"draft {facts['epoch']}"
-            return f"{what}, {facts['model'] or facts['form']}"
-        case "eval_answer":
-            suggestions = " ".join(texts.get("review", {}).get("suggestions", []))
-            return f"{facts['outcome']} ({facts['confidence']:.2f}) {suggestions}".rstrip()
-    return ""
-
-
-RECORDED = "The decision is recorded: what follows from it goes on with veracity recover."
+DECISION_RECORDED = "The decision is recorded; veracity recover resumes the run."
 log = logging.getLogger("veracity")
-errors = Console(stderr=True, highlight=False)
 
 
-def _nothing(step: Step) -> None:
-    """For who does not look at single steps."""
-
-
-def watched(
-    events: Iterable[RunEvent], show_steps: bool, look: Callable[[Step], None] = _nothing, *, decided: bool = False
+def follow(
+    events: Iterable[RunEvent],
+    show_steps: bool,
+    on_step: Callable[[Step], None] | None = None,
+    *,
+    is_decided: bool = False,
 ) -> Answer:
-    """`look` is given every step that has ended. `decided`: they follow from a decision, which stays."""
-    live = _live("Getting ready …")
+    """The run's answer. `on_step` is called after each step. `is_decided`: the run carries out a recorded decision."""
+    status = _status("Starting …")
     try:
-        with live, _stoppable(live):
+        with status, interruptible(status):
             for event in events:
                 if event.answer:
                     return event.answer
-                if event.kind == "started" and errors.is_terminal:
-                    live.update(plain(under_way(event.name)))
+                if event.kind == "started" and error_console.is_terminal:
+                    status.update(plain(f"{STATUS.get(event.name, event.name)} …"))
                 elif event.step:
-                    look(event.step)
+                    if on_step:
+                        on_step(event.step)
                     if show_steps:
-                        errors.print(told(event.step))
+                        error_console.print(format_step(event.step))
     except KeyboardInterrupt:
-        if decided:
-            errors.print(plain(RECORDED, "yellow"), soft_wrap=True)
+        if is_decided:
+            error_console.print(plain(DECISION_RECORDED, "yellow"), soft_wrap=True)
         raise
     finally:
-        if close := getattr(events, "close", None):  # whoever stops it here and now: the run is to know
+        if close := getattr(events, "close", None):  # ends the run if it was interrupted
             close()
     raise AssertionError("a run ends with an answer or an error")
 
 
-@contextmanager
-def _stoppable(live: Any) -> Iterator[None]:
-    """Ctrl-C stops what is under way, but a step that has begun is waited for: that is told, and may be cut short."""
-    if not errors.is_terminal or threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def format_step(step: Step) -> Text:
+    line = plain(f"{step.name:<20}").append_text(plain(f"{1000 * step.seconds:8.0f} ms  ", "dim"))
+    return line.append_text(plain(f"failed: {step.facts.problem}" if step.facts.problem else _outcome(step)))
 
-    def stop(*_: object) -> None:
-        live.update(plain("Stopping … (Ctrl-C again: at once)"))
-        signal.signal(signal.SIGINT, cut_short)
-        raise KeyboardInterrupt
 
-    def cut_short(*_: object) -> None:
-        """The step goes on by itself, and would complain when the process ends before it."""
-        logging.getLogger("concurrent.futures").setLevel(logging.CRITICAL)
-        raise KeyboardInterrupt
+def _outcome(step: Step) -> str:  # noqa: C901, PLR0911, PLR0912 - one case per kind of step
+    match step:
+        case steps.SummarizeStep(facts=facts):
+            return f"summarized the turns up to number {facts.folded}" if facts.folded else ""
+        case steps.RouteStep(facts=facts, texts=texts):
+            standalone = f" “{texts.standalone}”" if texts and texts.standalone else ""
+            return f"{facts.route}:{standalone} {texts.reason if texts else ''}".rstrip()
+        case steps.DirectAnswerStep():
+            return "small talk"
+        case steps.SearchContextStep(facts=facts):
+            return f"found {count(facts.found, 'earlier answer')}"
+        case steps.SelectSourcesStep(facts=facts):
+            return ", ".join(facts.sources)
+        case steps.RetrieveStep(facts=facts):
+            return f"{facts.source}: {count(facts.found, 'passage')}"
+        case steps.GradeStep(facts=steps.GradeFacts(quality=quality)) if quality:
+            issues = "; ".join(issue.text for issue in quality.issues)
+            return f"{quality.grade} ({quality.score:.2f}){': ' if issues else ''}{issues}"
+        case steps.RewriteStep(facts=facts, texts=texts):
+            return facts.outcome or (f"“{texts.query}” ({texts.reason})" if texts else "")
+        case steps.DraftStep(facts=facts):
+            draft = "abstains" if facts.abstains else f"draft {facts.epoch}"
+            return f"{draft}, {facts.model or facts.form}"
+        case steps.ReviewStep(facts=facts, texts=texts):
+            suggestions = " ".join(texts.review.suggestions) if texts and texts.review else ""
+            return f"{facts.outcome} ({facts.confidence:.2f}) {suggestions}".rstrip()
+        case steps.ScoreStep(facts=facts):
+            if facts.score is None or facts.threshold is None:
+                return f"not scored: {facts.failed}"
+            return f"{facts.score:.2f} {'≥' if facts.score >= facts.threshold else '<'} {facts.threshold:.2f}"
+        case steps.ApprovalStep(facts=facts, texts=texts):
+            verdict = "rejected" if facts.verdict == "reject" else "approved"
+            reason = f": {texts.reason}" if texts and texts.reason else ""
+            return f"{verdict}{' and edited' if facts.edited else ''} by {facts.by}{reason}"
+        case steps.WebSearchStep(facts=facts, texts=texts):
+            pages = len(texts.pages) if texts else 0
+            return f"{facts.provider}: {facts.outcome or f'{pages} pages, {len(facts.evidence)} passages'}"
+    return ""
 
-    before = signal.signal(signal.SIGINT, stop)
+
+def resume_interrupted(engine: Veracity) -> None:
+    """Resume the runs that a crashed process left. A failure is logged only: it concerns another run."""
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def take_up(engine: Veracity) -> None:
-    """What a process left that died. It cannot keep anything else from being done."""
-    try:
-        if left := engine.interrupted():
-            errors.print(plain(f"Taking up {counted(len(left), 'run')} that a process left which died …", "dim"))
-        with _live("Taking up …") as live, _stoppable(live):
+        if interrupted := engine.interrupted():
+            error_console.print(plain(f"Resuming {count(len(interrupted), 'interrupted run')} …", "dim"))
+        with _status("Resuming …") as status, interruptible(status):
             answers = engine.recover()
-    except Exception as problem:  # noqa: BLE001 - whatever it is, it belongs to another run
-        told = _in_one_line(problem) if isinstance(problem, VeracityError) else type(problem).__name__
-        log.warning("What was interrupted could not be taken up: %s", told)
+    except Exception as error:  # noqa: BLE001 - see above
+        reason = one_line(error) if isinstance(error, VeracityError) else type(error).__name__
+        log.warning("Interrupted runs could not be resumed: %s", reason)
         return
     for answer in answers:
         outcome = answer.status.replace("_", " ")
-        errors.print(plain(f"Took up the run {answer.run_id} that was interrupted: {outcome}."), soft_wrap=True)
+        error_console.print(plain(f"Resumed the interrupted run {answer.run_id}: {outcome}."), soft_wrap=True)
 
 
-def tell_interrupted(engine: Veracity) -> None:
-    """For who does not wait for them."""
+def report_interrupted(engine: Veracity) -> None:
+    """Mention interrupted runs without resuming them."""
     try:
-        left = engine.interrupted()
-    except Exception as problem:  # noqa: BLE001 - as above
-        log.warning("What was interrupted is not known: %s", _in_one_line(problem))
+        interrupted = engine.interrupted()
+    except Exception as error:  # noqa: BLE001 - it concerns other runs
+        log.warning("Interrupted runs could not be listed: %s", one_line(error))
         return
-    if left:
-        told = f"{counted(len(left), 'run')} interrupted: veracity recover takes them up."
-        errors.print(plain(told, "yellow"), soft_wrap=True)
+    if interrupted:
+        text = f"{count(len(interrupted), 'interrupted run')}: veracity recover resumes them."
+        error_console.print(plain(text, "yellow"), soft_wrap=True)
 
 
-def complain(problem: object) -> None:
-    """As `main` does where it ends with it."""
-    errors.print(plain(f"veracity: {_in_one_line(problem)}", "red"), soft_wrap=True)
-
-
-def _in_one_line(problem: object) -> str:
-    return " ".join(visible(problem).split())
-
-
-def is_interactive() -> bool:
-    """Somebody sits there, and sees what is printed."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-
-
-def _live(text: str) -> Any:
-    return errors.status(plain(text)) if errors.is_terminal else nullcontext()
+def _status(text: str) -> Any:
+    return error_console.status(plain(text)) if error_console.is_terminal else nullcontext()

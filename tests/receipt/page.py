@@ -1,4 +1,4 @@
-"""Reading a page back as a browser would."""
+"""Parses a rendered page as a browser would."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ VOID = ("meta", "br")
 class Element(NamedTuple):
     name: str
     attributes: dict[str, str | None]
-    text: str  # all of it, that of the elements within included
+    text: str  # including that of nested elements
 
 
 class Page(HTMLParser):
-    """`elements` in the order in which they begin. Fails on an element that is not closed where it should be."""
+    """`elements` are in document order. Fails on an element that is not closed correctly."""
 
     def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -23,10 +23,10 @@ class Page(HTMLParser):
         self._open: list[int] = []
         self.feed(source)
         self.close()
-        assert not self._open, "elements are left open"
+        assert not self._open, "unclosed elements"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert len(dict(attrs)) == len(attrs), "an attribute stands twice"
+        assert len(dict(attrs)) == len(attrs), "duplicate attribute"
         self.elements.append(Element(tag, dict(attrs), ""))
         if tag not in VOID:
             self._open.append(len(self.elements) - 1)
@@ -44,14 +44,14 @@ class Page(HTMLParser):
 
     def all(self, name: str, class_: str = "") -> list[Element]:
         return [
-            one
-            for one in self.elements
-            if one.name == name and (not class_ or class_ in (one.attributes.get("class") or "").split())
+            element
+            for element in self.elements
+            if element.name == name and (not class_ or class_ in (element.attributes.get("class") or "").split())
         ]
 
     def section(self, name: str) -> str:
-        """The text of a part of the page; empty where there is none."""
-        return next((one.text for one in self.elements if one.attributes.get("id") == name), "")
+        """The text of a part of the page; empty where there is nelement."""
+        return next((element.text for element in self.elements if element.attributes.get("id") == name), "")
 
     @property
     def text(self) -> str:
@@ -59,5 +59,5 @@ class Page(HTMLParser):
 
     @property
     def shape(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Which elements with which attributes, whatever they say."""
-        return [(one.name, tuple(one.attributes)) for one in self.elements]
+        """Every element with the names of its attributes, without any text."""
+        return [(element.name, tuple(element.attributes)) for element in self.elements]

@@ -1,4 +1,4 @@
-"""Receipts of runs that went every way a run can go."""
+"""Receipts for tests: a full one and a bare one."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 from veracity.models import Receipt
 
-BEGUN = datetime(2026, 11, 13, 9, 30, tzinfo=UTC)
+STARTED = datetime(2026, 11, 13, 9, 30, tzinfo=UTC)
 QUESTION = "And in Osaka?"
 STANDALONE = "How many days of annual leave do staff in Osaka have?"
 LEAVE = (
     "Full-time staff in Osaka have 20 days of paid annual leave a year. Up to 5 days may be carried over until March."
 )
-CARRIED = "Up to 5 days may be carried over until March."
+CARRY_OVER = "Up to 5 days may be carried over until March."
 
 
 def at(seconds: float) -> str:
-    return (BEGUN + timedelta(seconds=seconds)).isoformat()
+    return (STARTED + timedelta(seconds=seconds)).isoformat()
 
 
 def evidence(text: str = LEAVE, **other: Any) -> dict[str, Any]:
-    """It begins at character 100 of its document."""
-    known: dict[str, Any] = {
+    """Starts at character 100 of its document."""
+    fields: dict[str, Any] = {
         "id": "e1",
         "text": text,
         "source": "knowledge",
@@ -36,13 +36,13 @@ def evidence(text: str = LEAVE, **other: Any) -> dict[str, Any]:
         "language": "en",
         "metadata": {"relevance_score": 0.83, "found_by": ["knowledge", "graph"]},
     }
-    return {**known, **other}
+    return {**fields, **other}
 
 
 def citation(quote: str, number: int = 1, text: str = LEAVE, **other: Any) -> dict[str, Any]:
     start = 100 + max(0, text.find(quote))
-    known = {"number": number, "evidence_id": f"e{number}", "document_id": "leave.md", "quote": quote}
-    return {**known, "start": start, "end": start + len(quote), **other}
+    fields = {"number": number, "evidence_id": f"e{number}", "document_id": "leave.md", "quote": quote}
+    return {**fields, "start": start, "end": start + len(quote), **other}
 
 
 def sentence(text: str, *citations: dict[str, Any], supported: bool = True) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def sentence(text: str, *citations: dict[str, Any], supported: bool = True) -> d
 
 def answer(**other: Any) -> dict[str, Any]:
     good, bad = "Staff in Osaka have 20 days of leave. [1]", "They also get a car. [1, 7]"
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "run_id": "20261113-093000-abcdef",
         "status": "answered",
         "question": QUESTION,
@@ -60,13 +60,13 @@ def answer(**other: Any) -> dict[str, Any]:
         "language": "en",
         "sentences": [
             sentence(good, citation("Full-time staff in Osaka have 20 days of paid annual leave a year.")),
-            sentence(bad, citation(CARRIED, start=0, end=0), supported=False),
+            sentence(bad, citation(CARRY_OVER, start=0, end=0), supported=False),
         ],
         "evidence": [evidence()],
         "quality": {"grade": "medium", "score": 0.55},
         "notices": [{"code": "revised", "text": "The answer was revised (revisions: 1)."}],
     }
-    return {**known, **other}
+    return {**fields, **other}
 
 
 def decision(verdict: str, seconds: float, **other: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def decision(verdict: str, seconds: float, **other: Any) -> dict[str, Any]:
 
 
 def approval(number: int, seconds: float, **other: Any) -> dict[str, Any]:
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "approval_id": f"a{number}",
         "run_id": "20261113-093000-abcdef",
         "attempt": number,
@@ -86,13 +86,13 @@ def approval(number: int, seconds: float, **other: Any) -> dict[str, Any]:
         "draft_hash": "0",
         "created": at(seconds),
     }
-    return {**known, **other}
+    return {**fields, **other}
 
 
 def review(*suggestions: str, **other: Any) -> dict[str, Any]:
     passed = not suggestions
     detail = {"passed": passed, "detail": "It says what [1] says." if passed else "The number is not in [1]."}
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "passed": passed,
         "outcome": "passed" if passed else "failed",
         "suggestions": list(suggestions),
@@ -101,11 +101,11 @@ def review(*suggestions: str, **other: Any) -> dict[str, Any]:
         "confidence": 0.9,
         "reviewer": "openai-chat:reviewer",
     }
-    return {**known, **other}
+    return {**fields, **other}
 
 
 def steps() -> list[dict[str, Any]]:
-    """Two sources searched side by side, a weekend of waiting, and a web search."""
+    """Two sources searched in parallel, a weekend of waiting for approval, and a web search."""
     days = 2.5 * 86400
     written = {"abstains": False, "epoch": 0, "model": "openai-chat:writer", "form": "written", "attempt": 1}
     done = [
@@ -127,7 +127,7 @@ def steps() -> list[dict[str, Any]]:
 
 
 def full(**other: Any) -> Receipt:
-    """A follow-up question that was rewritten, redrafted, rejected, looked up on the web and edited."""
+    """A follow-up question that was rewritten, redrafted, rejected, searched on the web and edited."""
     metric = {
         "metric_name": "Coverage",
         "score": 60,
@@ -150,7 +150,7 @@ def full(**other: Any) -> Receipt:
     better = {**quality, "grade": "medium", "score": 0.55, "issues": [], "coverage": 0.5}
     edit = "Staff in Osaka have 20 days of leave. [1] Five days may be carried over. [1]"
     page = {"url": "https://example.org/leave?a=1&b=2", "title": "Leave in Japan", "retrieved": at(216001)}
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "run": {
             "run_id": "20261113-093000-abcdef",
             "question": QUESTION,
@@ -207,12 +207,12 @@ def full(**other: Any) -> Receipt:
         "usage": {"calls": 9, "input_tokens": 12345, "output_tokens": 678, "cost_usd": 0.0123},
         "steps": steps(),
     }
-    return Receipt.model_validate({**known, **other})
+    return Receipt.model_validate({**fields, **other})
 
 
 def bare(status: str, **other: Any) -> Receipt:
-    """A run of which hardly anything is known."""
+    """A run without content."""
     run = {"run_id": "r1", "question": QUESTION, "user": "local", "status": status, "started": at(0)}
-    known: dict[str, Any] = {"route": "", "models": {}, "rounds": [], "drafts": [], "answer": None, "usage": {}}
-    given = {"run": {**run, **other.pop("run", {})}, **known, "steps": [], **other}
+    fields: dict[str, Any] = {"route": "", "models": {}, "rounds": [], "drafts": [], "answer": None, "usage": {}}
+    given = {"run": {**run, **other.pop("run", {})}, **fields, "steps": [], **other}
     return Receipt.model_validate(given)

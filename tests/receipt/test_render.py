@@ -1,9 +1,10 @@
-"""The receipt as one page (SPEC X3)."""
+"""The receipt as one HTML page (SPEC X3)."""
 
 import pytest
 
-from tests.pages.material import (
-    CARRIED,
+from tests.receipt.page import Page
+from tests.receipt.receipts import (
+    CARRY_OVER,
     LEAVE,
     QUESTION,
     STANDALONE,
@@ -17,13 +18,12 @@ from tests.pages.material import (
     sentence,
     steps,
 )
-from tests.pages.reading import Page
 from veracity.models import Receipt
-from veracity.pages import receipt_page
+from veracity.receipt.render import format_duration, render_receipt
 
 
 def read(receipt: Receipt) -> Page:
-    return Page(receipt_page(receipt))
+    return Page(render_receipt(receipt))
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def page() -> Page:
     return read(full())
 
 
-def test_x3_everything_that_is_known_stands_on_the_page(page: Page) -> None:
+def test_x3_page_shows_everything_known_about_the_run(page: Page) -> None:
     expected = {
         "answer": ["Staff in Osaka have 20 days of leave.", "The answer was revised", "edited by a person"],
         "route": ["The documents", "It asks about something the documents may hold."],
@@ -47,10 +47,10 @@ def test_x3_everything_that_is_known_stands_on_the_page(page: Page) -> None:
             "openai-chat:judge",
             "55, 65",
         ],
-        "decisions": ["Rejected", "mika", "Too thin.", "2026-11-15 21:29:50 UTC", "Approved", "could not be scored"],
+        "decisions": ["Rejected", "mika", "Too thin.", "2026-11-15 21:29:50 UTC", "Approved", "Scoring failed"],
         "web": ["annual leave Osaka", "searxng", "https://example.com/slow", "It did not answer in time."],
         "spending": ["Writer", "openai-chat:writer", "12,345", "678", "$0.0123"],
-        "timeline": ["Search · shared names", "900 ms", "Waited for a person: 2 d 11 h"],
+        "timeline": ["Search · shared names", "900 ms", "Waited for approval: 2 d 11 h"],
     }
     for part, texts in expected.items():
         for text in texts:
@@ -61,34 +61,37 @@ def test_x3_everything_that_is_known_stands_on_the_page(page: Page) -> None:
     assert "The judge cannot be reached." in page.section("scores")
 
 
-def test_the_parts_stand_in_their_order_and_the_contents_name_them(page: Page) -> None:
-    parts = [one.attributes["id"] for one in page.all("section")]
+def test_contents_list_the_sections_in_order(page: Page) -> None:
+    parts = [element.attributes["id"] for element in page.all("section")]
     before, after = ["answer", "route", "searches", "evidence", "drafts"], ["scores", "decisions", "web"]
     assert parts == [*before, *after, "spending", "timeline"]
-    assert [one.attributes["href"] for one in page.all("a")][: len(parts)] == [f"#{part}" for part in parts]
+    assert [element.attributes["href"] for element in page.all("a")][: len(parts)] == [f"#{part}" for part in parts]
 
 
-def test_citations_lead_to_the_evidence_of_their_attempt(page: Page) -> None:
-    ids = {one.attributes["id"] for one in page.all("article") if "id" in one.attributes}
+def test_citations_link_to_the_evidence_of_their_attempt(page: Page) -> None:
+    ids = {element.attributes["id"] for element in page.all("article") if "id" in element.attributes}
     assert ids == {"evidence-1-1", "evidence-2-1"}
-    links = [one.attributes["href"] for one in page.all("a") if one.text == "1"]
+    links = [element.attributes["href"] for element in page.all("a") if element.text == "1"]
     assert set(links) == {"#evidence-1-1", "#evidence-2-1"}
-    assert next(one.text for one in page.all("span") if one.attributes.get("title") == "names no evidence") == "7"
+    assert (
+        next(element.text for element in page.all("span") if element.attributes.get("title") == "no such evidence")
+        == "7"
+    )
 
 
-def test_what_is_not_supported_is_marked_and_read_out(page: Page) -> None:
+def test_unsupported_sentences_are_marked_and_read_out(page: Page) -> None:
     (marked,) = page.all("span", "unsupported")
-    assert marked.text == "They also get a car. [1, 7] (not supported by what it cites)"
+    assert marked.text == "They also get a car. [1, 7] (not supported by its citation)"
     assert "Wavy underline" in page.section("answer")
 
 
-def test_what_was_quoted_is_marked_in_the_evidence(page: Page) -> None:
-    (first, _second) = [one.text for one in page.all("mark")][:2]
+def test_quotes_are_marked_in_the_evidence(page: Page) -> None:
+    (first, _second) = [element.text for element in page.all("mark")][:2]
     assert first == "Full-time staff in Osaka have 20 days of paid annual leave a year."
-    assert CARRIED in [one.text for one in page.all("mark")]  # its place was wrong: it was looked for
+    assert CARRY_OVER in [element.text for element in page.all("mark")]  # found although its stored offset is wrong
 
 
-def test_quotes_that_overlap_or_are_not_there() -> None:
+def test_overlapping_quotes_are_joined_and_missing_ones_skipped() -> None:
     cited = [
         citation("20 days of paid annual leave"),
         citation("annual leave a year."),
@@ -96,72 +99,72 @@ def test_quotes_that_overlap_or_are_not_there() -> None:
         citation("", start=-5),
     ]
     shown = read(full(approvals=[], answer=answer(sentences=[sentence("Staff in Osaka have 20 days.", *cited)])))
-    assert [one.text for one in shown.all("mark")] == ["20 days of paid annual leave a year."]
+    assert [element.text for element in shown.all("mark")] == ["20 days of paid annual leave a year."]
 
 
-def test_evidence_that_was_not_cited_is_folded() -> None:
+def test_uncited_evidence_is_folded() -> None:
     shown = read(bare("answered", answer=answer(evidence=[evidence(), evidence(id="e2", text="Another passage.")])))
-    assert [one.text for one in shown.all("details")] == ["Not cited: show the textAnother passage."]
+    assert [element.text for element in shown.all("details")] == ["Not cited: show the textAnother passage."]
 
 
-def test_drafts_show_what_changed(page: Page) -> None:
+def test_drafts_show_their_differences(page: Page) -> None:
     assert ("40", "20") in zip(
-        [one.text for one in page.all("del")], [one.text for one in page.all("ins")], strict=False
+        [element.text for element in page.all("del")], [element.text for element in page.all("ins")], strict=False
     )
     other_attempt = "By law it is 10 days."
-    assert not any(other_attempt in one.text for one in page.all("ins"))
+    assert not any(other_attempt in element.text for element in page.all("ins"))
 
 
-def test_an_edit_is_shown_as_a_difference(page: Page) -> None:
-    assert any("Five days may be carried over" in one.text for one in page.all("ins"))
-    assert any("They also get a car" in one.text for one in page.all("del"))
+def test_edit_is_shown_as_a_difference(page: Page) -> None:
+    assert any("Five days may be carried over" in element.text for element in page.all("ins"))
+    assert any("They also get a car" in element.text for element in page.all("del"))
 
 
 def test_remote_addresses_are_shown_and_never_linked(page: Page) -> None:
     assert "https://example.org/leave?a=1&b=2" in page.section("evidence")
-    assert all((one.attributes["href"] or "").startswith("#") for one in page.all("a"))
-    assert not any({"src", "srcset", "action", "style"} & set(one.attributes) for one in page.elements)
+    assert all((element.attributes["href"] or "").startswith("#") for element in page.all("a"))
+    assert not any({"src", "srcset", "action", "style"} & set(element.attributes) for element in page.elements)
 
 
 @pytest.mark.parametrize("status", ["running", "failed", "abstained", "rejected", "answered", "awaiting_approval"])
-def test_a_run_of_which_hardly_anything_is_known(status: str) -> None:
+def test_run_without_content(status: str) -> None:
     shown = read(bare(status))
     is_over = status not in ("running", "awaiting_approval")
-    assert ("There is no answer." if is_over else "There is no answer yet.") in shown.section("answer")
-    assert "Not chosen yet" in shown.section("route")
+    assert ("No answer." if is_over else "No answer yet.") in shown.section("answer")
+    assert "Not decided yet" in shown.section("route")
     assert not shown.section("drafts")
 
 
-def test_a_failed_run_says_why() -> None:
+def test_failed_run_shows_its_problem() -> None:
     shown = read(bare("failed", run={"problem": "The model cannot be reached."}, steps=steps()[:2]))
     assert "The model cannot be reached." in shown.all("header")[0].text
     assert "Read the question" in shown.section("timeline")
 
 
-def test_a_run_that_waits_shows_the_draft_that_waits() -> None:
+def test_pending_draft_is_shown() -> None:
     waits = answer(status="awaiting_approval", text="It waits.", sentences=[], evidence=[], quality=None, notices=[])
     shown = read(bare("awaiting_approval", answer=waits, approvals=[approval(1, 7.5)], steps=steps()[:10]))
-    assert "Waiting for a person" in shown.all("header")[0].text
+    assert "Awaiting approval" in shown.all("header")[0].text
     assert "It waits." in shown.section("answer")
     assert "They also get a car." in shown.section("answer")
-    assert "a search of the web" in shown.section("decisions")
-    assert "evidence-1-1" in [one.attributes.get("id") for one in shown.all("article")]
+    assert "search the web" in shown.section("decisions")
+    assert "evidence-1-1" in [element.attributes.get("id") for element in shown.all("article")]
 
 
-def test_an_abstention_says_what_is_missing() -> None:
+def test_abstention_shows_missing_information() -> None:
     abstains = answer(status="abstained", text="The documents do not say.", sentences=[], missing=["gym, membership"])
     shown = read(bare("abstained", answer=abstains))
     assert "gym, membership" in shown.section("answer")
     assert "written by a model" not in shown.section("answer")
 
 
-def test_a_decision_is_told_without_its_approval() -> None:
+def test_decision_without_approval_is_shown() -> None:
     shown = read(bare("answered", answer=answer(decisions=[decision("approve", 5, edit="It is 20.")])))
     assert "mika" in shown.section("decisions")
     assert "It is 20." in shown.section("decisions")
 
 
-def test_x3_what_was_forgotten_leaves_its_place() -> None:
+def test_x3_forgotten_texts_are_replaced_by_a_note() -> None:
     gone = evidence(text="", title="", location="", headings=[])
     emptied = answer(text="", sentences=[], evidence=[gone])
     silent = [{**step, "texts": None} for step in steps()]
@@ -169,7 +172,7 @@ def test_x3_what_was_forgotten_leaves_its_place() -> None:
     waits = [approval(1, 7.5, draft=emptied)]
     shown = read(full(answer=emptied, steps=silent, drafts=drafts, approvals=waits, standalone=""))
     for part in ("answer", "evidence", "drafts", "decisions"):
-        assert "(removed: what it came from was forgotten)" in shown.section(part), part
+        assert "(removed: its source was forgotten)" in shown.section(part), part
     nameless = bare("answered", run={"question": ""}, answer=emptied)
     assert "(removed" in read(nameless).all("h1")[0].text
 
@@ -186,11 +189,27 @@ def test_x5_labels_are_in_the_language_of_the_question(language: str, tag: str, 
     assert shown.all("html")[0].attributes["lang"] == tag
     for label in labels:
         assert label in shown.text
-    assert all(one.attributes.get("lang") == "en" for one in shown.all("div", "prose") if one.text == LEAVE)
+    assert all(element.attributes.get("lang") == "en" for element in shown.all("div", "prose") if element.text == LEAVE)
 
 
 @pytest.mark.parametrize(
     ("question", "tag"), [("有多少天？", "zh-Hans"), ("何日ありますか。", "ja"), ("¿Cuántos?", "en")]
 )
-def test_x5_without_an_answer_the_question_tells_the_language(question: str, tag: str) -> None:
+def test_x5_without_an_answer_the_question_decides_the_language(question: str, tag: str) -> None:
     assert read(bare("running", run={"question": question})).all("html")[0].attributes["lang"] == tag
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0004, "0 ms"),
+        (0.9, "900 ms"),
+        (59.94, "59.9 s"),
+        (61, "1 min 1 s"),
+        (3660, "1 h 1 min"),
+        (180000, "2 d 2 h"),
+        (float("nan"), "–"),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text

@@ -1,4 +1,4 @@
-"""A pseudo-terminal: what is typed at it, and what stands on it."""
+"""A pseudo-terminal to type at and read from."""
 
 import fcntl
 import os
@@ -20,10 +20,10 @@ from tests.commands import Ran
 from veracity.cli import main
 
 ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[()][A-Z0-9]|\x1b[=>]|\r")
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 Typed = tuple[str, str]
-"""What is waited for, and what is typed then."""
+"""The text to wait for, and what to type then."""
 
 Talk = Callable[..., Ran]
 
@@ -43,8 +43,8 @@ class Terminal:
         return ESCAPES.sub("", self._shown.decode("utf-8", "ignore"))
 
     def expect(self, text: str) -> None:
-        """Waits until it is shown, after what was waited for before."""
-        end = time.monotonic() + PATIENCE
+        """Wait until the text is shown, after the text that was expected before."""
+        end = time.monotonic() + TIMEOUT_SECONDS
         with self._changed:
             while (found := self.shown.find(text, self._at)) < 0:
                 if not self._changed.wait(max(0.0, end - time.monotonic())):
@@ -56,14 +56,14 @@ class Terminal:
 
     def close(self) -> None:
         os.close(self.theirs)
-        self._reader.join(PATIENCE)
+        self._reader.join(TIMEOUT_SECONDS)
         os.close(self.ours)
 
     def _read(self) -> None:
         while True:
             try:
                 read = os.read(self.ours, 65536)
-            except OSError:  # nobody is at the other end any more
+            except OSError:  # the other end is closed
                 return
             with self._changed:
                 self._shown += read
@@ -71,8 +71,8 @@ class Terminal:
 
 
 @contextmanager
-def sitting_at(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The streams of this process are the terminal's."""
+def attached_to(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Redirect the streams of this process to the terminal."""
     opened = [os.fdopen(os.dup(terminal.theirs), mode, encoding="utf-8") for mode in ("r", "w", "w")]
     with monkeypatch.context() as patched, create_app_session():
         for name, stream in zip(("stdin", "stdout", "stderr"), opened, strict=True):
@@ -85,7 +85,7 @@ def sitting_at(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         stream.close()
 
 
-def talker(monkeypatch: pytest.MonkeyPatch) -> Talk:
+def make_talk(monkeypatch: pytest.MonkeyPatch) -> Talk:
     def talk(*arguments: object, typed: list[Typed]) -> Ran:
         terminal = Terminal()
         failed: list[AssertionError] = []
@@ -101,11 +101,11 @@ def talker(monkeypatch: pytest.MonkeyPatch) -> Talk:
 
         typist = threading.Thread(target=type_all, daemon=True)
         monkeypatch.setattr(sys, "argv", ["veracity", *map(str, arguments)])
-        with sitting_at(terminal, monkeypatch):
+        with attached_to(terminal, monkeypatch):
             typist.start()
             with pytest.raises(SystemExit) as stopped:
                 main()
-        typist.join(PATIENCE)
+        typist.join(TIMEOUT_SECONDS)
         terminal.close()
         assert not failed, failed[0]
         code = stopped.value.code

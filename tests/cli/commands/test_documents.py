@@ -1,4 +1,4 @@
-"""`ingest`, `search`, `documents`, `forget` and `reindex`, as their users see them."""
+"""`ingest`, `search`, `documents`, `forget` and `reindex`."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands import Ran, Run
-from veracity.cli.ui.console import UNBROKEN, console, made_console
-from veracity.knowledge.library import writing
+from veracity.cli.ui.console import UNLIMITED_WIDTH, console, make_console
+from veracity.knowledge.library import writer_lock
 
 TEXTS = {
     "pump.md": "# Pump P-7\n\n## Oil\n\nChange the oil of the pump every 500 hours.\n",
@@ -34,7 +34,7 @@ def filled(run: Run, folder: Path, workspace: Path) -> Path:
 
 
 class TestIngest:
-    def test_tells_of_every_file_and_sums_up(self, run: Run, folder: Path, workspace: Path) -> None:
+    def test_reports_each_file_and_a_summary(self, run: Run, folder: Path, workspace: Path) -> None:
         (folder / "empty.txt").write_bytes(b"")
         (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
         (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing more")
@@ -60,27 +60,27 @@ class TestIngest:
 
     def test_json(self, run: Run, folder: Path, workspace: Path) -> None:
         ran = run("ingest", folder / "pump.md", "-w", workspace, "--json")
-        told = json.loads(ran.out)
-        assert told["counts"]["added"] == 1 and told["passages"] == 1
-        assert told["outcomes"][0]["name"] == str(folder / "pump.md")
+        expected = json.loads(ran.out)
+        assert expected["counts"]["added"] == 1 and expected["passages"] == 1
+        assert expected["outcomes"][0]["name"] == str(folder / "pump.md")
 
     @pytest.mark.parametrize("path", ["nowhere", "no*thing.md", "文档"])
-    def test_what_is_not_there_is_told(self, run: Run, workspace: Path, path: str) -> None:
+    def test_missing_path_is_refused(self, run: Run, workspace: Path, path: str) -> None:
         ran = run("ingest", path, "-w", workspace)
         assert_one_sentence(ran, 2, f'There is no file or folder "{path}"')
 
-    def test_a_directory_that_is_no_workspace_is_not_made_one(self, run: Run, folder: Path) -> None:
+    def test_directory_is_not_made_a_workspace(self, run: Run, folder: Path) -> None:
         assert_one_sentence(run("ingest", folder), 2, "not a workspace")
         assert_one_sentence(run("search", "oil"), 2, "not a workspace")
         assert list(Path().iterdir()) == []
 
-    def test_a_workspace_that_is_named_is_created(self, run: Run, folder: Path, tmp_path: Path) -> None:
+    def test_named_workspace_is_created(self, run: Run, folder: Path, tmp_path: Path) -> None:
         assert run("ingest", folder / "pump.md", "-w", tmp_path / "new").code == 0
         assert run("search", "oil", "-w", tmp_path / "new").code == 0
         assert_one_sentence(run("search", "oil", "-w", tmp_path / "other"), 2, "There is no workspace")
 
-    def test_a_second_writer_is_told_and_readers_are_not_blocked(self, run: Run, folder: Path, filled: Path) -> None:
-        with writing(filled / "knowledge"):
+    def test_second_writer_is_refused_and_readers_are_not_blocked(self, run: Run, folder: Path, filled: Path) -> None:
+        with writer_lock(filled / "knowledge"):
             for command in (("ingest", folder), ("forget", folder / "pump.md"), ("reindex",)):
                 assert_one_sentence(run(*command, "-w", filled), 4, "are being changed by")
             assert "500" in run("search", "oil", "-w", filled).out
@@ -95,38 +95,38 @@ class TestSearch:
             ("有給休暇は何日ですか", "十六日"),
         ],
     )
-    def test_shows_the_passage_and_where_it_stands(self, run: Run, filled: Path, query: str, found: str) -> None:
+    def test_shows_passage_and_location(self, run: Run, filled: Path, query: str, found: str) -> None:
         ran = run("search", query, "-k", "1", "-w", filled)
         assert ran.code == 0 and found in ran.out
-        told = " ".join(ran.out.split())
-        assert told.startswith("1. ") and ", characters " in told and "knowledge" in told
+        expected = " ".join(ran.out.split())
+        assert expected.startswith("1. ") and ", characters " in expected and "knowledge" in expected
 
-    def test_headings_lead_to_the_passage(self, run: Run, filled: Path) -> None:
+    def test_shows_headings(self, run: Run, filled: Path) -> None:
         assert "Pump P-7 › Oil" in run("search", "oil", "-w", filled).out
 
-    def test_json_has_the_exact_place_and_the_matching_words(self, run: Run, filled: Path) -> None:
+    def test_json_has_offsets_and_matches(self, run: Run, filled: Path) -> None:
         [item] = json.loads(run("search", "change oil", "--json", "-w", filled, "--source", "knowledge").out)
         assert TEXTS["pump.md"][item["start"] : item["end"]] == item["text"]
         assert [item["text"][start:end] for start, end in item["matches"]] == ["Oil", "Change", "oil"]
         assert item["headings"][-1] == "Oil" and item["page"] is None and item["source"] == "knowledge"
         assert 0 < item["metadata"]["relevance_score"] <= 1
 
-    def test_nothing_found(self, run: Run, filled: Path) -> None:
-        assert run("search", "zebra", "-w", filled).out == "Nothing was found.\n"
+    def test_no_passages(self, run: Run, filled: Path) -> None:
+        assert run("search", "zebra", "-w", filled).out == "No passages found.\n"
         assert json.loads(run("search", "zebra", "-w", filled, "--json").out) == []
 
     @pytest.mark.parametrize(
-        ("arguments", "told"),
+        ("arguments", "expected"),
         [
             ((" ",), "The query is empty"),
             (("oil", "-k", "0"), "between 1 and 1000"),
-            (("oil", "--source", "internet"), 'There is no source "internet"; there are: knowledge, graph'),
+            (("oil", "--source", "internet"), 'There is no source "internet"; known: knowledge, graph'),
         ],
     )
-    def test_bad_input_is_one_sentence(self, run: Run, filled: Path, arguments: tuple[str, ...], told: str) -> None:
-        assert_one_sentence(run("search", *arguments, "-w", filled), 2, told)
+    def test_invalid_input(self, run: Run, filled: Path, arguments: tuple[str, ...], expected: str) -> None:
+        assert_one_sentence(run("search", *arguments, "-w", filled), 2, expected)
 
-    def test_a_document_cannot_command_the_terminal(self, run: Run, folder: Path, filled: Path) -> None:
+    def test_document_cannot_control_the_terminal(self, run: Run, folder: Path, filled: Path) -> None:
         (folder / "evil\x1b[31m.txt").write_text(
             "Evil \x1b]0;owned\x07 oil [red]rich[/red] text. " + "The oil is good. " * 40
         )
@@ -134,39 +134,42 @@ class TestSearch:
         ran = run("search", "evil", "-w", filled)
         assert "\x1b" not in ran.out and "\x07" not in ran.out and "[red]rich[/red]" in ran.out
 
-    def test_an_empty_workspace(self, run: Run, workspace: Path) -> None:
-        assert run("search", "oil", "-w", workspace).out.startswith("The workspace holds no documents yet")
+    def test_empty_workspace(self, run: Run, workspace: Path) -> None:
+        assert run("search", "oil", "-w", workspace).out.startswith("The workspace has no documents yet")
         assert "0 documents, 0 passages" in run("documents", "-w", workspace).out
 
 
 class TestDocuments:
-    def test_lines_are_broken_for_a_terminal_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_lines_are_wrapped_only_for_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("COLUMNS")
-        assert made_console().width == UNBROKEN
+        assert make_console().width == UNLIMITED_WIDTH
         monkeypatch.setenv("COLUMNS", "90")
-        assert made_console().width == 90
+        assert make_console().width == 90
 
     def test_lists_and_forgets(self, run: Run, folder: Path, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        known = json.loads(run("documents", "-w", filled, "--json").out)
-        assert {Path(one["location"]).name: one["language"] for one in known} == {
+        documents = json.loads(run("documents", "-w", filled, "--json").out)
+        assert {Path(document["location"]).name: document["language"] for document in documents} == {
             "pump.md": "en", "假期.txt": "zh", "休暇.txt": "ja",
         }  # fmt: skip
         assert "3 documents, 3 passages" in run("documents", "-w", filled).out
         monkeypatch.setattr(console, "width", 80)
         rows = run("documents", "-w", filled).out.splitlines()
-        assert len(rows) == len(["heads", "a line", *known, "", "a sum"])  # none is broken
-        assert all("…" in row and Path(one["location"]).name in row for row, one in zip(rows[2:], known, strict=False))
-        by_id = next(one["id"] for one in known if one["language"] == "zh")
+        assert len(rows) == len(["heads", "a line", *documents, "", "a sum"])  # no row is wrapped
+        assert all(
+            "…" in row and Path(document["location"]).name in row
+            for row, document in zip(rows[2:], documents, strict=False)
+        )
+        by_id = next(document["id"] for document in documents if document["language"] == "zh")
         assert "forgot" in run("forget", by_id, "-w", filled).out
         assert "forgot" in run("forget", folder / "pump.md", "-w", filled).out
-        assert [one["language"] for one in json.loads(run("documents", "-w", filled, "--json").out)] == ["ja"]
-        assert run("search", "oil", "-w", filled).out == "Nothing was found.\n"
+        assert [document["language"] for document in json.loads(run("documents", "-w", filled, "--json").out)] == ["ja"]
+        assert run("search", "oil", "-w", filled).out == "No passages found.\n"
         assert (folder / "pump.md").exists()
         assert_one_sentence(run("forget", by_id, "-w", filled), 2, "There is no document")
 
 
 class TestReindex:
-    def test_a_changed_setting_asks_for_it(self, run: Run, filled: Path) -> None:
+    def test_changed_setting_requires_it(self, run: Run, filled: Path) -> None:
         (filled / "veracity.toml").write_text('[models]\nembedder = "none"\n[knowledge]\npassage_tokens = 64\n')
         for command in (("search", "oil"), ("ingest", filled / "veracity.toml")):
             assert_one_sentence(run(*command, "-w", filled), 2, 'run "veracity reindex"')
@@ -175,7 +178,7 @@ class TestReindex:
         assert "500 hours" in run("search", "oil", "-w", filled).out
 
 
-def assert_one_sentence(ran: Ran, code: int, told: str) -> None:
+def assert_one_sentence(ran: Ran, code: int, expected: str) -> None:
     assert (ran.code, ran.out) == (code, "")
-    assert ran.err.startswith("veracity: ") and told in ran.err
+    assert ran.err.startswith("veracity: ") and expected in ran.err
     assert ran.err.count("\n") == 1 and "Traceback" not in ran.err

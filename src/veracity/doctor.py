@@ -1,0 +1,139 @@
+"""Checks a set-up: settings, provider keys, and whether each configured model answers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from veracity.embedding import make_embedder
+from veracity.errors import VeracityError
+from veracity.evaluator import Evaluator
+from veracity.evaluator.judge import ROLE
+from veracity.llm import Question
+from veracity.models import MetricSet, Usage
+from veracity.providers.keys import PROVIDERS
+from veracity.reranking import make_reranker
+from veracity.settings import SECTIONS, model_warnings, variable
+from veracity.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class SettingState:
+    """A setting in effect. `is_overridden`: its environment variable is set."""
+
+    name: str
+    value: object
+    variable: str
+    is_overridden: bool
+
+
+@dataclass(frozen=True)
+class SetupReport:
+    """The configuration. `files` says which configuration files exist. Provider keys are named, never shown."""
+
+    files: dict[Path, bool]
+    settings: list[SettingState]
+    metrics: list[str]
+    metric_set: MetricSet
+    provider_variables: list[str]
+    models: list[str]
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """Whether a model answered; `problem` says why it did not."""
+
+    name: str
+    seconds: float
+    usage: Usage | None = None
+    dimensions: int | None = None
+    problem: str = ""
+
+
+class _Pong(BaseModel):
+    word: str
+
+
+class Doctor:
+    """Without a workspace: the default settings and the environment. Raises `ConfigurationError` for invalid files."""
+
+    def __init__(self, workspace: Path | None) -> None:
+        self._workspace = None if workspace is None else Workspace(workspace)
+        self._evaluator = Evaluator(workspace)
+        self._settings = self._evaluator.settings
+
+    def report(self) -> SetupReport:
+        plan = self._evaluator.plan()
+        return SetupReport(
+            files=self._files(),
+            settings=self._setting_states(),
+            metrics=[metric.name for metric in plan.metrics],
+            metric_set=plan.metric_set,
+            provider_variables=sorted({name for names in PROVIDERS.values() for name in names if _is_set(name)}),
+            models=self._models(),
+            warnings=model_warnings(self._settings.models),
+        )
+
+    def check_models(self, *, call_providers: bool) -> Iterator[ModelCheck]:
+        """Try each configured model once. Those that run on this machine are tried in any case."""
+        embedder, reranker = self._settings.models.embedder, self._settings.retrieval.reranker
+        for model in self._models() if call_providers else ():
+            yield _check(model, partial(self._ask, model))
+        if embedder != "none" and (call_providers or embedder == "bundled"):
+            yield _check(f"The embedder {embedder}", partial(self._embed, embedder))
+        if reranker != "none" and (call_providers or reranker.startswith("cross-encoder:")):
+            yield _check(f"The reranker {reranker}", partial(self._rerank, reranker))
+
+    def _files(self) -> dict[Path, bool]:
+        if self._workspace is None:
+            return {}
+        own = self._workspace
+        return {path: path.exists() for path in (own.settings_file, own.evaluator_file, *own.metric_files())}
+
+    def _setting_states(self) -> list[SettingState]:
+        return [
+            SettingState(f"{section}.{key}", value, variable(section, key), _is_set(variable(section, key)))
+            for section in SECTIONS
+            for key, value in getattr(self._settings, section)
+        ]
+
+    def _models(self) -> list[str]:
+        """Every configured language model, each once."""
+        models = self._settings.models
+        roles = (models.judge, models.writer, models.reviewer, models.rewriter)
+        return list(dict.fromkeys([*self._evaluator.plan().models, *(name for name in roles if name)]))
+
+    def _ask(self, model: str) -> dict[str, object]:
+        llm = self._evaluator.llm
+        llm.require(model, ROLE)
+        question = Question(model, ROLE, "You test a connection.", 'Answer with the word "pong".', _Pong, max_retries=0)
+        return {"usage": llm.ask(question).usage}
+
+    def _embed(self, name: str) -> dict[str, object]:
+        return {"dimensions": len(make_embedder(name, self._settings.llm).embed_query("pong"))}
+
+    def _rerank(self, name: str) -> dict[str, object]:
+        reranker = make_reranker(name, self._settings.llm)
+        if reranker is not None:
+            reranker.scores("ping", ["pong"])
+        return {}
+
+
+def _check(name: str, attempt: Callable[[], dict[str, object]]) -> ModelCheck:
+    started = time.perf_counter()
+    try:
+        details = attempt()
+    except VeracityError as error:
+        return ModelCheck(name, time.perf_counter() - started, problem=str(error))
+    return ModelCheck(name, time.perf_counter() - started, **details)  # type: ignore[arg-type]
+
+
+def _is_set(name: str) -> bool:
+    return bool(os.environ.get(name, "").strip())

@@ -1,0 +1,1 @@
+"""A run's receipt as one self-contained HTML page."""

@@ -1,0 +1,80 @@
+"""`veracity doctor`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Run
+from tests.loopback import LoopbackServer, reply_with, status
+
+KEY = "sk-test-0123456789abcdefghij"
+
+
+def test_without_configuration(run: Run) -> None:
+    ran = run("doctor")
+    assert ran.code == 0
+    assert "Workspace: none" in ran.out and "present: none" in ran.out and "No language model" in ran.out
+    assert "The embedder bundled answers" in ran.out and "(384 dimensions)" in ran.out
+
+
+def test_unusable_embedder_or_reranker_exits_with_1(run: Run, workspace: Path, server: LoopbackServer) -> None:
+    server.respond_with(status(500), status(500), status(500), status(500))
+    (workspace / "veracity.toml").write_text(
+        '[models]\nembedder = "openai:e"\n[retrieval]\nreranker = "cross-encoder:nowhere"\n[llm]\nbackoff = 0.0\n'
+    )
+    ran = run("doctor", "-w", workspace)
+    assert ran.code == 1
+    assert "The embedder openai:e does not answer" in ran.out
+    assert "The reranker cross-encoder:nowhere does not answer" in ran.out
+
+
+def test_keys_are_named_and_never_shown(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch, server: LoopbackServer
+) -> None:
+    """B13."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (workspace / "veracity.toml").write_text('[models]\njudge = "openai-chat:m"\n')
+    server.respond_with(reply_with('{"word": "pong"}'))
+    ran = run("doctor", "--workspace", workspace)
+    assert ran.code == 0
+    assert "OPENAI_API_KEY" in ran.out and "openai-chat:m answers" in ran.out and "veracity.toml" in ran.out
+    assert KEY not in ran.out + ran.err
+
+
+def test_model_that_does_not_answer_exits_with_1(
+    run: Run, monkeypatch: pytest.MonkeyPatch, server: LoopbackServer
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("VERACITY_MODELS__JUDGE", "openai-chat:m")
+    server.respond_with(status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}))
+    ran = run("doctor")
+    assert ran.code == 1 and "does not answer" in ran.out
+    assert KEY not in ran.out + ran.err
+    assert len(server.requests) == 1
+
+
+def test_no_ask_sends_nothing(run: Run, monkeypatch: pytest.MonkeyPatch, server: LoopbackServer) -> None:
+    monkeypatch.setenv("VERACITY_MODELS__JUDGE", "openai-chat:m")
+    assert run("doctor", "--no-ask").code == 0
+    assert server.requests == []
+
+
+def test_missing_key_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERACITY_MODELS__JUDGE", "anthropic:claude-x")
+    ran = run("doctor")
+    assert ran.code == 1 and "ANTHROPIC_API_KEY" in ran.out
+
+
+def test_unused_judge_is_checked_too(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch, server: LoopbackServer
+) -> None:
+    monkeypatch.setenv("VERACITY_MODELS__JUDGE", "openai-chat:m")
+    (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Groundedness"\n')
+    server.respond_with(reply_with('{"word": "pong"}'))
+    assert "openai-chat:m answers" in run("doctor", "-w", workspace).out
+
+
+def test_bad_configuration_exits_with_2(run: Run, workspace: Path) -> None:
+    (workspace / "veracity.toml").write_text("[llm]\nworkers = 0\n")
+    ran = run("doctor", "-w", workspace)
+    assert ran.code == 2 and "llm.workers" in ran.err
