@@ -1,12 +1,12 @@
-"""List the drafts that wait for a person, and decide on one.
+"""List pending approvals, and decide on one.
 
-    export VERACITY_URL=http://127.0.0.1:8347 VERACITY_TOKEN=…      (of an approver or an admin)
+    export VERACITY_URL=http://127.0.0.1:8347 VERACITY_TOKEN=…      (an approver's or admin's)
     python approve.py
     python approve.py 20250101-120000-abcdef.1 approve
     python approve.py 20250101-120000-abcdef.1 reject "The figure is last year's."
     python approve.py 20250101-120000-abcdef.1 edit "Staff have 25 days. [1]"
 
-A rejection lets the web be searched, once, where that is configured. Needs `pip install httpx`.
+A rejection starts one web search, if that is configured. Needs `pip install httpx`.
 """
 
 import json
@@ -19,50 +19,50 @@ import httpx
 
 URL = os.environ.get("VERACITY_URL", "http://127.0.0.1:8347")
 TOKEN = os.environ.get("VERACITY_TOKEN", "").strip()
-NO_TOKEN = "Set VERACITY_TOKEN: what `veracity users add` printed, or what follows #token= in the server's address."
+NO_TOKEN = "Set VERACITY_TOKEN to the token from `veracity users add` or from the server's address, after #token=."
 
 
 def call(client: httpx.Client, method: str, path: str, **options: Any) -> Any:
     response = client.request(method, path, **options)
     if response.is_error:
-        raise SystemExit(problem_of(response))
+        raise SystemExit(error_message(response))
     return response.json()
 
 
-def problem_of(response: httpx.Response) -> str:
-    """One sentence. What stands between here and the server may say something else."""
+def error_message(response: httpx.Response) -> str:
+    """The server's message, or the start of a proxy's response."""
     try:
         return str(response.json()["error"]["message"])
     except (ValueError, LookupError, TypeError):
         return f"{response.status_code}: {response.text[:200]}"
 
 
-def show(client: httpx.Client) -> None:
-    waiting = call(client, "GET", "/api/approvals")
-    for one in waiting:
-        score = one["draft"]["score"]  # 0 to 1, or none: an abstention has none
-        print(f"{one['approval_id']}  asked by {one['user']}: {one['question']}")
-        print(f"  because: {one['why']}, {'not scored' if score is None else f'score {100 * score:.0f} of 100'}")
-        print(f"  draft: {one['draft']['text']}\n")
-    if not waiting:
-        print("Nothing waits for a person.")
+def list_pending(client: httpx.Client) -> None:
+    approvals = call(client, "GET", "/api/approvals")
+    for approval in approvals:
+        score = approval["draft"]["score"]  # from 0 to 1; None for an abstention
+        print(f"{approval['approval_id']}  asked by {approval['user']}: {approval['question']}")
+        print(f"  reason: {approval['why']}, {'not scored' if score is None else f'score {100 * score:.0f} of 100'}")
+        print(f"  draft: {approval['draft']['text']}\n")
+    if not approvals:
+        print("No approvals are pending.")
 
 
-def decide(client: httpx.Client, approval_id: str, verdict: str, words: str) -> None:
-    """On the draft that is there now: with its hash, a decision on any other one is refused. The key lets the same
-    request be sent again, should its response be lost, without deciding twice."""
+def decide(client: httpx.Client, approval_id: str, verdict: str, text: str) -> None:
+    """Decides on the current draft. The hash guards against a draft that changes meanwhile; the key makes it safe to
+    send the request again if the response is lost."""
     draft = call(client, "GET", f"/api/approvals/{approval_id}")
     decision: dict[str, Any] = {"verdict": "reject" if verdict == "reject" else "approve"}
     decision["draft_hash"] = draft["draft_hash"]
-    decision["edit" if verdict == "edit" else "reason"] = words
+    decision["edit" if verdict == "edit" else "reason"] = text
     headers = {"Idempotency-Key": str(uuid.uuid4())}
     decided = call(client, "POST", f"/api/approvals/{approval_id}/decision", json=decision, headers=headers)
     print(f"{decided['approval_id']}: {decided['state']}")
-    print(outcome(client, decided["run_id"])["text"])
+    print(wait_for_answer(client, decided["run_id"])["text"])
 
 
-def outcome(client: httpx.Client, run_id: str) -> Any:
-    """The run goes on by itself after a decision: its last event tells what came of it."""
+def wait_for_answer(client: httpx.Client, run_id: str) -> Any:
+    """Follows the run, which resumes after the decision, until its last event."""
     with client.stream("GET", f"/api/runs/{run_id}/events", timeout=300) as response:
         for line in response.iter_lines():
             if line.startswith("data: "):
@@ -71,7 +71,7 @@ def outcome(client: httpx.Client, run_id: str) -> Any:
                     raise SystemExit(event["problem"])
                 if event["kind"] == "answer":
                     return event["answer"]
-    raise SystemExit(f"The server stopped. The run goes on when it is there again: {run_id}")
+    raise SystemExit(f"The server stopped. The run continues after its restart: {run_id}")
 
 
 def main(arguments: list[str]) -> None:
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> None:
         raise SystemExit(NO_TOKEN)
     with httpx.Client(base_url=URL, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30) as client:
         if not arguments:
-            show(client)
+            list_pending(client)
         elif len(arguments) >= 2 and arguments[1] in ("approve", "reject", "edit"):
             decide(client, arguments[0], arguments[1], " ".join(arguments[2:]))
         else:
@@ -89,5 +89,5 @@ def main(arguments: list[str]) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except httpx.TransportError as problem:
-        raise SystemExit(f"{URL} cannot be reached: {problem}") from None
+    except httpx.TransportError as error:
+        raise SystemExit(f"{URL} cannot be reached: {error}") from None

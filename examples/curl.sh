@@ -1,23 +1,23 @@
 #!/bin/sh
-# Veracity with nothing but curl (7.82 or newer).
+# Use Veracity with curl (7.82 or newer).
 #
 #   export VERACITY_URL=http://127.0.0.1:8347 VERACITY_TOKEN=…
 #   sh curl.sh ask "How many days of annual leave do staff have?"      the answer, as JSON
 #   sh curl.sh watch "How many days of annual leave do staff have?"    all events of the run, as they happen
-#   sh curl.sh events RUN [LAST-EVENT-ID]                              those of a run that is there, after that event
-#   sh curl.sh upload FILE…                                            documents (admin)
-#   sh curl.sh inbox                                                   drafts that wait for a person
+#   sh curl.sh events RUN [LAST-EVENT-ID]                              events of an existing run, after that event
+#   sh curl.sh upload FILE…                                            upload documents (admin)
+#   sh curl.sh inbox                                                   pending drafts
 #   sh curl.sh approve APPROVAL                                        (approver or admin)
 #   sh curl.sh reject APPROVAL "The figure is last year's."
 set -eu
 url=${VERACITY_URL:-http://127.0.0.1:8347}
 
-# The token goes through a pipe: whoever lists the processes of this machine sees command lines.
+# Pass the token through a pipe, because command lines are visible to all users of this machine.
 call() {
     printf 'header = "Authorization: Bearer %s"\n' "$VERACITY_TOKEN" | curl --config - --silent --show-error --fail-with-body "$@"
 }
 
-# Text as a JSON string: backslashes and quotes escaped, line breaks as spaces.
+# Quote text as a JSON string: escape backslashes and quotes, replace line breaks by spaces.
 quoted() {
     printf '"%s"' "$(printf %s "$1" | tr '\n\t' '  ' | sed 's/\\/\\\\/g; s/"/\\"/g')"
 }

@@ -1,4 +1,4 @@
-"""Ask with OpenAI's own client: once whole, once streamed, and a question that follows on the first.
+"""Ask with OpenAI's own client: a question, and a follow-up whose answer is streamed.
 
     export VERACITY_URL=http://127.0.0.1:8347 VERACITY_TOKEN=…
     python openai_client.py "How many days of annual leave do staff in Dublin have?" \\
@@ -6,8 +6,8 @@
 
 (The handbook of `make serve` answers both.)
 
-Any program that speaks to OpenAI works the same way: base URL, token as its key, model "veracity". docs/openai.md tells
-what the field `veracity` of a response holds. Needs `pip install openai`.
+Any OpenAI client works the same way: set the base URL, the token as API key, and the model "veracity". docs/openai.md
+describes the response's field `veracity`. Needs `pip install openai`.
 """
 
 import os
@@ -18,7 +18,7 @@ from openai.types.chat import ChatCompletionMessageParam
 
 URL = os.environ.get("VERACITY_URL", "http://127.0.0.1:8347")
 TOKEN = os.environ.get("VERACITY_TOKEN", "").strip()
-NO_TOKEN = "Set VERACITY_TOKEN: what `veracity users add` printed, or what follows #token= in the server's address."
+NO_TOKEN = "Set VERACITY_TOKEN to the token from `veracity users add` or from the server's address, after #token=."
 
 
 def main(question: str, follow_up: str) -> None:
@@ -28,19 +28,19 @@ def main(question: str, follow_up: str) -> None:
         messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": question}]
         answer = client.chat.completions.create(model="veracity", messages=messages)
         print(answer.choices[0].message.content)
-        examined = (answer.model_extra or {})["veracity"]
-        print(f"\n({examined['status']}, run {examined['run_id']})\n")
-        if examined["status"] == "awaiting_approval":
-            print(f"A person is asked first: see {URL}/#/inbox\n")
+        run = (answer.model_extra or {})["veracity"]
+        print(f"\n({run['status']}, run {run['run_id']})\n")
+        if run["status"] == "awaiting_approval":
+            print(f"It waits for approval: see {URL}/#/inbox\n")
 
         messages.append({"role": "assistant", "content": answer.choices[0].message.content})
         messages.append({"role": "user", "content": follow_up})
         for chunk in client.chat.completions.create(model="veracity", messages=messages, stream=True):
             print(chunk.choices[0].delta.content or "", end="", flush=True)
-            if told := (chunk.model_extra or {}).get("veracity"):
-                print(f"\n\n({told['status']}, run {told['run_id']})")
-                for cited in told["citations"]:
-                    print(f"[{cited['number']}] {cited['title']}: “{cited['quote']}”")
+            if run := (chunk.model_extra or {}).get("veracity"):
+                print(f"\n\n({run['status']}, run {run['run_id']})")
+                for citation in run["citations"]:
+                    print(f"[{citation['number']}] {citation['title']}: “{citation['quote']}”")
 
 
 if __name__ == "__main__":
@@ -48,5 +48,5 @@ if __name__ == "__main__":
         raise SystemExit(__doc__)
     try:
         main(sys.argv[1], sys.argv[2])
-    except OpenAIError as problem:
-        raise SystemExit(str(problem)) from None
+    except OpenAIError as error:
+        raise SystemExit(str(error)) from None

@@ -1,4 +1,4 @@
-"""Every example runs, as its head says, against a real server on loopback."""
+"""The examples, run against a real server on loopback."""
 
 import contextlib
 import importlib.util
@@ -26,12 +26,12 @@ from veracity.testing import ScriptedLLM
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FOLLOW_UP = "How many days may be carried over until March?"
 CARRIED = "Up to 5 days may be carried over until March. [1]"
-ASKING = {"ask.py": [QUESTION], "openai_client.py": [QUESTION, FOLLOW_UP], "approve.py": []}
-NO_SERVER = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>"
+ARGUMENTS = {"ask.py": [QUESTION], "openai_client.py": [QUESTION, FOLLOW_UP], "approve.py": []}
+BAD_GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>"
 
 
 @contextlib.contextmanager
-def answering(workspace: Path, *answers: str, scores: Sequence[float]) -> Iterator[Served]:
+def serve_answers(workspace: Path, *answers: str, scores: Sequence[float]) -> Iterator[Served]:
     models = {"embedder": "none", "writer": "test:writer", "reviewer": "test:reviewer", "judge": "test:judge"}
     llm = ScriptedLLM.by_role(writer=list(answers), reviewer=[PASS], judge=judged(*scores))
     engine = Veracity(workspace, settings=Settings.model_validate({"models": models}), llm=llm)
@@ -42,26 +42,26 @@ def answering(workspace: Path, *answers: str, scores: Sequence[float]) -> Iterat
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """Its first answer scores high, its second low, and the third high."""
-    with answering(tmp_path / "workspace", GOOD, CARRIED, GOOD, scores=(90, 20, 90)) as running:
+    """The first answer scores high, the second low, the third high."""
+    with serve_answers(tmp_path / "workspace", GOOD, CARRIED, GOOD, scores=(90, 20, 90)) as running:
         yield running
 
 
 def run(example: str, *arguments: object, url: str, token: str = TOKEN) -> subprocess.CompletedProcess[str]:
-    by = [sys.executable, "-W", "error"] if example.endswith(".py") else [shutil.which("sh") or "sh"]
-    own = {"VERACITY_URL": url, "VERACITY_TOKEN": token, "NO_PROXY": "127.0.0.1", "PYTHONIOENCODING": "utf-8"}
+    interpreter = [sys.executable, "-W", "error"] if example.endswith(".py") else [shutil.which("sh") or "sh"]
+    variables = {"VERACITY_URL": url, "VERACITY_TOKEN": token, "NO_PROXY": "127.0.0.1", "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
-        [*by, str(EXAMPLES / example), *map(str, arguments)],
+        [*interpreter, str(EXAMPLES / example), *map(str, arguments)],
         capture_output=True,
         text=True,
         encoding="utf-8",
         timeout=60,
         check=False,
-        env={"PATH": os.environ["PATH"], **own},
+        env={"PATH": os.environ["PATH"], **variables},
     )
 
 
-def loaded(example: str) -> Any:
+def load_example(example: str) -> Any:
     spec = importlib.util.spec_from_file_location(example.removesuffix(".py"), EXAMPLES / example)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -69,13 +69,12 @@ def loaded(example: str) -> Any:
     return module
 
 
-class CutOff:
-    """Between a client and the server: every connection ends in the midst of what the server says, after so many bytes,
-    or with what a proxy says; when none are left, it stays."""
+class FlakyProxy:
+    """Cuts each connection after a number of bytes of the response, or answers itself; later connections pass."""
 
-    def __init__(self, url: str, *after: int | bytes) -> None:
+    def __init__(self, url: str, *limits: int | bytes) -> None:
         self._target = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
-        self._after = list(after)
+        self._limits = list(limits)
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         self.connections = 0
@@ -91,26 +90,26 @@ class CutOff:
             except OSError:
                 return
             self.connections += 1
-            most = self._after.pop(0) if self._after else 1 << 40
-            if isinstance(most, bytes):
+            limit = self._limits.pop(0) if self._limits else 1 << 40
+            if isinstance(limit, bytes):
                 with client:
                     client.recv(65536)
-                    client.sendall(most)
+                    client.sendall(limit)
                 continue
             server = socket.create_connection(self._target)
-            threading.Thread(target=_pass_on, args=(client, server, 1 << 40), daemon=True).start()
-            threading.Thread(target=_pass_on, args=(server, client, most), daemon=True).start()
+            threading.Thread(target=_forward, args=(client, server, 1 << 40), daemon=True).start()
+            threading.Thread(target=_forward, args=(server, client, limit), daemon=True).start()
 
 
-def _pass_on(source: socket.socket, target: socket.socket, most: int) -> None:
+def _forward(source: socket.socket, target: socket.socket, limit: int) -> None:
     with contextlib.suppress(OSError):
-        while most > 0 and (data := source.recv(min(most, 65536))):
+        while limit > 0 and (data := source.recv(min(limit, 65536))):
             target.sendall(data)
-            most -= len(data)
-    for one in (source, target):
+            limit -= len(data)
+    for connection in (source, target):
         with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
+            connection.shutdown(socket.SHUT_RDWR)
+        connection.close()
 
 
 def test_ask_shows_steps_answer_and_citations(served: Served) -> None:
@@ -123,28 +122,27 @@ def test_ask_shows_steps_answer_and_citations(served: Served) -> None:
     assert "generate_answer" in ran.stderr
 
 
-def test_ask_takes_up_the_run_when_the_connection_is_cut(served: Served) -> None:
-    """Every event once, in order, and the question asked once, however often the line breaks, and even before it is
-    known whether the question arrived."""
-    whole = run("ask.py", QUESTION, url=served.url).stderr
-    between = CutOff(served.url, 20, 3000, NO_SERVER, 900, 3500)
+def test_ask_resumes_after_a_lost_connection(served: Served) -> None:
+    """Every event is seen once and the question is asked once, even if the first connection breaks."""
+    uninterrupted = run("ask.py", QUESTION, url=served.url).stderr
+    proxy = FlakyProxy(served.url, 20, 3000, BAD_GATEWAY, 900, 3500)
     try:
-        ran = run("ask.py", QUESTION, url=between.url)
+        ran = run("ask.py", QUESTION, url=proxy.url)
     finally:
-        between.close()
+        proxy.close()
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.count("the connection was lost") == 5
-    assert between.connections == 6
+    assert proxy.connections == 6
     assert [line.split()[0] for line in ran.stderr.splitlines() if line.startswith("  ")] == [
-        line.split()[0] for line in whole.splitlines() if line.startswith("  ")
+        line.split()[0] for line in uninterrupted.splitlines() if line.startswith("  ")
     ]
     assert "awaiting_approval" in ran.stdout
     assert len(served.engine.runs()) == 2
 
 
-def test_ask_shows_every_quote_of_a_source_once(tmp_path: Path) -> None:
+def test_ask_prints_every_quote_once(tmp_path: Path) -> None:
     carried = CARRIED.removesuffix(" [1]")
-    with answering(tmp_path / "workspace", f"{GOOD} {CARRIED} {CARRIED}", scores=[90]) as served:
+    with serve_answers(tmp_path / "workspace", f"{GOOD} {CARRIED} {CARRIED}", scores=[90]) as served:
         ran = run("ask.py", QUESTION, url=served.url)
     assert [line for line in ran.stdout.splitlines() if line.startswith("[1]")] == [
         "[1] Annual leave: “Full-time staff have 25 days of paid annual leave a year.”",
@@ -152,45 +150,45 @@ def test_ask_shows_every_quote_of_a_source_once(tmp_path: Path) -> None:
     ]
 
 
-def test_ask_tells_of_no_run_where_none_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    ask = loaded("ask.py")
-    monkeypatch.setattr(ask, "PATIENCE", 0)
+def test_ask_reports_a_question_that_may_not_have_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = load_example("ask.py")
+    monkeypatch.setattr(ask, "RECONNECT_SECONDS", 0)
 
-    def lost(request: httpx.Request) -> httpx.Response:
+    def lose_connection(request: httpx.Request) -> httpx.Response:
         raise httpx.ReadError("lost")
 
-    client = httpx.Client(base_url="http://127.0.0.1", transport=httpx.MockTransport(lost))
-    with client, pytest.raises(SystemExit, match=r"^The connection is lost\. Perhaps the question never arrived\.$"):
+    client = httpx.Client(base_url="http://127.0.0.1", transport=httpx.MockTransport(lose_connection))
+    with client, pytest.raises(SystemExit, match=r"^The connection is lost\. The question may not have arrived\.$"):
         list(ask.ask(client, QUESTION))
 
 
-@pytest.mark.parametrize("example", ASKING)
-def test_a_wrong_token_is_told_in_a_sentence(served: Served, example: str) -> None:
-    ran = run(example, *ASKING[example], url=served.url, token="wrong")
+@pytest.mark.parametrize("example", ARGUMENTS)
+def test_a_wrong_token_is_reported_in_one_sentence(served: Served, example: str) -> None:
+    ran = run(example, *ARGUMENTS[example], url=served.url, token="wrong")
     assert ran.returncode == 1
     assert "needs a valid token" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
 @pytest.mark.parametrize("token", ["", " \n", "…", "two\nlines"])
-@pytest.mark.parametrize("example", ASKING)
-def test_where_there_is_no_token_it_is_told_where_to_get_one(example: str, token: str) -> None:
-    ran = run(example, *ASKING[example], url="http://127.0.0.1:9", token=token)
+@pytest.mark.parametrize("example", ARGUMENTS)
+def test_a_missing_token_is_reported_with_where_to_get_one(example: str, token: str) -> None:
+    ran = run(example, *ARGUMENTS[example], url="http://127.0.0.1:9", token=token)
     assert ran.returncode == 1
-    assert ran.stderr.startswith("Set VERACITY_TOKEN: ")
+    assert ran.stderr.startswith("Set VERACITY_TOKEN to ")
     assert len(ran.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("example", ASKING)
-def test_a_line_break_after_the_token_is_no_part_of_it(served: Served, example: str) -> None:
-    ran = run(example, *ASKING[example], url=served.url, token=f"{TOKEN}\r\n")
+@pytest.mark.parametrize("example", ARGUMENTS)
+def test_a_line_break_after_the_token_is_ignored(served: Served, example: str) -> None:
+    ran = run(example, *ARGUMENTS[example], url=served.url, token=f"{TOKEN}\r\n")
     assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9", "127.0.0.1:8347"])
 @pytest.mark.parametrize("example", ["ask.py", "approve.py"])
-def test_a_server_that_is_not_there_is_told_in_a_sentence(example: str, url: str) -> None:
-    ran = run(example, *ASKING[example], url=url)
+def test_an_unreachable_server_is_reported_in_one_sentence(example: str, url: str) -> None:
+    ran = run(example, *ARGUMENTS[example], url=url)
     assert ran.returncode == 1
     assert ran.stderr.startswith(f"{url} cannot be reached: ")
     assert len(ran.stderr.splitlines()) == 1
@@ -198,35 +196,35 @@ def test_a_server_that_is_not_there_is_told_in_a_sentence(example: str, url: str
 
 def test_approve_lists_and_decides(served: Served) -> None:
     asked = [run("ask.py", question, url=served.url) for question in (QUESTION, FOLLOW_UP)]
-    assert asked[1].stdout.count("waits for a person") == 1
-    (waiting,) = served.engine.approvals()
+    assert asked[1].stdout.count("waiting for approval") == 1
+    (pending,) = served.engine.approvals()
     listed = run("approve.py", url=served.url)
-    assert waiting.approval_id in listed.stdout
+    assert pending.approval_id in listed.stdout
     assert CARRIED in listed.stdout
-    assert "because: low_score, score 20 of 100" in listed.stdout
-    ran = run("approve.py", waiting.approval_id, "edit", "Five days. [1]", url=served.url)
+    assert "reason: low_score, score 20 of 100" in listed.stdout
+    ran = run("approve.py", pending.approval_id, "edit", "Five days. [1]", url=served.url)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.splitlines() == [f"{waiting.approval_id}: approved", "Five days. [1]"]
-    late = run("approve.py", waiting.approval_id, "reject", "Too late.", url=served.url)
+    assert ran.stdout.splitlines() == [f"{pending.approval_id}: approved", "Five days. [1]"]
+    late = run("approve.py", pending.approval_id, "reject", "Too late.", url=served.url)
     assert late.returncode == 1
-    assert "this decision does not count" in late.stderr
-    assert run("approve.py", url=served.url).stdout == "Nothing waits for a person.\n"
-    between = CutOff(served.url, NO_SERVER)
-    assert run("approve.py", url=between.url).stderr == "502: <html>\n"
-    between.close()
+    assert "your decision is ignored" in late.stderr
+    assert run("approve.py", url=served.url).stdout == "No approvals are pending.\n"
+    proxy = FlakyProxy(served.url, BAD_GATEWAY)
+    assert run("approve.py", url=proxy.url).stderr == "502: <html>\n"
+    proxy.close()
 
 
-def test_an_asker_may_not_decide(served: Served) -> None:
+def test_askers_cannot_decide(served: Served) -> None:
     asker = served.token("asker")
     run("ask.py", QUESTION, url=served.url)
     run("ask.py", FOLLOW_UP, url=served.url, token=asker)
-    (waiting,) = served.engine.approvals()
-    ran = run("approve.py", waiting.approval_id, "approve", url=served.url, token=asker)
+    (pending,) = served.engine.approvals()
+    ran = run("approve.py", pending.approval_id, "approve", url=served.url, token=asker)
     assert ran.returncode == 1
     assert "approver" in ran.stderr
 
 
-def test_the_openai_client_asks_and_asks_on(served: Served) -> None:
+def test_the_openai_client_asks_a_follow_up(served: Served) -> None:
     ran = run("openai_client.py", QUESTION, FOLLOW_UP, url=served.url)
     assert ran.returncode == 0, ran.stderr
     assert GOOD in ran.stdout
@@ -242,14 +240,14 @@ def test_curl_asks_watches_and_decides(served: Served) -> None:
     seen = run("curl.sh", "watch", f'{FOLLOW_UP} "Quoted" \\ and\nbroken', url=served.url).stdout
     kinds = [line.removeprefix("event: ") for line in seen.splitlines() if line.startswith("event: ")]
     assert (kinds[0], kinds[-1]) == ("queued", "answer")
-    (waiting,) = json.loads(run("curl.sh", "inbox", url=served.url).stdout)
-    assert waiting["question"] == f'{FOLLOW_UP} "Quoted" \\ and broken'
-    decided = json.loads(run("curl.sh", "approve", waiting["approval_id"], url=served.url).stdout)
+    (pending,) = json.loads(run("curl.sh", "inbox", url=served.url).stdout)
+    assert pending["question"] == f'{FOLLOW_UP} "Quoted" \\ and broken'
+    decided = json.loads(run("curl.sh", "approve", pending["approval_id"], url=served.url).stdout)
     assert decided["state"] == "approved"
-    late = run("curl.sh", "reject", waiting["approval_id"], "Too late.", url=served.url)
+    late = run("curl.sh", "reject", pending["approval_id"], "Too late.", url=served.url)
     assert late.returncode != 0
     assert json.loads(late.stdout)["error"]["kind"] == "DecidedError"
-    events = run("curl.sh", "events", waiting["run_id"], url=served.url).stdout
+    events = run("curl.sh", "events", pending["run_id"], url=served.url).stdout
     assert "event: answer" in events
 
 
@@ -259,10 +257,10 @@ def test_curl_uploads(served: Served, tmp_path: Path) -> None:
         path.write_text(f"# {path.stem}\n\nThe zebra budget is 7300 euros a year.\n", encoding="utf-8")
     ran = run("curl.sh", "upload", *paths, url=served.url)
     assert ran.returncode == 0, ran.stdout
-    assert [one["status"] for one in json.loads(ran.stdout)["outcomes"]] == ["added", "added"]
+    assert [outcome["status"] for outcome in json.loads(ran.stdout)["outcomes"]] == ["added", "added"]
 
 
-def test_without_arguments_each_tells_how_it_is_used(served: Served) -> None:
+def test_examples_print_their_usage(served: Served) -> None:
     for example in ("ask.py", "openai_client.py"):
         ran = run(example, url=served.url)
         assert (ran.returncode, "export VERACITY_URL" in ran.stderr) == (1, True)

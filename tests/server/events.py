@@ -1,4 +1,4 @@
-"""Reads server-sent events as a client would."""
+"""A client for server-sent events."""
 
 import json
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def read_events(response: httpx.Response) -> Iterator[Event]:
 
 
 def events_of(client: httpx.Client, path: str, **options: Any) -> list[Event]:
-    """All of them, until the stream ends."""
+    """All events until the stream ends."""
     method = options.pop("method", "GET")
     headers = {"Accept": "text/event-stream", **options.pop("headers", {})}
     with client.stream(method, path, headers=headers, **options) as response:

@@ -1,4 +1,4 @@
-"""`veracity serve` as a process of its own."""
+"""`veracity serve` in a subprocess."""
 
 import os
 import re
@@ -14,7 +14,7 @@ TOKEN = "a-token-of-the-environment"
 
 
 class Process:
-    """Runs from `with` on; `url` is known once it answers."""
+    """Starts in `with`; `url` is set once the server accepts requests."""
 
     def __init__(self, root: Path, *options: str, token: str = TOKEN, **variables: str) -> None:
         self.token = token
@@ -46,7 +46,7 @@ class Process:
 
     def client(self) -> httpx.Client:
         headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, verify=False)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=120, trust_env=False, verify=False)
 
     def tell(self, what: signal.Signals) -> None:
         self._popen.send_signal(what)

@@ -1,4 +1,4 @@
-"""What somebody tried who wished the server no good, or only used it harder than it was meant."""
+"""Attacks on the server, and load it was not made for."""
 
 import contextlib
 import threading
@@ -25,7 +25,7 @@ def low(gated: MakeEngine, **sections: Any) -> Any:
     return gated(ScriptedLLM.by_role(writer=WRONG, reviewer=PASS, judge=judged(40)), **sections)
 
 
-def test_what_was_forgotten_is_not_told_from_memory(serve: Serve, gated: MakeEngine) -> None:
+def test_a_forgotten_conversation_is_not_replayed(serve: Serve, gated: MakeEngine) -> None:
     client = serve(low(gated)).client()
     answer = client.post("/api/ask", json={**ASKED, "conversation": "private"}).json()
     client.delete("/api/conversations/private")
@@ -34,7 +34,7 @@ def test_what_was_forgotten_is_not_told_from_memory(serve: Serve, gated: MakeEng
     assert "40 days" not in str(events) and "annual leave" not in str(events)
 
 
-def test_a_document_that_was_removed_is_not_told_from_memory(serve: Serve, engine_with: MakeEngine) -> None:
+def test_a_removed_document_is_not_replayed(serve: Serve, engine_with: MakeEngine) -> None:
     client = serve(engine_with()).client()
     answer = client.post("/api/ask", json=ASKED).json()
     assert "25 days" in answer["text"]
@@ -42,7 +42,7 @@ def test_a_document_that_was_removed_is_not_told_from_memory(serve: Serve, engin
     assert "25 days" not in str(events_of(client, f"/api/runs/{answer['run_id']}/events"))
 
 
-def test_drafts_of_a_run_that_is_not_over_are_kept_from_its_asker(
+def test_drafts_of_an_unfinished_run_are_hidden_from_the_asker(
     serve: Serve, gated: MakeEngine, website: SearchServer
 ) -> None:
     website.finds("Full-time staff have 25 days of paid annual leave a year, by law.")
@@ -68,7 +68,7 @@ def test_drafts_of_a_run_that_is_not_over_are_kept_from_its_asker(
 
 
 @pytest.mark.parametrize("name", ["last", "2", "2026", "20261115-", "%2e", "a%2fb", "20200101-000000-zzzzzz.1.1"])
-def test_only_whole_ids_name_something(serve: Serve, gated: MakeEngine, name: str) -> None:
+def test_only_full_ids_are_accepted(serve: Serve, gated: MakeEngine, name: str) -> None:
     served = serve(low(gated))
     served.client().post("/api/ask", json=ASKED)
     ben = served.client(role="asker")
@@ -78,10 +78,8 @@ def test_only_whole_ids_name_something(serve: Serve, gated: MakeEngine, name: st
         assert "-" not in response.json()["error"]["message"].replace(name, "")
 
 
-def test_the_stream_of_a_user_ends_with_the_user(
-    serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("veracity.server.sse.LOOK", 0.0)
+def test_removing_a_user_ends_their_stream(serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veracity.server.sse.AUTH_SECONDS", 0.0)
     served = serve(low(gated))
     dan = served.client(role="approver", name="dan")
     heard: list[Event] = []
@@ -95,15 +93,13 @@ def test_the_stream_of_a_user_ends_with_the_user(
     assert heard == []
 
 
-def test_an_origin_that_is_none_is_foreign(serve: Serve, engine_with: MakeEngine) -> None:
+def test_an_invalid_origin_is_refused(serve: Serve, engine_with: MakeEngine) -> None:
     response = serve(engine_with()).client().post("/api/ask", json=ASKED, headers={"Origin": "http://["})
     assert (response.status_code, response.json()["error"]["kind"]) == (403, "Forbidden")
 
 
-def test_a_request_that_comes_a_letter_at_a_time_is_not_waited_for(
-    serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("veracity.server.middleware.WHOLE", 0.2)
+def test_a_slow_body_times_out(serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veracity.server.middleware.BODY_SECONDS", 0.2)
     client, goes_on = serve(engine_with()).client(), threading.Event()
 
     def slowly() -> Iterator[bytes]:
@@ -121,14 +117,14 @@ def test_a_request_that_comes_a_letter_at_a_time_is_not_waited_for(
         timer.cancel()
 
 
-def test_a_slash_too_many_leads_nowhere_else(serve: Serve, engine_with: MakeEngine) -> None:
+def test_a_trailing_slash_does_not_redirect(serve: Serve, engine_with: MakeEngine) -> None:
     client = serve(engine_with()).client()
     for path in ("/api/ask/", "/v1/chat/completions/"):
         response = client.post(path, json=ASKED)
         assert response.status_code == 404 and "location" not in response.headers
 
 
-def test_no_words_of_a_request_are_in_spans(serve: Serve, engine_with: MakeEngine) -> None:
+def test_spans_contain_no_request_contents(serve: Serve, engine_with: MakeEngine) -> None:
     with recorded() as spans:
         client = serve(engine_with()).client()
         client.get("/api/conversations", params={"query": "dismissal of Bob"})
@@ -138,7 +134,7 @@ def test_no_words_of_a_request_are_in_spans(serve: Serve, engine_with: MakeEngin
     assert {span.instrumentation_scope.name for span in spans.all if span.instrumentation_scope} == {"veracity"}
 
 
-def test_an_error_nobody_foresaw_is_one_sentence_under_the_same_policy(
+def test_an_unexpected_error_is_one_sentence_with_security_headers(
     serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = serve(engine_with())
@@ -149,7 +145,7 @@ def test_an_error_nobody_foresaw_is_one_sentence_under_the_same_policy(
     assert "script-src 'self'" in response.headers["content-security-policy"]
 
 
-def test_a_question_that_cannot_be_watched_is_not_begun(serve: Serve, engine_with: MakeEngine) -> None:
+def test_a_question_without_a_free_stream_is_not_started(serve: Serve, engine_with: MakeEngine) -> None:
     served = serve(engine_with(server={"streams": 1}))
     with served.client().stream("GET", "/api/events"):
         refused = served.client().post("/api/ask", json=ASKED, headers={"Accept": "text/event-stream"})
@@ -157,14 +153,14 @@ def test_a_question_that_cannot_be_watched_is_not_begun(serve: Serve, engine_wit
     assert served.engine.runs() == []
 
 
-def test_nobody_asks_for_more_than_is_set(serve: Serve, engine_with: MakeEngine) -> None:
+def test_requests_cannot_raise_the_configured_limits(serve: Serve, engine_with: MakeEngine) -> None:
     client = serve(engine_with()).client()
     for more in ({"deadline": 86400}, {"max_rewrites": 20}):
         assert client.post("/api/ask", json={**ASKED, **more}).status_code == 400
     assert client.post("/api/ask", json={**ASKED, "deadline": 60, "max_rewrites": 0}).status_code == 200
 
 
-def test_a_conversation_of_any_name_can_be_read_and_forgotten(serve: Serve, engine_with: MakeEngine) -> None:
+def test_conversations_of_any_name_can_be_read_and_forgotten(serve: Serve, engine_with: MakeEngine) -> None:
     client = serve(engine_with()).client()
     for name in ("a/b", "会话 / 一", "会話/一", "x/turns"):
         encoded = quote(name, safe="")
@@ -174,9 +170,7 @@ def test_a_conversation_of_any_name_can_be_read_and_forgotten(serve: Serve, engi
     assert client.post("/api/ask", json={**ASKED, "conversation": ".."}).status_code == 400
 
 
-def test_who_searches_keeps_nobody_from_deciding(
-    serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_searches_do_not_delay_decisions(serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     served = serve(low(gated))
     answer = served.client().post("/api/ask", json=ASKED).json()
     goes_on, waiting = threading.Event(), threading.Semaphore(0)
@@ -205,9 +199,7 @@ def test_who_searches_keeps_nobody_from_deciding(
             thread.join(10)
 
 
-def test_who_lists_keeps_nobody_from_signing_in(
-    serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lists_do_not_delay_authentication(serve: Serve, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     served = serve(low(gated, server={"drafts": "approvers"}))
     ann = served.client(role="asker")
     answer = ann.post("/api/ask", json=ASKED).json()
@@ -243,8 +235,8 @@ def finished(events: list[Event]) -> list[str]:
     return [event.id for event in events if event.kind == "finished"]
 
 
-def test_wherever_a_stream_is_cut_no_step_is_lost_or_told_twice(serve: Serve, gated: MakeEngine) -> None:
-    """In this process and in another one, before a decision and after it."""
+def test_a_stream_resumes_anywhere_without_lost_or_repeated_steps(serve: Serve, gated: MakeEngine) -> None:
+    """In this process and in another, before and after a decision."""
     here, there = serve(low(gated)), serve(low(gated))
     live = events_of(here.client(), "/api/ask", method="POST", json=ASKED)
     answer = live[-1].data["answer"]
@@ -264,7 +256,7 @@ def test_wherever_a_stream_is_cut_no_step_is_lost_or_told_twice(serve: Serve, ga
                 assert [event.kind for event in rest if event.kind in ("answer", "failed")] == ["answer"]
 
 
-def test_many_decisions_at_once_are_followed_from_either_process(serve: Serve, gated: MakeEngine) -> None:
+def test_many_decisions_can_be_followed_from_any_process(serve: Serve, gated: MakeEngine) -> None:
     here, there = serve(low(gated)), serve(low(gated))
     answers = [here.client().post("/api/ask", json=ASKED).json() for _ in range(4)]
     for answer in answers:
@@ -276,7 +268,7 @@ def test_many_decisions_at_once_are_followed_from_either_process(serve: Serve, g
             assert events[-1].data["answer"]["status"] == "rejected"
 
 
-def test_who_is_refused_once_a_run_was_begun_learns_which_one(serve: Serve, engine_with: MakeEngine) -> None:
+def test_errors_of_a_started_run_contain_its_id(serve: Serve, engine_with: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=ModelAccessError("The provider refused the key."), reviewer=PASS)
     client = serve(engine_with(llm)).client()
     for path, body in (

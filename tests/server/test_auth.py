@@ -1,6 +1,10 @@
-"""Who may what: tokens, roles, what is somebody else's, foreign pages, sizes and rates."""
+"""Authentication, roles, foreign pages, request sizes and rates."""
 
+import sqlite3
+import time
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import httpx
 import pytest
@@ -8,6 +12,9 @@ import pytest
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, judged
 from tests.server.conftest import MODULES, TOKEN, MakeEngine, Serve, Served
 from tests.server.events import events_of
+from veracity.engine import Veracity
+from veracity.ledger.database import BUSY_SECONDS
+from veracity.server.limits import MAX_WRONG_TOKENS
 from veracity.testing import ScriptedLLM
 
 ASKED = {"question": QUESTION}
@@ -40,7 +47,7 @@ def served(serve: Serve, gated: MakeEngine) -> Served:
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "vt_" + "A" * 43, "é", TOKEN + "x", TOKEN[:-1]])
-def test_nothing_is_told_without_a_valid_token(served: Served, token: str) -> None:
+def test_every_route_needs_a_valid_token(served: Served, token: str) -> None:
     headers = [(b"Authorization", f"Bearer {token}".encode())] if token else []
     with httpx.Client(base_url=served.url, trust_env=False) as client:
         for method, path in OF_USERS:
@@ -72,7 +79,7 @@ def test_a_browser_signs_in_with_a_cookie_that_scripts_cannot_read(served: Serve
     assert client.get("/api/me").status_code == 401
 
 
-def test_what_is_somebody_elses_is_not_there(served: Served) -> None:
+def test_other_users_resources_are_404(served: Served) -> None:
     ann, ben = served.client(role="asker", name="ann"), served.client(role="asker", name="ben")
     answer = ann.post("/api/ask", json={**ASKED, "conversation": "c"}).json()
     run_id, approval_id = answer["run_id"], answer["approval_id"]
@@ -101,7 +108,7 @@ def test_what_is_somebody_elses_is_not_there(served: Served) -> None:
     assert served.engine.approval(approval_id).state == "pending"
 
 
-def test_roles_reach_as_far_as_they_say(served: Served) -> None:
+def test_roles_limit_access(served: Served) -> None:
     ann, bob = served.client(role="asker", name="ann"), served.client(role="approver", name="bob")
     answer = ann.post("/api/ask", json=ASKED).json()
     assert ann.get("/api/runs?everyone=true").status_code == 403
@@ -115,7 +122,7 @@ def test_roles_reach_as_far_as_they_say(served: Served) -> None:
     assert (decided.status_code, decided.json()["decision"]["by"]) == (200, "bob")
 
 
-def test_drafts_can_be_kept_from_askers(serve: Serve, gated: MakeEngine) -> None:
+def test_drafts_can_be_hidden_from_askers(serve: Serve, gated: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=WRONG, reviewer=PASS, judge=judged(40))
     served = serve(gated(llm, server={"drafts": "approvers"}))
     ann = served.client(role="asker", name="ann")
@@ -157,15 +164,13 @@ def test_drafts_can_be_kept_from_askers(serve: Serve, gated: MakeEngine) -> None
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/api/ask"), ("GET", "/api/runs"), ("POST", "/v1/chat/completions")]
 )
-def test_what_another_page_or_name_sends_is_refused(
-    served: Served, headers: dict[str, str], method: str, path: str
-) -> None:
+def test_foreign_hosts_and_origins_are_refused(served: Served, headers: dict[str, str], method: str, path: str) -> None:
     response = served.client().request(method, path, json=ASKED if method == "POST" else None, headers=headers)
     assert response.status_code in (400, 403), response.text
     assert served.engine.runs() == []
 
 
-def test_the_name_of_an_allowed_host_is_taken(serve: Serve, engine_with: MakeEngine) -> None:
+def test_allowed_hosts_and_addresses_are_accepted(serve: Serve, engine_with: MakeEngine) -> None:
     served = serve(engine_with(server={"allowed_hosts": ["Answers.example.com:8443"]}))
     for host in ("answers.example.com", "ANSWERS.example.com:443", "localhost:9999", "[::1]:80", "10.1.2.3"):
         origin = f"https://{host}"
@@ -175,8 +180,8 @@ def test_the_name_of_an_allowed_host_is_taken(serve: Serve, engine_with: MakeEng
         assert response.status_code == 200, host
 
 
-def test_what_a_stranger_sends_is_not_read(served: Served) -> None:
-    """So that nobody has to wait for it: not even whether it is JSON is looked at."""
+def test_bodies_without_a_token_are_not_read(served: Served) -> None:
+    """Not even invalid JSON is noticed."""
     stranger = served.client(token="")
     paths = ("/api/ask", "/api/search", "/api/evaluate", "/api/approvals/a/decision", "/api/runs/r/feedback")
     for path in (*paths, "/v1/chat/completions"):
@@ -185,7 +190,7 @@ def test_what_a_stranger_sends_is_not_read(served: Served) -> None:
     assert (sent.status_code, sent.json()["error"]["kind"]) == (413, "TooLarge")
 
 
-def test_every_response_carries_the_policy(served: Served) -> None:
+def test_every_response_has_security_headers(served: Served) -> None:
     client = served.client()
     for path in ("/", "/healthz", "/api/me", "/api/nothing", f"{MODULES}/app.js", "/static/nothing", "/openapi.json"):
         headers = client.get(path).headers
@@ -203,7 +208,7 @@ def _endless() -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_request_that_is_too_large_is_refused(served: Served, chunked: bool) -> None:
+def test_too_large_requests_are_refused(served: Served, chunked: bool) -> None:
     body = _endless() if chunked else b"x" * 600 * 1024
     try:
         response = served.client().post("/api/ask", content=body, headers={"Content-Type": "application/json"})
@@ -212,7 +217,7 @@ def test_a_request_that_is_too_large_is_refused(served: Served, chunked: bool) -
     assert (response.status_code, response.json()["error"]["kind"]) == (413, "TooLarge")
 
 
-def test_too_many_requests_of_one_user_do_not_touch_another(serve: Serve, engine_with: MakeEngine) -> None:
+def test_rate_limits_are_per_user(serve: Serve, engine_with: MakeEngine) -> None:
     served = serve(engine_with(server={"requests_per_minute": 5, "asks_per_minute": 1}))
     ann, ben = served.client(role="asker"), served.client(role="asker")
     statuses = [ann.get("/api/me").status_code for _ in range(7)]
@@ -222,7 +227,7 @@ def test_too_many_requests_of_one_user_do_not_touch_another(serve: Serve, engine
     assert ben.get("/api/me").status_code == 200
 
 
-def test_open_streams_are_counted(serve: Serve, engine_with: MakeEngine) -> None:
+def test_open_streams_are_limited(serve: Serve, engine_with: MakeEngine) -> None:
     served = serve(engine_with(server={"streams": 1}))
     client = served.client()
     with client.stream("GET", "/api/events") as response:
@@ -236,19 +241,67 @@ def test_open_streams_are_counted(serve: Serve, engine_with: MakeEngine) -> None
     assert "veracity_streams" in client.get("/metrics").text
 
 
-def test_health_needs_no_token_and_metrics_hold_no_words(served: Served) -> None:
+def test_health_needs_no_token_and_metrics_contain_no_text(served: Served) -> None:
     client = served.client()
     client.post("/api/ask", json=ASKED)
     assert served.client(token="").get("/healthz").json() == {"status": "ok"}
     assert [client.head(path).status_code for path in ("/healthz", "/")] == [200, 200]
-    told = client.get("/metrics").text
-    assert 'veracity_requests_total{method="POST",route="/api/ask",status="200"} 1.0' in told
-    assert 'veracity_run_seconds_count{status="awaiting_approval"} 1.0' in told
-    assert "leave" not in told and GOOD not in told
+    metrics = client.get("/metrics").text
+    assert 'veracity_requests_total{method="POST",route="/api/ask",status="200"} 1.0' in metrics
+    assert 'veracity_run_seconds_count{status="awaiting_approval"} 1.0' in metrics
+    assert "leave" not in metrics and GOOD not in metrics
 
 
 @pytest.mark.parametrize("host", ["::1", "[::1]", "", "127.0.0.1"])
-def test_no_name_is_nobodys_name(serve: Serve, engine_with: MakeEngine, host: str) -> None:
+def test_an_invalid_host_is_refused(serve: Serve, engine_with: MakeEngine, host: str) -> None:
     settings = {"host": host} if host else {}
     response = serve(engine_with(server=settings)).client().get("/api/me", headers={"Host": "a@b"})
     assert response.status_code == 403
+
+
+def _last_seen(engine: Veracity, name: str) -> bool:
+    return next(item for item in engine.users.list() if item.name == name).last_seen is not None
+
+
+def test_visits_are_recorded_in_the_background(serve: Serve, engine_with: MakeEngine, root: Path) -> None:
+    served = serve(engine_with())
+    ann, bob = served.client(role="asker", name="ann"), served.client(role="asker", name="bob")
+    served.token("asker", "never")
+    with closing(sqlite3.connect(root / "ledger" / "ledger.sqlite", isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")  # a slow writer
+        begun = time.monotonic()
+        assert [client.get("/api/me").status_code for client in (ann, bob, ann, served.client())] == [200] * 4
+        assert time.monotonic() - begun < BUSY_SECONDS
+        assert not _last_seen(served.engine, "ann")
+        connection.execute("ROLLBACK")
+    end = time.monotonic() + 30
+    while not (_last_seen(served.engine, "ann") and _last_seen(served.engine, "bob")):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert not _last_seen(served.engine, "never")
+
+
+def test_wrong_tokens_are_limited(serve: Serve, engine_with: MakeEngine) -> None:
+    served = serve(engine_with())
+    ann, stranger = served.client(role="asker"), served.client(token="")
+
+    def status(token: str) -> int:
+        return stranger.get("/api/me", headers={"Authorization": f"Bearer {token}"}).status_code
+
+    assert {status("left-open-since-yesterday") for _ in range(MAX_WRONG_TOKENS + 1)} == {401}
+    found = [stranger.post("/api/session", json={"token": f"guess {n}"}) for n in range(MAX_WRONG_TOKENS + 5)]
+    assert {item.status_code for item in found[:20]} == {401}
+    assert (found[-1].status_code, found[-1].json()["error"]["kind"]) == (429, "TooMany")
+    assert int(found[-1].headers["retry-after"]) >= 1
+    assert (status(TOKEN), stranger.get("/api/me").status_code) == (429, 401)
+    assert ann.get("/api/me").status_code == 200  # a token that cannot be guessed
+
+
+@pytest.mark.parametrize("path", ["/api/me", "/v1/models"])
+def test_wrong_tokens_count_on_all_routes(serve: Serve, engine_with: MakeEngine, path: str) -> None:
+    stranger = serve(engine_with()).client(token="")
+    statuses = [
+        stranger.get(path, headers={"Authorization": f"Bearer guess {n}"}).status_code
+        for n in range(MAX_WRONG_TOKENS + 5)
+    ]
+    assert (statuses[0], statuses[-1]) == (401, 429)

@@ -1,4 +1,4 @@
-"""The OpenAPI document, held against the server: no answer that it does not describe, and no failure (Schemathesis)."""
+"""The server conforms to its OpenAPI document (Schemathesis)."""
 
 import json
 import os
@@ -15,16 +15,16 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, judged
 from tests.server.conftest import TOKEN, MakeEngine, Serve
-from veracity.engine import LONGEST_QUERY
+from veracity.engine import MAX_QUERY_LENGTH
 from veracity.server.app import make_app
 from veracity.testing import ScriptedLLM
 
 EXAMPLES = int(os.environ.get("VERACITY_SCHEMA_EXAMPLES", "8"))
-STREAMS = ("/api/events",)  # which never end
+STREAMS = ("/api/events",)  # endless
 CHECKS = [not_a_server_error, status_code_conformance, response_schema_conformance, content_type_conformance]
 
 
-def test_every_route_answers_as_it_says(serve: Serve, gated: MakeEngine) -> None:
+def test_every_route_conforms_to_its_description(serve: Serve, gated: MakeEngine) -> None:
     served = serve(
         gated(
             ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(40)),
@@ -55,7 +55,7 @@ def test_every_route_answers_as_it_says(serve: Serve, gated: MakeEngine) -> None
     assert tried > 20
 
 
-def test_the_document_names_every_route_and_the_refusals(serve: Serve, engine_with: MakeEngine) -> None:
+def test_every_route_describes_its_errors(serve: Serve, engine_with: MakeEngine) -> None:
     served = serve(engine_with())
     document = json.loads(served.client(token="").get("/openapi.json").text)
     for path, operations in document["paths"].items():
@@ -70,7 +70,7 @@ def test_the_document_names_every_route_and_the_refusals(serve: Serve, engine_wi
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
 
 
-def test_the_document_tells_the_form_of_every_response(engine_with: MakeEngine) -> None:
+def test_content_types_are_described(engine_with: MakeEngine) -> None:
     document = make_app(engine_with()).openapi()
     expected = {
         "/api/events": {"text/event-stream"},
@@ -86,5 +86,5 @@ def test_the_document_tells_the_form_of_every_response(engine_with: MakeEngine) 
     for path in ("/api/ask", "/v1/chat/completions"):
         assert "X-Veracity-Run" in document["paths"][path]["post"]["responses"]["200"]["headers"]
     assert "Retry-After" in document["paths"]["/api/ask"]["post"]["responses"]["429"]["headers"]
-    longest = document["components"]["schemas"]["Asked"]["properties"]["question"]["maxLength"]
-    assert longest == LONGEST_QUERY
+    longest = document["components"]["schemas"]["AskRequest"]["properties"]["question"]["maxLength"]
+    assert longest == MAX_QUERY_LENGTH

@@ -1,4 +1,4 @@
-"""The commonest mistakes of programs that ask over HTTP, each told in one clear sentence."""
+"""Common client mistakes are reported in one clear sentence."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ MISTAKES: list[tuple[str, dict[str, Any], int, str]] = [
     ("/api/ask", {"content": '{"question": "x"}'}, 422, "Send the body as JSON, with the header"),
     ("/api/ask", {"data": {"question": "年假"}}, 422, "Send the body as JSON, with the header"),
     ("/api/ask", {}, 422, "Send the body as JSON, with the header"),
-    ("/api/ask", {"content": '{"question"', "headers": JSON}, 422, "The body is no JSON: see character 11."),
-    ("/api/ask", {"json": ["有給"]}, 422, "The request cannot be read: the body: "),
-    ("/api/ask", {"json": {"question": 5}}, 422, "The request cannot be read: question: "),
-    ("/v1/chat/completions", {"content": "{", "headers": JSON}, 400, "The body is no JSON"),
-    ("/v1/responses", {"json": {}}, 404, 'There is nothing at "/v1/responses": ask at /v1/chat/completions.'),
-    ("/api/nothing", {"json": {}}, 404, 'There is nothing at "/api/nothing".'),
+    ("/api/ask", {"content": '{"question"', "headers": JSON}, 422, "The body is not valid JSON: see character 11."),
+    ("/api/ask", {"json": ["有給"]}, 422, "The request is invalid: the body: "),
+    ("/api/ask", {"json": {"question": 5}}, 422, "The request is invalid: question: "),
+    ("/v1/chat/completions", {"content": "{", "headers": JSON}, 400, "The body is not valid JSON"),
+    ("/v1/responses", {"json": {}}, 404, 'There is no route "/v1/responses": use /v1/chat/completions.'),
+    ("/api/nothing", {"json": {}}, 404, 'There is no route "/api/nothing".'),
 ]
 
 
-def test_a_mistake_is_told_in_one_clear_sentence(serve: Serve, engine_with: MakeEngine) -> None:
+def test_errors_are_one_clear_sentence(serve: Serve, engine_with: MakeEngine) -> None:
     client = serve(engine_with()).client()
-    for path, sent, status, told in MISTAKES:
+    for path, sent, status, expected in MISTAKES:
         response = client.post(path, **sent)
         message = response.json()["error"]["message"]
         assert response.status_code == status, (path, sent)
-        assert message.startswith(told) and message.endswith(".") and "…" not in message, message
+        assert message.startswith(expected) and message.endswith(".") and "…" not in message, message

@@ -1,4 +1,4 @@
-"""A question that is sent again is asked once: by its key, and by what OpenAI's clients say of another try."""
+"""Repeated questions are asked once: by their key, or by the retry header of OpenAI's clients."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,14 +12,13 @@ from anyio import CapacityLimiter
 from tests.runs.scripts import PASS, QUESTION
 from tests.server.conftest import MakeEngine, Serve
 from tests.server.events import events_of
-from tests.server.live.test_runs_live import Held
-from tests.server.live.test_runs_working import until
+from tests.server.live.test_runs import Held, until
 from veracity.errors import InputError
 from veracity.server import idempotency
-from veracity.server.app import THREADS
-from veracity.server.limits import OF_ONE_USER
+from veracity.server.app import DEFAULT_THREADS
+from veracity.server.limits import MAX_CONCURRENT_PER_USER
 from veracity.server.openai import routes
-from veracity.server.openai.conversations import conversation_of
+from veracity.server.openai.conversations import find_conversation
 from veracity.testing import ScriptedLLM
 
 HOTELS = "How much may a hotel cost?"
@@ -28,7 +27,7 @@ KEY = {"Idempotency-Key": "k 1"}
 
 
 def completed(client: httpx.Client, *said: str, tries: int = 0, **more: Any) -> httpx.Response:
-    """`said` are questions and answers in turn."""
+    """`said` are alternating questions and answers."""
     roles = ("user", "assistant")
     messages = [{"role": roles[at % 2], "content": text} for at, text in enumerate(said)]
     headers = {"X-Stainless-Retry-Count": str(tries), **more.pop("headers", {})}
@@ -42,8 +41,8 @@ def run_of(response: httpx.Response) -> str:
     return response.headers["x-veracity-run"]
 
 
-def test_under_its_key_a_question_is_asked_once(serve: Serve, engine_with: MakeEngine) -> None:
-    """Whoever asks how, and after a restart too."""
+def test_a_key_asks_once(serve: Serve, engine_with: MakeEngine) -> None:
+    """On all routes, and after a restart."""
     served = serve(engine_with())
     client = served.client()
     body = {"question": QUESTION, "conversation": "c"}
@@ -54,7 +53,7 @@ def test_under_its_key_a_question_is_asked_once(serve: Serve, engine_with: MakeE
     for other in ({"question": HOTELS}, {"question": QUESTION, "conversation": "d"}):
         refused = client.post("/api/ask", json=other, headers=KEY)
         assert (refused.status_code, refused.json()["error"]["kind"]) == (422, "KeyInUse")
-        assert refused.json()["error"]["message"].startswith('Another question was asked under the key "k 1"')
+        assert refused.json()["error"]["message"].startswith('The key "k 1" was used for another question')
     assert completed(client, HOTELS, headers=KEY).status_code == 422
     assert len(served.engine.runs()) == 1
     stranger = served.client(role="asker").post("/api/ask", json={"question": HOTELS}, headers=KEY)
@@ -63,23 +62,23 @@ def test_under_its_key_a_question_is_asked_once(serve: Serve, engine_with: MakeE
     assert run_of(client.post("/api/ask", json=body, headers=KEY)) != run_of(asked)
 
 
-def test_two_that_come_at_once_are_one(serve: Serve, engine_with: MakeEngine) -> None:
+def test_concurrent_requests_with_one_key_share_a_run(serve: Serve, engine_with: MakeEngine) -> None:
     served = serve(engine_with(server={"asks_per_minute": 1}))
     client = served.client()
     with ThreadPoolExecutor(6) as pool:
         asked = [pool.submit(client.post, "/api/ask", json={"question": QUESTION}, headers=KEY) for _ in range(6)]
-        assert len({run_of(one.result()) for one in asked}) == 1
+        assert len({run_of(item.result()) for item in asked}) == 1
     assert len(served.engine.runs()) == 1
 
 
-def test_two_servers_that_are_asked_under_one_key_at_once_follow_one_run(
+def test_two_servers_share_the_run_of_a_key(
     serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, served = engine_with(), serve(engine_with())
     known, begun = served.engine.asked, list[str]()
 
     def too_early(**who: Any) -> Any:
-        """The other one is faster between the look and the asking."""
+        """The other server starts the run between the lookup and the start."""
         if not begun:
             begun.append(other.begin(QUESTION, key=KEY["Idempotency-Key"]))
             assert list(other.resume(begun[0]))[-1].answer
@@ -87,13 +86,13 @@ def test_two_servers_that_are_asked_under_one_key_at_once_follow_one_run(
         return known(**who)
 
     monkeypatch.setattr(served.engine, "asked", too_early)
-    told = served.client().post("/api/ask", json={"question": QUESTION}, headers=KEY)
-    assert (told.status_code, [run_of(told)]) == (200, begun)
+    response = served.client().post("/api/ask", json={"question": QUESTION}, headers=KEY)
+    assert (response.status_code, [run_of(response)]) == (200, begun)
     assert len(served.engine.runs()) == 1
 
 
-def test_another_try_of_openais_clients_follows_the_run(serve: Serve, engine_with: MakeEngine) -> None:
-    """In a new conversation, in one that is recognized, and in one that is named."""
+def test_an_openai_retry_follows_the_run(serve: Serve, engine_with: MakeEngine) -> None:
+    """In a new, a recognized and a named conversation."""
     held = Held()
     client = serve(engine_with(ScriptedLLM.by_role(writer=held, reviewer=PASS))).client()
     with ThreadPoolExecutor(2) as pool:
@@ -101,7 +100,7 @@ def test_another_try_of_openais_clients_follows_the_run(serve: Serve, engine_wit
         assert held.asked.wait(10)
         tries.append(pool.submit(completed, client, QUESTION, tries=1))
         held.goes_on.set()
-        first, again = (run_of(one.result()) for one in tries)
+        first, again = (run_of(item.result()) for item in tries)
     assert first == again
     said = (QUESTION, completed(client, QUESTION, tries=2).json()["choices"][0]["message"]["content"])
     follow_up = run_of(completed(client, *said, HOTELS))
@@ -112,7 +111,7 @@ def test_another_try_of_openais_clients_follows_the_run(serve: Serve, engine_wit
     assert run_of(completed(client, HOTELS, tries=1, **named)) == other
 
 
-def test_another_try_follows_nothing_of_another_chat_or_of_long_ago(
+def test_a_retry_does_not_match_other_chats_or_old_runs(
     serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = serve(engine_with())
@@ -123,19 +122,19 @@ def test_another_try_follows_nothing_of_another_chat_or_of_long_ago(
     elsewhere = run_of(completed(client, HOTELS, tries=1))
     assert len(served.engine.runs()) == 3
     assert run_of(completed(client, HOTELS, tries=1)) == elsewhere
-    assert run_of(completed(client, HOTELS)) != elsewhere  # it is no other try
+    assert run_of(completed(client, HOTELS)) != elsewhere  # not a retry
     named = run_of(completed(client, LAPTOPS, metadata={"conversation": "payroll"}))
     unnamed = run_of(completed(client, LAPTOPS, tries=1))
     assert named != unnamed
     for no_number in ("-1", "x", "00"):
         assert run_of(completed(client, LAPTOPS, headers={"X-Stainless-Retry-Count": no_number})) != unnamed
-    monkeypatch.setattr(idempotency, "JUST_NOW", timedelta(0))
+    monkeypatch.setattr(idempotency, "RETRY_WINDOW", timedelta(0))
     before = len(served.engine.runs())
     run_of(completed(client, HOTELS, tries=1))
     assert len(served.engine.runs()) == before + 1
 
 
-def test_what_is_refused_looks_for_no_conversation(
+def test_refused_questions_search_no_conversation(
     serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = serve(engine_with(server={"asks_per_minute": 1}))
@@ -146,9 +145,9 @@ def test_what_is_refused_looks_for_no_conversation(
 
     def looking(*given: Any) -> str:
         looked.append(given)
-        return conversation_of(*given)
+        return find_conversation(*given)
 
-    monkeypatch.setattr(routes, "conversation_of", looking)
+    monkeypatch.setattr(routes, "find_conversation", looking)
     assert completed(client, *said, HOTELS).status_code == 429
     for blank in (" ", "?!", "x" * 20_000):
         assert completed(client, *said, blank).status_code == 400
@@ -157,13 +156,13 @@ def test_what_is_refused_looks_for_no_conversation(
     assert run_of(completed(client, QUESTION, tries=1)) == run_of(first)
 
 
-def test_who_asks_much_at_once_keeps_nobody_waiting(
+def test_many_questions_of_one_user_do_not_delay_others(
     serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More questions of one user are about to be queued than there are threads for all."""
+    """One user sends more questions than there are threads."""
     served = serve(engine_with())
     client, other = served.client(), served.client(role="asker")
-    own = served.app.state.questions._users.setdefault("local", CapacityLimiter(OF_ONE_USER))
+    own = served.app.state.questions._users.setdefault("local", CapacityLimiter(MAX_CONCURRENT_PER_USER))
     goes_on = threading.Event()
 
     def held(question: str, **chosen: Any) -> str:
@@ -171,12 +170,12 @@ def test_who_asks_much_at_once_keeps_nobody_waiting(
         raise InputError("Nothing is asked here.")
 
     monkeypatch.setattr(served.engine, "begin", held)
-    with ThreadPoolExecutor(2 * THREADS) as pool:
-        asked = [pool.submit(completed, client, HOTELS) for _ in range(THREADS)]
-        asked += [pool.submit(client.post, "/api/ask", json={"question": QUESTION}) for _ in range(THREADS)]
+    with ThreadPoolExecutor(2 * DEFAULT_THREADS) as pool:
+        asked = [pool.submit(completed, client, HOTELS) for _ in range(DEFAULT_THREADS)]
+        asked += [pool.submit(client.post, "/api/ask", json={"question": QUESTION}) for _ in range(DEFAULT_THREADS)]
         try:
-            until(lambda: own.statistics().tasks_waiting == 2 * THREADS - OF_ONE_USER)
+            until(lambda: own.statistics().tasks_waiting == 2 * DEFAULT_THREADS - MAX_CONCURRENT_PER_USER)
             assert other.get("/api/runs", timeout=5).status_code == 200
         finally:
             goes_on.set()
-        assert {one.result().status_code for one in asked} == {400}
+        assert {item.result().status_code for item in asked} == {400}

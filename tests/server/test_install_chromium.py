@@ -1,4 +1,4 @@
-"""scripts/install_chromium.sh, on a machine that has only what a test puts there."""
+"""scripts/install_chromium.sh with a PATH that holds only fakes."""
 
 import os
 import shutil
@@ -18,13 +18,13 @@ case "$*" in *" install "*) {does} ;; esac
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A folder that is all of PATH, and the home beside it."""
+    """A folder that is the whole PATH, next to a home folder."""
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     for name in NEEDED:
         found = shutil.which(name)
         if not found:
-            pytest.skip(f"{name} is not here")
+            pytest.skip(f"{name} is not installed")
         (bin_folder / name).symlink_to(found)
     _program(bin_folder / "id", "#!/bin/sh\necho 0\n")
     _program(bin_folder / "sleep", "#!/bin/sh\n")
@@ -42,18 +42,18 @@ def _apt(machine: Path, does: str) -> Path:
     return log
 
 
-def _copied(machine: Path) -> Path:
-    """Away from the repository, whose environment may have a Playwright."""
+def _copy_script(machine: Path) -> Path:
+    """Copies the script out of the repository, whose virtualenv may have Playwright."""
     script = machine.parent / "repository" / "scripts" / SCRIPT.name
     script.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(SCRIPT, script)
     return script
 
 
-def _started(machine: Path, **environment: str) -> subprocess.Popen[str]:
+def _start(machine: Path, **environment: str) -> subprocess.Popen[str]:
     home = {"PATH": str(machine), "HOME": str(machine.parent / "home"), **environment}
     return subprocess.Popen(
-        [str(machine / "sh"), str(_copied(machine))],
+        [str(machine / "sh"), str(_copy_script(machine))],
         env=home,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -62,43 +62,43 @@ def _started(machine: Path, **environment: str) -> subprocess.Popen[str]:
     )
 
 
-def _ran(machine: Path, **environment: str) -> tuple[int, str]:
-    with _started(machine, **environment) as process:
+def _run(machine: Path, **environment: str) -> tuple[int, str]:
+    with _start(machine, **environment) as process:
         out, err = process.communicate(timeout=60)
     return process.returncode, out + err
 
 
 @pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
-def test_nothing_is_done_or_said_where_there_is_one(machine: Path, name: str) -> None:
+def test_an_installed_browser_is_used_silently(machine: Path, name: str) -> None:
     log = _apt(machine, "exit 1")
     _program(machine / name, BROWSER)
-    assert _ran(machine) == (0, "")
+    assert _run(machine) == (0, "")
     assert not log.exists()
 
 
-def test_the_one_that_is_named_has_to_run(machine: Path) -> None:
+def test_the_browser_named_by_the_environment_must_run(machine: Path) -> None:
     named = machine.parent / "mine"
-    code, said = _ran(machine, VERACITY_CHROMIUM=str(named))
+    code, output = _run(machine, VERACITY_CHROMIUM=str(named))
     assert code == 1
-    assert said == f"install_chromium: VERACITY_CHROMIUM names {named}, which does not run.\n"
+    assert output == f"install_chromium: VERACITY_CHROMIUM names {named}, which does not run.\n"
     _program(named, BROWSER)
-    assert _ran(machine, VERACITY_CHROMIUM=str(named)) == (0, "")
+    assert _run(machine, VERACITY_CHROMIUM=str(named)) == (0, "")
 
 
-def test_the_package_is_installed_once_by_two_at_the_same_time(machine: Path) -> None:
+def test_two_concurrent_runs_install_the_package_once(machine: Path) -> None:
     source = machine.parent / "browser"
     _program(source, BROWSER)
     _program(machine / "chromium-browser", "#!/bin/sh\necho 'install the snap'\nexit 1\n")  # as Ubuntu's
     log = _apt(machine, f"cp {source} {machine}/chromium")
-    with _started(machine) as first, _started(machine) as second:
+    with _start(machine) as first, _start(machine) as second:
         assert [first.wait(60), second.wait(60)] == [0, 0]
     installs = [line for line in log.read_text().splitlines() if " install " in line]
     assert len(installs) == 1
     assert "--no-install-recommends chromium" in installs[0]
-    assert _ran(machine) == (0, "")
+    assert _run(machine) == (0, "")
 
 
-def test_a_mirror_that_fails_is_asked_three_times_and_then_playwright(machine: Path) -> None:
+def test_playwright_is_the_fallback_after_three_attempts(machine: Path) -> None:
     log = _apt(machine, "exit 100")
     browsers = machine.parent / "home" / ".cache" / "ms-playwright" / "chromium-1" / "chrome-linux"
     source = machine.parent / "browser"
@@ -107,15 +107,15 @@ def test_a_mirror_that_fails_is_asked_three_times_and_then_playwright(machine: P
         machine / "python3",
         f'#!/bin/sh\n[ "$1" = -c ] && exit 0\nmkdir -p {browsers} && cp {source} {browsers}/chrome\n',
     )
-    code, said = _ran(machine)
+    code, output = _run(machine)
     assert code == 0
     assert log.read_text().count(" install ") == 3
-    assert f"VERACITY_CHROMIUM={browsers}/chrome" in said
-    assert _ran(machine)[0] == 0
+    assert f"VERACITY_CHROMIUM={browsers}/chrome" in output
+    assert _run(machine)[0] == 0
 
 
-def test_where_nothing_can_be_installed_one_sentence_says_what_to_do(machine: Path) -> None:
-    code, said = _ran(machine)
+def test_the_error_says_what_to_do_when_nothing_can_be_installed(machine: Path) -> None:
+    code, output = _run(machine)
     assert code == 1
-    assert said.count("\n") == 1
-    assert "set VERACITY_CHROMIUM to its path" in said
+    assert output.count("\n") == 1
+    assert "set VERACITY_CHROMIUM to its path" in output

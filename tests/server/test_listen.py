@@ -1,24 +1,23 @@
-"""Where the server listens, before anything is loaded that answers."""
+"""The server's socket."""
 
 from contextlib import closing
 
 import pytest
 
 from veracity.errors import ConfigurationError
-from veracity.server.listen import open_door
+from veracity.server.listen import open_listener
 from veracity.settings import ServerSettings
 
 
-class Nobody:
-    def any(self) -> bool:
-        return False
+def no_users() -> bool:
+    return False
 
 
-def test_of_two_who_take_one_port_at_once_the_second_is_told() -> None:
-    """Also while the first one still loads what is to answer there."""
-    door = open_door(ServerSettings(port=0), Nobody())
-    with closing(door.listening):
-        port = door.listening.getsockname()[1]
+def test_a_port_in_use_is_refused() -> None:
+    """Even while the first process is still loading."""
+    listener = open_listener(ServerSettings(port=0), no_users)
+    with closing(listener.listening):
+        port = listener.listening.getsockname()[1]
         with pytest.raises(ConfigurationError, match=f"port {port} .*in use.*: choose another"):
-            open_door(ServerSettings(port=port), Nobody())
-    closing(open_door(ServerSettings(port=port), Nobody()).listening).__exit__()
+            open_listener(ServerSettings(port=port), no_users)
+    closing(open_listener(ServerSettings(port=port), no_users).listening).__exit__()

@@ -1,4 +1,4 @@
-"""Lists that are longer than one look at them: each page goes on where the one before ended."""
+"""Paging: each page continues after the last item of the previous one."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from veracity.testing import ScriptedLLM
 
 
 def pages(client: httpx.Client, path: str, key: str, cursor: str = "after") -> list[Any]:
-    """One by one. The list of turns ends with the latest, so it is read backwards."""
+    """Pages of one item. Turns are listed newest last, so they are read backwards."""
     seen: list[Any] = []
     while True:
         asked = httpx.URL(path).copy_merge_params({"limit": 1, **({cursor: seen[-1]} if seen else {})})
@@ -23,14 +23,14 @@ def pages(client: httpx.Client, path: str, key: str, cursor: str = "after") -> l
         seen.append(page[0][key])
 
 
-def test_every_list_can_be_read_to_its_end(serve: Serve, gated: MakeEngine) -> None:
+def test_every_list_can_be_paged(serve: Serve, gated: MakeEngine) -> None:
     served = serve(gated(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(40))))
     ann, bob = served.client(role="asker", name="ann"), served.client(role="approver", name="bob")
     asked = [
         client.post("/api/ask", json={"question": QUESTION, "conversation": conversation}).json()
         for client, conversation in ((ann, "会话"), (ann, "会話/二"), (bob, "c"), (ann, "会话"))
     ]
-    runs, approvals = ([one[key] for one in asked] for key in ("run_id", "approval_id"))
+    runs, approvals = ([item[key] for item in asked] for key in ("run_id", "approval_id"))
     own = [runs[3], runs[1], runs[0]]
     assert pages(ann, "/api/runs", "run_id") == own
     assert pages(bob, "/api/runs?everyone=true", "run_id") == runs[::-1]
@@ -40,8 +40,8 @@ def test_every_list_can_be_read_to_its_end(serve: Serve, gated: MakeEngine) -> N
     assert pages(ann, "/api/conversations", "conversation") == ["会话", "会話/二"]
     assert pages(ann, "/api/conversations?query=annual", "conversation") == ["会话", "会話/二"]
     assert pages(ann, "/api/conversations/会话/turns", "number", "before") == [2, 1]
-    known = [one["id"] for one in ann.get("/api/documents").json()]
+    known = [item["id"] for item in ann.get("/api/documents").json()]
     assert pages(ann, "/api/documents", "id") == known
     for path in ("/api/runs", "/api/approvals", "/api/conversations", "/api/documents"):
         assert ann.get(path, params={"after": "nobody"}).json() == []
-    assert ann.get("/api/runs", params={"after": runs[2]}).json() == []  # somebody else's is not there
+    assert ann.get("/api/runs", params={"after": runs[2]}).json() == []  # another user's run

@@ -1,4 +1,4 @@
-"""Where the server keeps its files is told to admins alone."""
+"""Only admins see file system paths."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.server.conftest import MakeEngine, Serve
 from tests.server.events import events_of
 from veracity.errors import ConfigurationError
 from veracity.models import Role, User
-from veracity.server.permissions import shown_sentence
+from veracity.server.permissions import redact_paths_in_text
 from veracity.testing import ScriptedLLM
 
 QUESTION = "How many days of annual leave do staff in Dublin have?"
@@ -27,12 +27,12 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def everything_told(client: httpx.Client, admin: httpx.Client) -> dict[str, str]:
-    """Of an answer that waits, is approved, and of what it rests on."""
+def read_everything(client: httpx.Client, admin: httpx.Client) -> dict[str, str]:
+    """The responses for a pending and approved answer and its evidence."""
     answer = client.post("/api/ask", json={"question": QUESTION}).json()
     run, approval = f"/api/runs/{answer['run_id']}", f"/api/approvals/{answer['approval_id']}"
     found = client.post("/api/search", json={"query": "leave in Dublin"}).json()[0]
-    told = {
+    texts = {
         "search": str(found),
         "receipt": client.get(run).text,
         "page": client.get(f"{run}/page").text,
@@ -42,24 +42,24 @@ def everything_told(client: httpx.Client, admin: httpx.Client) -> dict[str, str]
         "document": client.get("/api/document", params={"id": found["document_id"]}).text,
     }
     admin.post(f"{approval}/decision", json={"verdict": "approve"})
-    told["events"] = str(events_of(client, f"{run}/events"))
+    texts["events"] = str(events_of(client, f"{run}/events"))
     asked = {"model": "veracity", "messages": [{"role": "user", "content": QUESTION}]}
-    told["completion"] = client.post("/v1/chat/completions", json=asked).text
-    return told
+    texts["completion"] = client.post("/v1/chat/completions", json=asked).text
+    return texts
 
 
-def test_only_an_admin_sees_where_a_document_lies(serve: Serve, gated: MakeEngine, folder: Path) -> None:
+def test_only_admins_see_document_paths(serve: Serve, gated: MakeEngine, folder: Path) -> None:
     engine = gated(ScriptedLLM.by_role(writer=ANSWER, reviewer=PASS, judge=judged(*[40, 95] * 2)))
     engine.ingest(folder)
     served = serve(engine)
     for role in ROLES:
-        told = everything_told(served.client(role=role), served.client())
-        for name, text in told.items():
+        texts = read_everything(served.client(role=role), served.client())
+        for name, text in texts.items():
             assert (SECRET in text) == (role == "admin"), (role, name)
             assert "dublin/leave.md" in text, (role, name)
 
 
-def test_only_an_admin_sees_where_what_is_broken_lies(serve: Serve, engine_with: MakeEngine, root: Path) -> None:
+def test_only_admins_see_paths_in_errors(serve: Serve, engine_with: MakeEngine, root: Path) -> None:
     problem = ConfigurationError(f"{root}/prompts/writer.md is blank: write the instructions or remove it.")
     served = serve(engine_with(ScriptedLLM.by_role(writer=problem, reviewer=PASS)))
     clients = {role: served.client(role=role) for role in ROLES}
@@ -67,9 +67,9 @@ def test_only_an_admin_sees_where_what_is_broken_lies(serve: Serve, engine_with:
         refused = client.post("/api/ask", json={"question": QUESTION})
         run = client.get("/api/runs").json()[0]
         events = events_of(client, f"/api/runs/{run['run_id']}/events")
-        told = [refused.json()["error"]["message"], run["problem"], events[-1].data["problem"]]
-        assert all("prompts/writer.md is blank" in one for one in told)
-        assert [str(root.parent) in one for one in told] == [role == "admin"] * 3
+        texts = [refused.json()["error"]["message"], run["problem"], events[-1].data["problem"]]
+        assert all("prompts/writer.md is blank" in item for item in texts)
+        assert [str(root.parent) in item for item in texts] == [role == "admin"] * 3
     (root / "configs").mkdir(exist_ok=True)
     (root / "configs" / "evaluator.toml").write_text("nonsense = = 1")
     for role, client in clients.items():
@@ -78,7 +78,7 @@ def test_only_an_admin_sees_where_what_is_broken_lies(serve: Serve, engine_with:
 
 
 @pytest.mark.parametrize(
-    ("sentence", "told"),
+    ("sentence", "shortened"),
     [
         (
             'There is no workspace "/a b/c/w": create it with "veracity init /a b/c/w".',
@@ -100,7 +100,7 @@ def test_only_an_admin_sees_where_what_is_broken_lies(serve: Serve, engine_with:
         ),
     ],
 )
-def test_of_a_path_in_a_sentence_the_end_is_told(sentence: str, told: str) -> None:
-    assert shown_sentence(sentence, None) == told
+def test_paths_in_sentences_are_shortened(sentence: str, shortened: str) -> None:
+    assert redact_paths_in_text(sentence, None) == shortened
     admin = User.model_validate({"name": "a", "role": "admin", "created": "2026-11-15T00:00:00Z"})
-    assert shown_sentence(sentence, admin) == sentence
+    assert redact_paths_in_text(sentence, admin) == sentence

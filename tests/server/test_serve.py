@@ -1,5 +1,6 @@
-"""`veracity serve` as a user starts and stops it, and as it dies."""
+"""`veracity serve`: startup, shutdown, crashes and connection limits."""
 
+import asyncio
 import contextlib
 import shutil
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 
 from tests.loopback import LoopbackServer, after, text
 from tests.runs.scripts import GOOD, QUESTION
@@ -22,7 +24,7 @@ from tests.server.processes import TOKEN, Process
 from veracity.engine import Veracity
 from veracity.server import serve
 from veracity.server.app import make_app
-from veracity.server.serve import Connection, Server
+from veracity.server.serve import Connection, Server, max_connections
 from veracity.settings import Settings
 
 NO_EMBEDDER = Settings.model_validate({"models": {"embedder": "none"}})
@@ -41,7 +43,7 @@ def refusal(root: Path, *options: str, **variables: str) -> str:
     return errors
 
 
-def test_it_prints_an_address_whose_token_opens_it_and_ends_when_told(root: Path) -> None:
+def test_the_printed_address_works_and_sigterm_stops_the_server(root: Path) -> None:
     with Process(root, token="") as process:
         assert len(process.token) >= 43 and process.url.startswith("http://127.0.0.1:")
         with process.client() as client:
@@ -53,9 +55,9 @@ def test_it_prints_an_address_whose_token_opens_it_and_ends_when_told(root: Path
     assert process.token not in errors
 
 
-def test_others_may_connect_only_with_a_token(root: Path) -> None:
-    told = refusal(root, "--host", "0.0.0.0")
-    assert "veracity users add" in told and "VERACITY_TOKEN" in told
+def test_a_public_host_needs_a_user_with_a_token(root: Path) -> None:
+    message = refusal(root, "--host", "0.0.0.0")
+    assert "veracity users add" in message and "VERACITY_TOKEN" in message
     with Veracity(root, settings=NO_EMBEDDER) as engine:
         token = engine.users.add("ann", "admin")
     with Process(root, "--host", "0.0.0.0", token="") as process:
@@ -66,19 +68,19 @@ def test_others_may_connect_only_with_a_token(root: Path) -> None:
         assert httpx.get(f"{url}/api/me", headers=headers, timeout=30, trust_env=False).json()["user"] == "ann"
 
 
-def test_a_token_that_can_be_guessed_is_refused_and_not_shown(root: Path) -> None:
-    told = refusal(root, VERACITY_TOKEN="hunter2")
-    assert "VERACITY_TOKEN" in told and "hunter2" not in told
+def test_a_weak_token_is_refused_and_not_shown(root: Path) -> None:
+    message = refusal(root, VERACITY_TOKEN="hunter2")
+    assert "VERACITY_TOKEN" in message and "hunter2" not in message
 
 
-def test_an_address_that_is_taken_is_told(root: Path) -> None:
+def test_unavailable_addresses_are_reported(root: Path) -> None:
     with Process(root) as process:
         port = process.url.rpartition(":")[2]
         assert f"port {port}" in refusal(root, "--port", port)
     assert "cannot listen" in refusal(root, "--host", "no-such-host.invalid", VERACITY_TOKEN=TOKEN)
 
 
-def test_what_is_no_workspace_is_told(tmp_path: Path) -> None:
+def test_a_missing_workspace_is_reported(tmp_path: Path) -> None:
     assert "There is no workspace" in refusal(tmp_path / "nothing")
 
 
@@ -95,8 +97,8 @@ def _until(is_so: Callable[[], bool]) -> None:
 
 
 def slow_writer(server: LoopbackServer, seconds: float) -> dict[str, str]:
-    """A model that takes its time, for a server that is a process of its own."""
-    server.behaves(after(seconds, text(GOOD)))
+    """A slow model for a server in another process."""
+    server.respond_with(after(seconds, text(GOOD)))
     return {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x", "VERACITY_MODELS__WRITER": "openai-chat:slow"}
 
 
@@ -123,7 +125,7 @@ def test_a_restart_loses_no_run(root: Path, server: LoopbackServer, sign: signal
         process.tell(sign)
         code, _, _ = process.ended()
         assert code == (-signal.SIGKILL if sign == signal.SIGKILL else 0)
-    server.forget()
+    server.reset()
     with Process(root, **slow_writer(server, 0)) as again, again.client() as client:
         path = f"/api/runs/{seen[0].data['run_id']}/events"
         rest = events_of(client, path, headers={"Last-Event-ID": seen[-1].id})
@@ -132,20 +134,20 @@ def test_a_restart_loses_no_run(root: Path, server: LoopbackServer, sign: signal
     assert steps.count("decide_route") == steps.count("generate_answer") == 1
 
 
-def test_another_server_takes_up_what_one_left_that_died(root: Path, server: LoopbackServer) -> None:
+def test_another_server_resumes_the_runs_of_a_crashed_one(root: Path, server: LoopbackServer) -> None:
     variables = slow_writer(server, 4)
     with Process(root, **variables) as dies, Process(root, **variables) as lives, lives.client() as client:
         seen = asked(dies, "generate_answer")
         dies.tell(signal.SIGKILL)
         dies.ended()
-        threading.Timer(0.1, server.forget).start()
+        threading.Timer(0.1, server.reset).start()
         rest = events_of(client, f"/api/runs/{seen[0].data['run_id']}/events", headers={"Last-Event-ID": seen[-1].id})
     assert rest[-1].kind == "answer"
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT])
-def test_who_waits_for_an_upload_is_told_that_it_stops_and_nothing_is_lost(root: Path, sign: signal.Signals) -> None:
-    """Without a traceback, without a word on standard error, and soon. What was under way is brought in by the next."""
+def test_a_stop_ends_waiting_uploads_and_loses_none(root: Path, sign: signal.Signals) -> None:
+    """Quickly and without output on stderr. The next server finishes the upload."""
     long = "\n\n".join(f"储物柜 {number} 在走廊 {number % 7}。 Locker {number} is blue." for number in range(300_000))
     answers: dict[str, httpx.Response] = {}
 
@@ -156,13 +158,13 @@ def test_who_waits_for_an_upload_is_told_that_it_stops_and_nothing_is_lost(root:
 
     with Process(root) as process, process.client() as client:
         waiting = {"储物柜.txt": "*/*", "ロッカー.txt": "text/event-stream"}
-        threads = [threading.Thread(target=send, args=one) for one in waiting.items()]
+        threads = [threading.Thread(target=send, args=item) for item in waiting.items()]
         for number, thread in enumerate(threads):
             thread.start()
             _until(partial(_stands, client, under_way=True, waiting=number))
         process.tell(sign)
         for thread in threads:
-            thread.join(20)  # far sooner than the files are read
+            thread.join(20)  # much less than reading the files takes
             assert not thread.is_alive()
         code, _, errors = process.ended()
         assert (code, errors) == (0, "")
@@ -178,7 +180,7 @@ ServerOf = Callable[[Veracity], tuple[Server, threading.Thread]]
 
 @pytest.fixture
 def server_of() -> Iterator[ServerOf]:
-    """A server as `veracity serve` runs it, for a thread of this process."""
+    """A server like that of `veracity serve`, for a thread of this process."""
     with contextlib.ExitStack() as stack:
 
         def made(engine: Veracity) -> tuple[Server, threading.Thread]:
@@ -191,7 +193,7 @@ def server_of() -> Iterator[ServerOf]:
         yield made
 
 
-def test_who_is_told_to_stop_before_it_runs_stops_when_it_does(root: Path, server_of: ServerOf) -> None:
+def test_a_stop_before_startup_is_honoured(root: Path, server_of: ServerOf) -> None:
     with Veracity(root, settings=NO_EMBEDDER) as engine:
         server, thread = server_of(engine)
         server.handle_exit(signal.SIGTERM, None)
@@ -200,19 +202,19 @@ def test_who_is_told_to_stop_before_it_runs_stops_when_it_does(root: Path, serve
         assert server.started and not thread.is_alive()
 
 
-def test_a_request_that_hangs_is_told_that_it_stops_and_keeps_no_process_alive(
+def test_a_hanging_request_gets_503_and_does_not_block_the_exit(
     root: Path, server_of: ServerOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, goes_on, ended = threading.Event(), threading.Event(), list[int]()
 
-    def hangs(*_: Any, **__: Any) -> None:
+    def hang(*_: Any, **__: Any) -> None:
         asked.set()
         assert goes_on.wait(60)
 
-    monkeypatch.setattr(serve, "LAST_STEP", 0.1)
+    monkeypatch.setattr(serve, "SHUTDOWN_SECONDS", 0.1)
     monkeypatch.setattr("os._exit", ended.append)
     with Veracity(root, settings=NO_EMBEDDER) as engine, ThreadPoolExecutor() as others:
-        monkeypatch.setattr(engine, "search", hangs)
+        monkeypatch.setattr(engine, "search", hang)
         server, thread = server_of(engine)
         thread.start()
         _until(lambda: server.started)
@@ -227,12 +229,12 @@ def test_a_request_that_hangs_is_told_that_it_stops_and_keeps_no_process_alive(
         )
         assert asked.wait(20)
         server.handle_exit(signal.SIGTERM, None)
-        told = searched.result(20)
+        response = searched.result(20)
         thread.join(20)
         serve._end_threads(server.config.app)  # type: ignore[arg-type]
         goes_on.set()
-    assert (told.status_code, told.json()["error"]["kind"]) == (503, "Stopping")
-    assert int(told.headers["retry-after"]) > 0
+    assert (response.status_code, response.json()["error"]["kind"]) == (503, "Stopping")
+    assert int(response.headers["retry-after"]) > 0
     assert ended == [0]
 
 
@@ -244,13 +246,13 @@ def _left_open(port: int, said: bytes) -> socket.socket:
 
 def _asked_of_known(server: Server) -> list[bool]:
     connections = list(server.server_state.connections)
-    return sorted(one.is_asked for one in connections if isinstance(one, Connection) and one.is_known)
+    return sorted(item.is_active for item in connections if isinstance(item, Connection) and item.has_token)
 
 
-def test_who_has_a_token_is_answered_however_many_strangers_hold_connections(
+def test_users_are_served_however_many_connections_others_hold_open(
     root: Path, server_of: ServerOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Connection, "most", 6)
+    monkeypatch.setattr(Connection, "max_connections", 6)
     idle = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     slow = b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
     with Veracity(root, settings=NO_EMBEDDER) as engine, contextlib.ExitStack() as stack:
@@ -273,7 +275,76 @@ def test_who_has_a_token_is_answered_however_many_strangers_hold_connections(
             assert next(heard).kind == "hello"
             strangers = [stack.enter_context(_left_open(port, said)) for said in (b"", idle, slow, idle * 9) * 5]
             assert ben.get("/api/me").status_code == 200
-            with contextlib.suppress(ConnectionError):  # the first had to leave, and was told nothing
+            with contextlib.suppress(ConnectionError):  # evicted without a response
                 assert strangers[0].recv(10) == b""
             _until(lambda: len(server.server_state.connections) <= 6)
-            _until(lambda: _asked_of_known(server) == [False, True])  # who follows is not sent away
+            _until(lambda: _asked_of_known(server) == [False, True])  # active streams are not evicted
+
+
+SHORT = 0.5  # the time limit for headers
+WHOLE = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
+
+
+async def _app(scope: Any, receive: Any, send: Any) -> None:
+    """Responds slowly."""
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
+    await send({"type": "http.response.body", "body": b"do", "more_body": True})
+    await asyncio.sleep(1.2 * SHORT)
+    await send({"type": "http.response.body", "body": b"ne"})
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    server = uvicorn.Server(uvicorn.Config(_app, port=0, http=Connection, lifespan="off", log_level="error"))
+    thread = threading.Thread(target=server.run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serve, "HEADER_SECONDS", SHORT)
+        thread.start()
+        while not server.started:
+            time.sleep(0.005)
+        yield server.servers[0].sockets[0].getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def _connected(port: int, said: bytes) -> socket.socket:
+    """A connection on which this was sent in time, however busy the machine is."""
+    for _ in range(20):
+        begun = time.monotonic()
+        connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+        connection.sendall(said)
+        if time.monotonic() - begun < SHORT / 2:
+            return connection
+        connection.close()
+    raise AssertionError("The machine is too busy.")
+
+
+def _asked(connection: socket.socket) -> None:
+    time.sleep(1.2 * SHORT)  # the body may come later than the headers
+    connection.sendall(b"hi")
+    received = b""
+    while not received.endswith(b"done"):
+        piece = connection.recv(1000)
+        assert piece, received
+        received += piece
+
+
+@pytest.mark.parametrize(("asks_first", "said"), [(False, b""), (False, b"GET /asked"), (True, b"GET /asked")])
+def test_idle_and_slow_connections_are_closed(port: int, asks_first: bool, said: bytes) -> None:
+    with _connected(port, WHOLE if asks_first else b"") as connection:
+        if asks_first:
+            _asked(connection)
+        begun = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            for number in range(len(said)):  # byte by byte
+                connection.sendall(said[number : number + 1])
+                time.sleep(SHORT / 5)
+            assert connection.recv(1000) == b""
+        assert time.monotonic() - begun < 20  # far less than the keep-alive of 75 seconds
+
+
+def test_connections_use_at_most_half_of_the_files() -> None:
+    assert max_connections(500) <= 1000
+    assert max_connections(1) <= 501

@@ -1,4 +1,4 @@
-"""Which form of a response is asked for."""
+"""Content negotiation between JSON and events."""
 
 import pytest
 
@@ -20,5 +20,5 @@ from veracity.server.sse import wants_events
         ("", False),
     ],
 )
-def test_events_come_where_they_are_wanted_rather_than_json(accept: str, events: bool) -> None:
+def test_accept_headers_choose_between_events_and_json(accept: str, events: bool) -> None:
     assert wants_events(accept) == events

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.conftest import MODULES, MakeEngine, OpenPage, Serve, Served
-from veracity.server.static_files import KEPT, STATIC, Files, files
+from veracity.server.static_files import IMMUTABLE, STATIC, Files, files
 
 
 @pytest.fixture
@@ -15,19 +15,19 @@ def served(serve: Serve, engine_with: MakeEngine) -> Served:
     return serve(engine_with())
 
 
-def test_a_file_is_sent_whole_and_kept(served: Served) -> None:
+def test_files_are_compressed_and_cached(served: Served) -> None:
     client = served.client(token="")
-    for name, kind in {"app.js": "text/javascript", "base.css": "text/css", "icon.svg": "image/svg+xml"}.items():
+    for name, kind in {"app.js": "text/javascript", "lib/base.css": "text/css", "icon.svg": "image/svg+xml"}.items():
         for coding in ("gzip, br", "identity"):
             sent = client.get(f"{MODULES}/{name}", headers={"Accept-Encoding": coding})
             assert sent.content == (STATIC / name).read_bytes()
             assert sent.headers["content-type"].startswith(kind)
             assert sent.headers.get("content-encoding") == ("gzip" if "gzip" in coding else None)
-            assert (sent.headers["cache-control"], sent.headers["vary"]) == (KEPT, "Accept-Encoding")
+            assert (sent.headers["cache-control"], sent.headers["vary"]) == (IMMUTABLE, "Accept-Encoding")
         assert client.head(f"{MODULES}/{name}").content == b""
 
 
-def test_a_page_of_another_version_gets_the_file_as_it_is_but_does_not_keep_it(served: Served) -> None:
+def test_files_of_another_version_are_served_uncached(served: Served) -> None:
     sent = served.client(token="").get("/static/0123456789abcdef/app.js")
     assert sent.content == (STATIC / "app.js").read_bytes()
     assert sent.headers["cache-control"] == "no-cache"
@@ -37,13 +37,13 @@ def test_a_page_of_another_version_gets_the_file_as_it_is_but_does_not_keep_it(s
 @pytest.mark.parametrize(
     "name", ["nothing.js", "", "../page.py", "..%2fpage.py", "%2e%2e/page.py", "vendor", "app.js/", "a%00"]
 )
-def test_nothing_else_is_sent(served: Served, name: str) -> None:
+def test_no_other_files_are_served(served: Served, name: str) -> None:
     sent = served.client(token="").get(f"{MODULES}/{name}")
     assert sent.status_code == 404
     assert "APIRouter" not in sent.text
 
 
-def test_all_of_the_first_view_is_named_by_the_first_answer(served: Served, open_page: OpenPage) -> None:
+def test_the_index_preloads_the_first_view(served: Served, open_page: OpenPage) -> None:
     named = set(re.findall(rf'"(static/{files().version}/[^"]+)"', served.client().get("/").text))
     page = open_page(served)
     page.get_by_role("textbox").wait_for()
@@ -52,7 +52,7 @@ def test_all_of_the_first_view_is_named_by_the_first_answer(served: Served, open
     assert len(loaded) > 40
 
 
-def test_the_version_tells_what_is_in_the_files(tmp_path: Path) -> None:
+def test_the_version_depends_on_the_contents(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()
     (folder / "a.js").write_text("1")
@@ -62,4 +62,4 @@ def test_the_version_tells_what_is_in_the_files(tmp_path: Path) -> None:
     two = Files(folder).version
     (folder / "a.js").rename(folder / "b.js")
     assert len({one, two, Files(folder).version}) == 3
-    assert gzip.decompress(Files(folder).by_name["b.js"].packed) == b"2"
+    assert gzip.decompress(Files(folder).by_name["b.js"].compressed) == b"2"

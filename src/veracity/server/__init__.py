@@ -1,4 +1,1 @@
-"""Veracity over HTTP: an API, and a page for a team on top of it.
-
-Parses, calls the engine, renders; knows nothing about how answers come about.
-"""
+"""The HTTP API and the page: parses requests, calls the engine, renders the results."""

@@ -1,4 +1,4 @@
-"""The application: every route of the server, and what they share."""
+"""The ASGI application: routes, middleware and shared state."""
 
 from __future__ import annotations
 
@@ -12,86 +12,68 @@ from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import FastAPI
 
 from veracity.engine import Veracity
-from veracity.server import errors, metrics, static_files
-from veracity.server.auth import Access
-from veracity.server.limits import Computing, Limits
-from veracity.server.live.document_jobs import Changes
+from veracity.server import errors, metrics, openai, routes, static_files
+from veracity.server.auth import Authenticator
+from veracity.server.limits import ConcurrencyLimit, Limits
+from veracity.server.live.document_jobs import DocumentJobs
 from veracity.server.live.feed import Feed
 from veracity.server.live.runs import LiveRuns
-from veracity.server.metrics import Measures, Measuring
-from veracity.server.middleware import Guard
-from veracity.server.openai import routes
-from veracity.server.routes import approvals, ask, conversations, documents, evaluate, runs, search, session
-from veracity.server.routes import feed as feed_module
-from veracity.server.routes.documents import finish_uploads
+from veracity.server.metrics import Metrics, MetricsMiddleware
+from veracity.server.middleware import SecurityMiddleware
 from veracity.version import __version__
 
-ROUTERS = (
-    session.router,
-    ask.router,
-    runs.router,
-    approvals.router,
-    conversations.router,
-    documents.router,
-    search.router,
-    evaluate.router,
-    feed_module.router,
-    routes.router,
-    metrics.router,
-    static_files.router,
-)
-
-
-THREADS = 8  # for what reads or computes a little; more of them would only wait for each other
-RESERVED = 4  # for decisions, which may have to wait for others who write
-KNOWING = 2  # for knowing who asks, which waits for nobody
-MOST_QUESTIONS = 100  # of one user, that are about to be queued
-# FastAPI would send spans of its own, with the addresses: what people look for, names of conversations and documents.
-NO_SPANS: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+ROUTERS = (*routes.ROUTERS, openai.router, metrics.router, static_files.router)
+DEFAULT_THREADS = 8  # for short reads; more threads would only wait for each other
+RESERVED_THREADS = 4  # for decisions, which may have to wait for other writers
+AUTH_THREADS = 2
+MAX_WAITING_QUESTIONS = 100  # of one user, before they are queued
+# FastAPI's own spans would contain URLs: search terms, names of conversations and documents.
+NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
 def make_app(engine: Veracity, own_token: str = "", host: str = "") -> FastAPI:
-    """Over an engine that whoever calls this closes. `own_token` is that of the user "local", an admin; `host` is
-    what it listens on, where that is not the settings'."""
+    """The caller closes the engine. `own_token` is for the user "local", an admin; `host` overrides the settings."""
     settings = engine.settings.server
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.knowing, app.state.reserved = CapacityLimiter(KNOWING), CapacityLimiter(RESERVED)
-        app.state.searches, app.state.evaluations = Computing("searches"), Computing("evaluations")
-        app.state.questions = Computing("questions", MOST_QUESTIONS)
-        current_default_thread_limiter().total_tokens = THREADS
-        feed = Feed(engine)
-        live = LiveRuns(engine, settings, app.state.limits, feed.poke, app.state.measures.run_ended)
-        changes = Changes(lambda: feed.tell("documents"))
-        app.state.feed, app.state.live, app.state.changes = feed, live, changes
-        finishing = asyncio.create_task(finish_uploads(engine, changes))
-        try:
-            yield
-        finally:
-            changes.stop()
-            live.stop(grace=0)
-            feed.stop()
-            await finishing
-            await run_sync(changes.close)
-
     app = FastAPI(
         title="Veracity",
         version=__version__,
-        summary="Answers that have been examined.",
-        lifespan=lifespan,
-        telemetry=NO_SPANS,
-        redirect_slashes=False,  # behind a proxy that speaks TLS, it would lead away from that
-        docs_url=None,  # they load scripts from elsewhere
+        summary="Answers that are reviewed before they are released.",
+        lifespan=_lifespan,
+        telemetry=NO_TELEMETRY,
+        redirect_slashes=False,  # behind a TLS proxy it would redirect to http:
+        docs_url=None,  # these pages load scripts from a CDN
         redoc_url=None,
     )
     app.state.engine = engine
-    app.state.access = Access(engine, own_token)
+    app.state.authenticator = Authenticator(engine, own_token)
     app.state.limits = Limits(settings)
-    app.state.measures = Measures()
-    errors.install(app)
-    for router in ROUTERS:  # as they are: `include_router` would make every route anew, at the first request
+    app.state.metrics = Metrics()
+    errors.install_handlers(app)
+    for router in ROUTERS:  # not `include_router`, which would build every route a second time
         app.router.routes.extend(router.routes)
-    app.add_middleware(Guard, settings=settings, host=host or settings.host)
-    app.add_middleware(Measuring, measures=app.state.measures)
+    app.add_middleware(SecurityMiddleware, settings=settings, host=host or settings.host)
+    app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
     return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    state, engine = app.state, app.state.engine
+    current_default_thread_limiter().total_tokens = DEFAULT_THREADS
+    state.auth_threads = CapacityLimiter(AUTH_THREADS)
+    state.reserved_threads = CapacityLimiter(RESERVED_THREADS)
+    for name in ("searches", "evaluations", "comparisons"):
+        setattr(state, name, ConcurrencyLimit(name))
+    state.questions = ConcurrencyLimit("questions", MAX_WAITING_QUESTIONS)
+    state.feed = Feed(engine)
+    state.live = LiveRuns(engine, state.limits, state.feed.refresh, state.metrics.record_run)
+    state.document_jobs = DocumentJobs(lambda: state.feed.publish("documents"))
+    unfinished = asyncio.create_task(routes.documents.finish_uploads(engine, state.document_jobs))
+    try:
+        yield
+    finally:
+        state.document_jobs.stop()
+        state.live.stop(grace=0)
+        state.feed.stop()
+        await unfinished
+        await run_sync(state.document_jobs.close)

@@ -1,4 +1,4 @@
-"""Who asks: from a token to a user, and what that user's role allows. Knows nothing about what is asked for."""
+"""Authentication: from a token to a user, and the dependencies that routes ask for."""
 
 from __future__ import annotations
 
@@ -10,185 +10,159 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar, cast
 
-from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 
 from veracity.engine import Veracity
-from veracity.ledger.rows.users import SEEN_EVERY, TOKEN_PREFIX, Users
 from veracity.models import LOCAL, Role, User
 from veracity.server.errors import RefusedError
 from veracity.server.limits import Limits
 from veracity.server.live.runs import LiveRuns
-from veracity.server.permissions import reaches
+from veracity.server.permissions import has_role
 
-
-class Seeing:
-    """For one event loop. Threads of its own do it: they may have to wait for others who write."""
-
-    def __init__(self, users: Users) -> None:
-        self._users = users
-        self._noted: dict[str, float] = {}
-        self._under_way: set[asyncio.Task[None]] = set()
-
-    def note(self, user: User) -> None:
-        """Once an hour for each user who was added, however many requests come."""
-        now = time.monotonic()
-        if user.name == LOCAL or now - self._noted.get(user.name, -math.inf) < SEEN_EVERY.total_seconds():
-            return
-        self._noted[user.name] = now
-        task = asyncio.create_task(asyncio.to_thread(self._users.seen, user))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-
+BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="From `veracity users add`, or VERACITY_TOKEN.")
+COOKIE = "veracity_session"
+SEEN_SECONDS = 3600.0  # how often a user's last visit is recorded
 
 T = TypeVar("T")
 
-BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="Of `veracity users add`, or VERACITY_TOKEN.")
-COOKIE = "veracity_session"
 
-
-class Access:
-    """`own_token` is that of the start-up address or of VERACITY_TOKEN; all others are in the table of users."""
+class Authenticator:
+    """Finds users by token. `own_token` belongs to the user "local"; all other tokens are in the ledger."""
 
     def __init__(self, engine: Veracity, own_token: str) -> None:
         self._users = engine.users
         self._own_token = own_token
-        self.seeing = Seeing(engine.users)
         self._owner = User(name=LOCAL, role="admin", created=datetime.now(UTC))
+        self._seen: dict[str, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def could_be(self, token: str) -> bool:
-        """Whether it is worth a look at the table."""
-        return token.startswith(TOKEN_PREFIX) or self._is_own(token)
+    def may_be_valid(self, token: str) -> bool:
+        """Whether the token is well-formed. Avoids ledger lookups for invalid tokens."""
+        return self.is_user_token(token) or self._is_own(token)
 
-    def who(self, token: str) -> User | None:
+    def is_user_token(self, token: str) -> bool:
+        return self._users.is_token(token)
+
+    def find_user(self, token: str) -> User | None:
         return self._owner if self._is_own(token) else self._users.who(token)
+
+    def record_visit(self, user: User) -> None:
+        """Updates the time of the last visit, at most hourly. Runs in the background, because writes may block."""
+        now = time.monotonic()
+        if user.name == LOCAL or now - self._seen.get(user.name, -math.inf) < SEEN_SECONDS:
+            return
+        self._seen[user.name] = now
+        task = asyncio.create_task(asyncio.to_thread(self._users.mark_seen, user))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _is_own(self, token: str) -> bool:
         return bool(self._own_token) and hmac.compare_digest(token.encode(), self._own_token.encode())
 
 
-def token_of(request: Request) -> str:
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return given.strip()
-    return request.cookies.get(cookie_name(request), "")
-
-
 def cookie_name(request: Request) -> str:
-    """Cookies do not know of ports, and several servers may run on one machine."""
+    """The cookie name with the port, because several servers on a host share its cookies."""
     return f"{COOKIE}_{request.url.port or 'default'}"
 
 
-async def who_sends(request: Request) -> User | None:
-    return await _who_has(token_of(request), request)
+async def find_sender(request: Request) -> User | None:
+    return await _find_user(_read_token(request), request)
 
 
-async def _who_has(token: str, request: Request) -> User | None:
-    """On threads that nothing else takes, so that nobody waits for a look at the table of users."""
-    access: Access = request.app.state.access
-    if not access.could_be(token):
-        return None
-    return await run_sync(access.who, token, limiter=request.app.state.knowing)
-
-
-async def recognized(token: str, request: Request) -> User:
-    """Whose token it is. Those of users cannot be guessed; the one that somebody chose for the server could be."""
+async def authenticate_token(token: str, request: Request) -> User:
+    """Raises 401. Limits guesses per address, except of user tokens, which are too long to guess."""
     limits: Limits = request.app.state.limits
-    is_guess = bool(token) and not token.startswith(TOKEN_PREFIX)
+    is_guess = bool(token) and not request.app.state.authenticator.is_user_token(token)
     address = request.client.host if request.client and is_guess else ""
     if address:
         limits.require_few_wrong_tokens(address)
-    user = await _who_has(token, request)
+    user = await _find_user(token, request)
     if user is None:
         if address:
-            limits.note_wrong_token(address, token)
+            limits.count_wrong_token(address, token)
         raise unauthorized()
     return user
 
 
-async def sender(request: Request) -> User:
-    """Who asks, and the request is counted: once, however often this is called."""
-    if known := getattr(request.state, "user", None):
-        return cast(User, known)
-    user = await recognized(token_of(request), request)
-    request.state.user = user  # for what is refused from here on, and for `connections`
-    limits: Limits = request.app.state.limits
-    limits.require_request(user.name)
-    request.app.state.access.seeing.note(user)
+async def authenticate(request: Request) -> User:
+    """Authenticates and counts the request, once per request."""
+    if user := getattr(request.state, "user", None):
+        return cast(User, user)
+    user = await authenticate_token(_read_token(request), request)
+    request.state.user = user  # read by error handlers, and by `serve.Connection`
+    request.app.state.limits.require_request(user.name)
+    request.app.state.authenticator.record_visit(user)
     return user
-
-
-async def _caller(request: Request, _described: Annotated[object, Depends(BEARER)]) -> User:
-    return await sender(request)
 
 
 def unauthorized() -> RefusedError:
     return RefusedError(
         401,
         "Unauthorized",
-        "This needs a valid token: open the address that veracity serve printed, or send one that "
-        "veracity users add gave, as Authorization: Bearer TOKEN.",
+        "This needs a valid token: open the address that veracity serve printed, or send a token from "
+        "veracity users add as Authorization: Bearer TOKEN.",
         {"WWW-Authenticate": "Bearer"},
     )
 
 
-async def _approver(user: Annotated[User, Depends(_caller)]) -> User:
-    return require_role(user, "approver")
+def require_role(user: User, role: Role) -> User:
+    if not has_role(user, role):
+        raise RefusedError(403, "Forbidden", f"This needs the role {role}; {user.name} has the role {user.role}.")
+    return user
+
+
+class AuthenticatedRoute(APIRoute):
+    """Authenticates and rate-limits before the body is read, because bodies can be large."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def authenticate_and_handle(request: Request) -> Response:
+            await authenticate(request)
+            return await handle(request)
+
+        return authenticate_and_handle
+
+
+async def run_reserved(request: Request, work: Callable[[], T]) -> T:
+    """Runs `work` on threads reserved for decisions, so that questions and searches cannot delay it."""
+    return await run_sync(work, limiter=request.app.state.reserved_threads)
+
+
+def _read_token(request: Request) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else request.cookies.get(cookie_name(request), "")
+
+
+async def _find_user(token: str, request: Request) -> User | None:
+    """On reserved threads, so that authentication never waits for other work."""
+    authenticator: Authenticator = request.app.state.authenticator
+    if not authenticator.may_be_valid(token):
+        return None
+    return await run_sync(authenticator.find_user, token, limiter=request.app.state.auth_threads)
+
+
+async def _caller(request: Request, _described: Annotated[object, Depends(BEARER)]) -> User:
+    return await authenticate(request)
 
 
 async def _admin(user: Annotated[User, Depends(_caller)]) -> User:
     return require_role(user, "admin")
 
 
-def require_role(user: User, role: Role) -> User:
-    if not reaches(user, role):
-        raise RefusedError(403, "Forbidden", f"This needs the role {role}, and {user.name} is {user.role}.")
-    return user
+def from_state(name: str) -> Any:
+    """A dependency on an attribute of the app's state."""
+
+    async def read(request: Request) -> Any:
+        return getattr(request.app.state, name)
+
+    return Depends(read)
 
 
-async def _engine(request: Request) -> Veracity:
-    engine: Veracity = request.app.state.engine
-    return engine
-
-
-async def _live(request: Request) -> LiveRuns:
-    live: LiveRuns = request.app.state.live
-    return live
-
-
-class Apart:
-    """Does something on the threads that are reserved for deciding: who asks or searches takes none."""
-
-    def __init__(self, request: Request) -> None:
-        self._threads: CapacityLimiter = request.app.state.reserved
-
-    async def __call__(self, work: Callable[[], T]) -> T:
-        return await run_sync(work, limiter=self._threads)
-
-
-async def _apart(request: Request) -> Apart:
-    return Apart(request)
-
-
-OnReserved = Annotated[Apart, Depends(_apart)]
 Caller = Annotated[User, Depends(_caller)]
-ApproverCaller = Annotated[User, Depends(_approver)]
 AdminCaller = Annotated[User, Depends(_admin)]
-Engine = Annotated[Veracity, Depends(_engine)]
-Live = Annotated[LiveRuns, Depends(_live)]
-
-
-class KnownFirst(APIRoute):
-    """What a stranger sends, or one who has sent too much, is not read: it may be large."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def known_first(request: Request) -> Response:
-            await sender(request)
-            return await handle(request)
-
-        return known_first
+Engine = Annotated[Veracity, from_state("engine")]
+Live = Annotated[LiveRuns, from_state("live")]

@@ -1,4 +1,4 @@
-"""What went wrong, as HTTP tells it: a status, and one sentence. Knows nothing about routes."""
+"""Errors as HTTP responses: a status, a kind and one sentence, in OpenAI's format below /v1/."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from veracity import errors
 from veracity.secrets import presentable
-from veracity.server.permissions import shown_sentence
+from veracity.server.permissions import redact_paths_in_text
 
 log = logging.getLogger("veracity.server")
 
 RUN_HEADER = "X-Veracity-Run"
-LONGEST_SAID = 200  # characters of what the framework says of a request
-SOON = "5"  # seconds after which whoever met another writer may try again
-FROM_INSIDE = (409, 500, 502, 503)  # what these tell may name files of this machine
-INSIDE = "Something went wrong inside Veracity; the log of the server tells what."
+MAX_VALIDATION_MESSAGE = 200  # characters of a message from Pydantic
+RETRY_SOON = "5"  # seconds, for conflicts with another writer
+INTERNAL_ERROR = "Internal error. See the server's log for details."
+INTERNAL_STATUSES = (409, 500, 502, 503)  # their messages may name files of this machine
 
-# The first that fits: what is more special stands above what is more general.
+# The first match counts: subclasses come before their base classes.
 STATUSES: tuple[tuple[type[errors.VeracityError], int], ...] = (
     (errors.NotFoundError, 404),
     (errors.InputError, 400),
@@ -37,44 +37,43 @@ STATUSES: tuple[tuple[type[errors.VeracityError], int], ...] = (
     (errors.WebSearchError, 502),
     (errors.EvaluationError, 502),
 )
-TELLS: dict[int, str] = {
-    400: "What was asked for cannot be done as it was asked for.",
-    401: "There is no token, or it is not valid.",
-    403: "The role of this user does not allow it, or the request comes from elsewhere.",
-    404: "There is no such thing, or it is somebody else's.",
-    408: "The rest of the request did not come.",
-    409: "It does not fit what is there. `kind` says why: somebody decided faster, the draft is not the one that "
-    "waits, documents are being changed (Retry-After says when to come again), or they have to be indexed anew.",
+STATUS_DESCRIPTIONS: dict[int, str] = {
+    400: "The request is valid but cannot be carried out as sent.",
+    401: "The token is missing or invalid.",
+    403: "The user's role does not allow this, or the request comes from another origin.",
+    404: "It does not exist, or it belongs to another user.",
+    408: "The rest of the request did not arrive in time.",
+    409: "Conflict. `kind` says why: already decided, another draft is pending, documents are being changed (see "
+    "Retry-After), or the documents must be reindexed.",
     413: "The request is too large.",
-    422: "The request does not have the form that is described here.",
-    429: "Too many requests: Retry-After says when to come again.",
-    500: "Something in the workspace or in Veracity itself does not work.",
+    422: "The request does not match this schema.",
+    429: "Too many requests: see Retry-After.",
+    500: "The workspace or Veracity itself is broken.",
     502: "A model or a metric failed.",
-    503: "The server is stopping, or its ledger is busy: Retry-After says when to come again.",
+    503: "The server is stopping, or its ledger is busy: see Retry-After.",
+}
+COMMON_STATUSES = (401, 403, 408, 413, 422, 429, 500, 503)  # every route may return these
+OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+JSON_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorResponse"}}}
+RETRY_HEADER = {
+    "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}}
 }
 
 
-ANYWHERE = (401, 403, 408, 413, 422, 429, 500, 503)  # statuses that any route may answer with
-IN_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-COME_AGAIN = {"Retry-After": {"description": "After how many seconds to come again.", "schema": {"type": "integer"}}}
+class ErrorDetail(BaseModel):
+    kind: str = Field(description="the error's class, for programs")
+    message: str = Field(description="what is wrong and how to fix it")
+    run_id: str | None = Field(default=None, description="the run that was started before the error, if any")
 
 
-class Told(BaseModel):
-    """`run_id` is there where a run was begun before this was met."""
+class ErrorResponse(BaseModel):
+    """The body of every error."""
 
-    kind: str
-    message: str
-    run_id: str | None = None
-
-
-class Problem(BaseModel):
-    """What every refusal looks like."""
-
-    error: Told
+    error: ErrorDetail
 
 
 class RefusedError(errors.VeracityError):
-    """For what only a server refuses."""
+    """An error that only the server raises, with its HTTP status."""
 
     def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -83,116 +82,102 @@ class RefusedError(errors.VeracityError):
         self.headers = dict(headers or {})
 
 
-def stopping(message: str) -> RefusedError:
-    return RefusedError(503, "Stopping", message, {"Retry-After": SOON})
+def stopping_error(message: str = "The server is stopping: try again after its restart.") -> RefusedError:
+    return RefusedError(503, "Stopping", message, {"Retry-After": RETRY_SOON})
 
 
-def of_run(problem: errors.VeracityError, run_id: str) -> RefusedError:
-    """What is met once a run was begun tells which one. Who asked again would begin another: OpenAI's clients heed that
-    header."""
-    headers = {**headers_of(problem), RUN_HEADER: run_id, "X-Should-Retry": "false"}
-    return RefusedError(status_of(problem), kind_of(problem), str(problem), headers)
+def add_run(error: errors.VeracityError, run_id: str) -> RefusedError:
+    """Adds the run's id, and tells OpenAI's clients not to retry, because that would start another run."""
+    headers = {**_headers(error), RUN_HEADER: run_id, "X-Should-Retry": "false"}
+    return RefusedError(_status(error), _kind(error), str(error), headers)
 
 
-def refusals(*statuses: int, of_text: bool = False) -> dict[int | str, dict[str, Any]]:
-    """For the description of a route: what else it may answer with. `of_text`: what it gives is no JSON, and FastAPI
-    would say the same of what it refuses."""
-    form = {"content": IN_JSON} if of_text else {"model": Problem}
+def error_responses(*statuses: int, is_text: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI description of a route's errors. `is_text`: the route itself does not return JSON, which FastAPI
+    would otherwise assume of its errors too."""
+    body = {"content": JSON_ERROR} if is_text else {"model": ErrorResponse}
     return {
-        status: {"description": tell, **form, "headers": COME_AGAIN if "Retry-After" in tell else {}}
-        for status, tell in TELLS.items()
-        if status in (*statuses, *ANYWHERE)
+        status: {"description": text, **body, "headers": RETRY_HEADER if "Retry-After" in text else {}}
+        for status, text in STATUS_DESCRIPTIONS.items()
+        if status in (*statuses, *COMMON_STATUSES)
     }
 
 
-def status_of(problem: errors.VeracityError) -> int:
-    if isinstance(problem, RefusedError):
-        return problem.status
-    if isinstance(problem, errors.EvaluationError) and isinstance(problem.cause, errors.InputError):
-        return 400
-    return next((status for kind, status in STATUSES if isinstance(problem, kind)), 500)
-
-
-def kind_of(problem: errors.VeracityError) -> str:
-    return problem.kind if isinstance(problem, RefusedError) else type(problem).__name__
-
-
-def headers_of(problem: errors.VeracityError) -> Mapping[str, str]:
-    if isinstance(problem, errors.BusyError | errors.BusyLedgerError):
-        return {"Retry-After": SOON}
-    return problem.headers if isinstance(problem, RefusedError) else {}
-
-
-def answer_with(
+def render_error(
     request: Request, status: int, kind: str, message: str, headers: Mapping[str, str], param: str | None = None
 ) -> JSONResponse:
-    """The form is that of the tree which was asked."""
-    told: dict[str, Any] = {"kind": kind, "message": message}
+    error: dict[str, Any] = {"kind": kind, "message": message}
     if _is_openai(request):
-        told = {"message": message, "type": OPENAI_TYPES.get(status, "api_error"), "param": param, "code": kind}
+        default = "invalid_request_error" if status in (400, 409, 413, 422) else "api_error"
+        error = {"message": message, "type": OPENAI_TYPES.get(status, default), "param": param, "code": kind}
     if RUN_HEADER in headers:
-        told["run_id"] = headers[RUN_HEADER]
-    return JSONResponse({"error": told}, status, headers=dict(headers))
+        error["run_id"] = headers[RUN_HEADER]
+    return JSONResponse({"error": error}, status, headers=dict(headers))
 
 
-OPENAI_TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    409: "invalid_request_error",
-    413: "invalid_request_error",
-    422: "invalid_request_error",
-    429: "rate_limit_error",
-}
+def install_handlers(app: FastAPI) -> None:
+    """Unexpected exceptions are handled in `middleware`."""
+    app.add_exception_handler(errors.VeracityError, _handle_veracity_error)
+    app.add_exception_handler(RequestValidationError, _handle_invalid_request)
+    app.add_exception_handler(HTTPException, _handle_http_exception)
+
+
+def _handle_veracity_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, errors.VeracityError)
+    status, message = _status(error), str(error)
+    if status >= 500 and status != 503:
+        log.warning("%s %s: %s", request.method, request.url.path, error)
+    if status in INTERNAL_STATUSES:
+        message = redact_paths_in_text(message, getattr(request.state, "user", None))
+    return render_error(request, status, _kind(error), message, _headers(error), getattr(error, "param", None))
+
+
+def _handle_invalid_request(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    message = _describe_invalid(error.errors()[0], request.headers.get("content-type", ""))
+    status = 400 if _is_openai(request) else 422  # OpenAI's clients do not expect 422
+    return render_error(request, status, "InputError", message, {})
+
+
+def _handle_http_exception(request: Request, error: Exception) -> JSONResponse:
+    """Errors that the framework raises."""
+    assert isinstance(error, HTTPException)
+    status, path = error.status_code, presentable(request.url.path)
+    name = HTTPStatus(status).phrase
+    hint = ": use /v1/chat/completions" if _is_openai(request) else ""
+    messages = {404: f'There is no route "{path}"{hint}.', 405: f'"{path}" does not support {request.method}.'}
+    message = messages.get(status, f"{name}: {presentable(str(error.detail))}")
+    kind = {404: "NotFoundError", 413: "TooLarge", 400: "InputError"}.get(status, name.replace(" ", ""))
+    return render_error(request, status, kind, message, error.headers or {})
+
+
+def _describe_invalid(error: Mapping[str, Any], content_type: str) -> str:
+    location = [str(part) for part in error["loc"] if part != "body"]
+    if error["type"] == "json_invalid":
+        return f"The body is not valid JSON: see character {location[0]}."
+    if not location and "json" not in content_type.lower():
+        return "Send the body as JSON, with the header Content-Type: application/json."
+    reason = presentable(str(error["msg"]), MAX_VALIDATION_MESSAGE)
+    return f"The request is invalid: {presentable('.'.join(location) or 'the body')}: {reason}."
+
+
+def _status(error: errors.VeracityError) -> int:
+    if isinstance(error, RefusedError):
+        return error.status
+    if isinstance(error, errors.EvaluationError) and isinstance(error.cause, errors.InputError):
+        return 400
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def _kind(error: errors.VeracityError) -> str:
+    return error.kind if isinstance(error, RefusedError) else type(error).__name__
+
+
+def _headers(error: errors.VeracityError) -> Mapping[str, str]:
+    if isinstance(error, errors.BusyError | errors.BusyLedgerError):
+        return {"Retry-After": RETRY_SOON}
+    return error.headers if isinstance(error, RefusedError) else {}
 
 
 def _is_openai(request: Request) -> bool:
     return request.url.path.startswith("/v1/")
-
-
-def install(app: FastAPI) -> None:
-    """What a route raises becomes a sentence. (What nobody foresaw: see `guarding`.)"""
-    app.add_exception_handler(errors.VeracityError, _ours)
-    app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(HTTPException, _by_status)
-
-
-def _ours(request: Request, problem: Exception) -> JSONResponse:
-    assert isinstance(problem, errors.VeracityError)
-    status = status_of(problem)
-    if status >= 500 and status != 503:
-        log.warning("%s %s: %s", request.method, request.url.path, problem)
-    user = getattr(request.state, "user", None)
-    told = shown_sentence(str(problem), user) if status in FROM_INSIDE else str(problem)
-    return answer_with(request, status, kind_of(problem), told, headers_of(problem), getattr(problem, "param", None))
-
-
-def _malformed(request: Request, problem: Exception) -> JSONResponse:
-    assert isinstance(problem, RequestValidationError)
-    told = _unreadable(problem.errors()[0], request.headers.get("content-type", ""))
-    return answer_with(request, 400 if _is_openai(request) else 422, "InputError", told, {})  # its clients know no 422
-
-
-def _unreadable(first: Mapping[str, Any], content_type: str) -> str:
-    place = [str(one) for one in first["loc"] if one != "body"]
-    if first["type"] == "json_invalid":
-        return f"The body is no JSON: see character {place[0]}."
-    if not place and "json" not in content_type.lower():
-        return "Send the body as JSON, with the header Content-Type: application/json."
-    said = presentable(str(first["msg"]), LONGEST_SAID)
-    return f"The request cannot be read: {presentable('.'.join(place) or 'the body')}: {said}."
-
-
-def _by_status(request: Request, problem: Exception) -> JSONResponse:
-    """What the framework itself refuses."""
-    assert isinstance(problem, HTTPException)
-    status = problem.status_code
-    name = HTTPStatus(status).phrase
-    elsewhere = ": ask at /v1/chat/completions" if _is_openai(request) else ""
-    told = {
-        404: f'There is nothing at "{presentable(request.url.path)}"{elsewhere}.',
-        405: f'"{presentable(request.url.path)}" does not take {request.method}.',
-    }.get(status, f"{name}: {presentable(str(problem.detail))}")
-    kind = {404: "NotFoundError", 413: "TooLarge", 400: "InputError"}.get(status, name.replace(" ", ""))
-    return answer_with(request, status, kind, told, problem.headers or {})

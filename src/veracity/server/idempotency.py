@@ -1,7 +1,7 @@
-"""Questions that are sent again: the run that is there is followed, and no other one begun.
+"""Repeated questions: a question that is sent again follows its existing run instead of starting another.
 
-A client names a question by a key of its own. OpenAI's clients name nothing and only say that they try again: then it
-is the run of the same question, if it is there still or has just ended. Knows nothing about HTTP.
+Clients identify a question by an idempotency key. OpenAI's clients send no key but mark retries: for those it is the
+run of the same question that is still running or has just ended.
 """
 
 from __future__ import annotations
@@ -9,65 +9,65 @@ from __future__ import annotations
 import re
 import secrets
 import threading
+import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from veracity.engine import Veracity
 from veracity.errors import BusyLedgerError
-from veracity.ledger.rows.users import conversation_name
 from veracity.models import RunProgress, User
 from veracity.printable import encodable
 from veracity.secrets import presentable
 from veracity.server.errors import RefusedError
 
-JUST_NOW = timedelta(seconds=60)
-ALIKE = 5  # runs of the same question that are looked at
-UNNAMED = re.compile(r"chat-[0-9a-f]{16}")
-_turns = [threading.Lock() for _ in range(64)]  # by caller: two that come at once would both find nothing there
+RETRY_WINDOW = timedelta(seconds=60)  # after a run's end
+MAX_CANDIDATES = 5  # runs of the same question to check for a retry
+GENERATED_NAME = re.compile(r"chat-[0-9a-f]{16}")
+_locks = [threading.Lock() for _ in range(64)]  # by user: concurrent requests would both find no run
 
 
-def begun_once(
-    engine: Veracity, caller: User, key: str, question: str, conversation: str, begin: Callable[[], str]
+def start_once(
+    engine: Veracity, user: User, key: str, question: str, conversation: str, start: Callable[[], str]
 ) -> str:
-    """The run that the caller began under the key, perhaps at another server at this moment; where there is none, or no
-    key, what `begin` begins or finds. An empty `conversation` is any."""
-    with _turns[hash(caller.name) % len(_turns)]:
-        known = engine.asked(user=caller.name, key=key) if key else None
-        if known is None:
+    """Returns the run that the user started under this key, else calls `start`. Raises 422 if the key was used for
+    another question. An empty `conversation` matches any."""
+    with _locks[hash(user.name) % len(_locks)]:
+        run = engine.asked(user=user.name, key=key) if key else None
+        if run is None:
             try:
-                return begin()
-            except BusyLedgerError:
-                known = engine.asked(user=caller.name, key=key) if key else None
-                if known is None:
+                return start()
+            except BusyLedgerError:  # perhaps because another server started it under the same key just now
+                run = engine.asked(user=user.name, key=key) if key else None
+                if run is None:
                     raise
-    is_elsewhere = bool(conversation) and known.conversation != conversation_name(conversation)
-    if is_elsewhere or known.question != encodable(question.strip()):
-        told = f'Another question was asked under the key "{presentable(key)}": each needs a key of its own.'
-        raise RefusedError(422, "KeyInUse", told)
-    return known.run_id
+    is_elsewhere = bool(conversation) and run.conversation != unicodedata.normalize("NFC", conversation)
+    if is_elsewhere or run.question != encodable(question.strip()):
+        message = f'The key "{presentable(key)}" was used for another question: use a new key for each question.'
+        raise RefusedError(422, "KeyInUse", message)
+    return run.run_id
 
 
-def new_conversation() -> str:
-    """For a client that names none."""
+def generate_conversation_name() -> str:
     return f"chat-{secrets.token_hex(8)}"
 
 
-def tried_before(engine: Veracity, caller: User, question: str, conversation: str) -> str:
-    """The run of an attempt that the client has given up. Without a conversation, the first of one that nobody
-    named. Empty where there is none."""
-    for run in engine.runs_asking(question, user=caller.name, limit=ALIKE):
-        is_there = run.conversation == conversation if conversation else _is_first(engine, caller, run.conversation)
-        if is_there and _is_recent(engine.progress(run.run_id)):
+def find_retried_run(engine: Veracity, user: User, question: str, conversation: str) -> str:
+    """The run that a retry repeats, or "". Without a conversation, only the first turn of an unnamed one matches."""
+    for run in engine.runs_asking(question, user=user.name, limit=MAX_CANDIDATES):
+        is_same = run.conversation == conversation if conversation else _is_first_turn(engine, user, run.conversation)
+        if is_same and _is_recent(engine.progress(run.run_id)):
             return run.run_id
     return ""
 
 
-def _is_first(engine: Veracity, caller: User, conversation: str) -> bool:
-    return bool(UNNAMED.fullmatch(conversation)) and len(engine.turns(conversation, user=caller.name, limit=2)) == 1
+def _is_first_turn(engine: Veracity, user: User, conversation: str) -> bool:
+    return (
+        bool(GENERATED_NAME.fullmatch(conversation)) and len(engine.turns(conversation, user=user.name, limit=2)) == 1
+    )
 
 
-def _is_recent(known: RunProgress) -> bool:
-    if known.run.status == "running":
+def _is_recent(progress: RunProgress) -> bool:
+    if progress.run.status == "running":
         return True
-    ended = [step.started + timedelta(seconds=step.seconds) for step in known.steps]
-    return datetime.now(UTC) - max([known.run.started, *ended]) < JUST_NOW
+    ends = [step.started + timedelta(seconds=step.seconds) for step in progress.steps]
+    return datetime.now(UTC) - max([progress.run.started, *ends]) < RETRY_WINDOW

@@ -1,4 +1,4 @@
-"""How much one user, and all together, may ask of the server. What is over it is told when to come again."""
+"""Rate limits and concurrency limits, per user and overall. Refusals say when to retry."""
 
 from __future__ import annotations
 
@@ -16,12 +16,23 @@ from anyio.to_thread import run_sync
 from veracity.server.errors import RefusedError
 from veracity.settings import ServerSettings
 
-WRONG_TOKENS = 30  # in a minute, from one address
-MOST_USERS = 10_000  # remembered at once; who was away for a minute starts afresh anyway
+MAX_WRONG_TOKENS = 30  # per minute and address
+MAX_REMEMBERED = 10_000  # users or addresses
+MAX_CONCURRENT = 4
+MAX_CONCURRENT_PER_USER = 2
+MAX_WAITING_PER_USER = 8
+RETRY_SECONDS = 5.0
+
+T = TypeVar("T")
 
 
-class Bucket:
-    """Each user has `per_minute` pieces, which come back evenly over a minute."""
+def too_many(reason: str, seconds: float) -> RefusedError:
+    wait = max(1, math.ceil(seconds))
+    return RefusedError(429, "TooMany", f"{reason}: try again in {wait} s.", {"Retry-After": str(wait)})
+
+
+class TokenBucket:
+    """`per_minute` actions of each user, refilled evenly over a minute."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
@@ -29,10 +40,10 @@ class Bucket:
         self._lock = threading.Lock()
 
     def seconds_to_wait(self, user: str, *, takes: bool = True) -> float:
-        """0 where one was taken, or could be."""
+        """0 if an action is allowed now; it is counted unless `takes` is False."""
         now = time.monotonic()
         with self._lock:
-            if len(self._left) > MOST_USERS:
+            if len(self._left) > MAX_REMEMBERED:
                 self._left.clear()
             left, since = self._left.get(user, (float(self._per_minute), now))
             left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
@@ -43,15 +54,41 @@ class Bucket:
             return 0.0
 
 
+class SlotCounter:
+    """Slots that users hold, limited in total and per user."""
+
+    def __init__(self) -> None:
+        self._users: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    @property
+    def taken(self) -> int:
+        return self._users.total()
+
+    def take(self, user: str, limit: int, limit_per_user: int) -> bool:
+        """False if no slot is free."""
+        with self._lock:
+            if self._users.total() >= limit or self._users[user] >= limit_per_user:
+                return False
+            self._users[user] += 1
+            return True
+
+    def release(self, user: str) -> None:
+        with self._lock:
+            self._users[user] -= 1
+            self._users += Counter()  # drops zero counts
+
+
 class Limits:
+    """Limits on requests, questions, wrong tokens and event streams."""
+
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._requests = Bucket(settings.requests_per_minute)
-        self._asks = Bucket(settings.asks_per_minute)
-        self._wrong_tokens = Bucket(WRONG_TOKENS)
+        self._requests = TokenBucket(settings.requests_per_minute)
+        self._asks = TokenBucket(settings.asks_per_minute)
+        self._wrong_tokens = TokenBucket(MAX_WRONG_TOKENS)
         self._last_wrong: dict[str, int] = {}
-        self._streams: Counter[str] = Counter()
-        self._lock = threading.Lock()
+        self._streams = SlotCounter()
 
     def require_request(self, user: str) -> None:
         if wait := self._requests.seconds_to_wait(user):
@@ -63,95 +100,60 @@ class Limits:
 
     def require_few_wrong_tokens(self, address: str) -> None:
         if wait := self._wrong_tokens.seconds_to_wait(address, takes=False):
-            raise too_many(f"More than {WRONG_TOKENS} wrong tokens in a minute", wait)
+            raise too_many(f"More than {MAX_WRONG_TOKENS} wrong tokens in a minute", wait)
 
-    def note_wrong_token(self, address: str, token: str) -> None:
-        """The same one again is no other guess, but a page that was left open."""
-        if len(self._last_wrong) > MOST_USERS:
+    def count_wrong_token(self, address: str, token: str) -> None:
+        """A repeated token is not another guess: an open page sends the same one again and again."""
+        if len(self._last_wrong) > MAX_REMEMBERED:
             self._last_wrong.clear()
         if self._last_wrong.get(address) != hash(token):
             self._last_wrong[address] = hash(token)
             self._wrong_tokens.seconds_to_wait(address)
 
     def open_stream(self, user: str) -> Callable[[], None]:
-        """What is called when it is closed. One user may have a quarter of all that may be open at once."""
-        most = self._settings.streams
-        with self._lock:
-            if self._streams.total() >= most or self._streams[user] >= max(1, most // 4):
-                raise too_many("Too many event streams are open", 10)
-            self._streams[user] += 1
-        return partial(self._close_stream, user)
+        """Returns the function that closes the stream. One user may hold a quarter of all streams."""
+        limit = self._settings.streams
+        if not self._streams.take(user, limit, max(1, limit // 4)):
+            raise too_many("Too many event streams are open", 10)
+        return partial(self._streams.release, user)
 
     @property
     def streams(self) -> int:
-        return self._streams.total()
-
-    def _close_stream(self, user: str) -> None:
-        with self._lock:
-            self._streams[user] -= 1
-            self._streams += Counter()  # without those that are at zero
+        return self._streams.taken
 
 
-class Places:
-    """In the queue of questions; one user may have half of it."""
+class QueueSlots(SlotCounter):
+    """Slots in the queue of questions. One user may hold half of them."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._threads = settings.runs
-        self._most = settings.queue
-        self._seconds = 5.0  # that a run took lately
-        self._users: Counter[str] = Counter()
-        self._lock = threading.Lock()
+        super().__init__()
+        self._threads, self._slots = settings.runs, settings.queue
+        self._run_seconds = 5.0  # moving average
 
-    @property
-    def taken(self) -> int:
-        return self._users.total()
+    def require(self, user: str, running: int) -> None:
+        """Takes a slot. `running` questions occupy threads; each free thread adds a slot."""
+        free = max(0, self._threads - running)
+        if not self.take(user, self._slots + free, self._slots // 2 + free + 1):
+            wait = (self.taken + 1) * self._run_seconds / self._threads
+            raise too_many(f"{self.taken} questions are queued already", min(120, wait))
 
-    def take(self, user: str, working: int) -> None:
-        """So many are at work, on threads that are not free."""
-        free = max(0, self._threads - working)
-        with self._lock:
-            waiting, own = self._users.total(), self._users[user]
-            if waiting >= self._most + free or own > self._most // 2 + free:
-                wait = (waiting + 1) * self._seconds / self._threads
-                raise too_many(f"{waiting} questions wait already", min(120, wait))
-            self._users[user] += 1
-
-    def leave(self, user: str) -> None:
-        with self._lock:
-            self._users[user] -= 1
-            self._users += Counter()  # without those that are at zero
-
-    def took(self, seconds: float) -> None:
-        with self._lock:
-            self._seconds = 0.9 * self._seconds + 0.1 * seconds
+    def record_run(self, seconds: float) -> None:
+        self._run_seconds = 0.9 * self._run_seconds + 0.1 * seconds
 
 
-def too_many(what: str, seconds: float) -> RefusedError:
-    wait = max(1, math.ceil(seconds))
-    return RefusedError(429, "TooMany", f"{what}: come again in {wait} s.", {"Retry-After": str(wait)})
+class ConcurrencyLimit:
+    """Caps concurrent expensive requests, overall and per user. Belongs to one event loop."""
 
-
-T = TypeVar("T")
-
-AT_ONCE = 4
-OF_ONE_USER = 2
-MOST_WAITING = 8  # of one user
-COME_AGAIN = 5.0  # seconds
-
-
-class Computing:
-    """`what` is done, for whoever is told that too much of it waits. For one event loop."""
-
-    def __init__(self, what: str, most_waiting: int = MOST_WAITING) -> None:
-        self._what = what
-        self._most_waiting = most_waiting
-        self._threads = CapacityLimiter(AT_ONCE)
+    def __init__(self, name: str, max_waiting_per_user: int = MAX_WAITING_PER_USER) -> None:
+        self._name = name
+        self._max_waiting = max_waiting_per_user
+        self._threads = CapacityLimiter(MAX_CONCURRENT)
         self._users: dict[str, CapacityLimiter] = {}
 
     async def __call__(self, user: str, work: Callable[[], T]) -> T:
-        own = self._users.setdefault(user, CapacityLimiter(OF_ONE_USER))
+        own = self._users.setdefault(user, CapacityLimiter(MAX_CONCURRENT_PER_USER))
         waiting = own.statistics().tasks_waiting
-        if waiting >= self._most_waiting:
-            raise too_many(f"{waiting} of your {self._what} wait already", COME_AGAIN)
+        if waiting >= self._max_waiting:
+            raise too_many(f"{waiting} of your {self._name} are waiting already", RETRY_SECONDS)
         async with own:
             return await run_sync(work, limiter=self._threads)

@@ -1,7 +1,4 @@
-"""Where the server listens, and with which token it is opened. Whoever may not start it learns so before all else.
-
-Knows nothing about what is served.
-"""
+"""The server's socket and own token. Opened first, so that configuration errors show before anything is loaded."""
 
 from __future__ import annotations
 
@@ -9,69 +6,45 @@ import ipaddress
 import os
 import secrets
 import socket
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Protocol
 
 from veracity.errors import ConfigurationError, reason_of
 from veracity.secrets import presentable
 from veracity.settings import ServerSettings
 
 TOKEN_VARIABLE = "VERACITY_TOKEN"
-SHORTEST_TOKEN = 16  # characters
-EVERYWHERE = ("0.0.0.0", "::")
-
-
-class Users(Protocol):
-    def any(self) -> bool: ...
+MIN_TOKEN_LENGTH = 16
+ALL_INTERFACES = ("0.0.0.0", "::")
 
 
 @dataclass(frozen=True)
-class Door:
-    """`token` is that of the user "local"; empty: only others have one. `is_new`: nobody knows it yet."""
+class Listener:
+    """`token` belongs to the user "local"; empty if only other users have tokens. `is_new_token`: it was generated."""
 
     listening: socket.socket
     host: str
     address: str
     token: str
-    is_new: bool
+    is_new_token: bool
 
 
-def open_door(settings: ServerSettings, users: Users) -> Door:
-    token, is_new = _own_token(settings.host, users)
-    listening = _listening(settings.host, settings.port)
-    return Door(listening, settings.host, _address(settings.host, listening.getsockname()[1]), token, is_new)
+def open_listener(settings: ServerSettings, has_users: Callable[[], bool]) -> Listener:
+    token, is_new = _own_token(settings.host, has_users)
+    listening = _listen(settings.host, settings.port)
+    return Listener(listening, settings.host, _address(settings.host, listening.getsockname()[1]), token, is_new)
 
 
 def shared_address(settings: ServerSettings) -> str:
-    """Where others find it, as far as the settings name a host or a port; empty where they do not tell."""
+    """The address for other users; empty if the settings do not determine it."""
     host = settings.host
-    if host in EVERYWHERE:
+    if host in ALL_INTERFACES:
         host = next(iter(settings.allowed_hosts), "")
     elif settings.allowed_hosts and is_loopback(host):
-        host = ""  # a proxy stands in front of it, and only that knows its address
-    is_named = settings.port and settings.model_fields_set & {"host", "port"}
-    return _address(host, settings.port) if host and is_named else ""
-
-
-def _own_token(host: str, users: Users) -> tuple[str, bool]:
-    """That of the environment; else, where nobody from elsewhere can connect, a new one."""
-    given = os.environ.get(TOKEN_VARIABLE, "").strip()
-    if given and (len(given) < SHORTEST_TOKEN or not given.isascii() or not given.isprintable() or " " in given):
-        raise ConfigurationError(
-            f"{TOKEN_VARIABLE} (not shown) is no token: at least {SHORTEST_TOKEN} letters and digits without a space, "
-            f'such as: python3 -c "import secrets; print(secrets.token_urlsafe(32))".'
-        )
-    if given:
-        return given, False
-    if is_loopback(host):
-        return secrets.token_urlsafe(32), True
-    if not users.any():
-        raise ConfigurationError(
-            f'Listening on "{presentable(host)}" lets others connect, and nobody has a token: add a user with '
-            f"veracity users add NAME --role admin, or set {TOKEN_VARIABLE} in the environment."
-        )
-    return "", False
+        host = ""  # behind a proxy, whose address is unknown here
+    is_configured = settings.port and settings.model_fields_set & {"host", "port"}
+    return _address(host, settings.port) if host and is_configured else ""
 
 
 def is_loopback(host: str) -> bool:
@@ -81,26 +54,45 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """It listens at once, though nobody answers yet: or another could take the same port until somebody does."""
-    with ExitStack() as failing:
+def _own_token(host: str, has_users: Callable[[], bool]) -> tuple[str, bool]:
+    """The token from the environment, or on loopback a new one; and whether it is new."""
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if token and (len(token) < MIN_TOKEN_LENGTH or not token.isascii() or not token.isprintable() or " " in token):
+        raise ConfigurationError(
+            f"{TOKEN_VARIABLE} (not shown) is not a valid token: use at least {MIN_TOKEN_LENGTH} letters and digits "
+            f'without spaces, such as: python3 -c "import secrets; print(secrets.token_urlsafe(32))".'
+        )
+    if token:
+        return token, False
+    if is_loopback(host):
+        return secrets.token_urlsafe(32), True
+    if not has_users():
+        raise ConfigurationError(
+            f'Listening on "{presentable(host)}" lets others connect, but no user has a token: add a user with '
+            f"veracity users add NAME --role admin, or set {TOKEN_VARIABLE} in the environment."
+        )
+    return "", False
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Listens right away, so that no other process can take the port while the server loads."""
+    with ExitStack() as on_error:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-            family, _, _, _, place = found[0]
-            made = failing.enter_context(socket.socket(family, socket.SOCK_STREAM))
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind(place)
-            made.listen()
-        except OSError as problem:
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, _, _, _, address = addresses[0]
+            listening = on_error.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen()
+        except OSError as error:
             raise ConfigurationError(
-                f'The server cannot listen on "{presentable(host)}", port {port} ({reason_of(problem)}): choose '
-                "another with --host and --port, or stop what listens there."
+                f'The server cannot listen on "{presentable(host)}", port {port} ({reason_of(error)}): choose another '
+                "with --host and --port, or stop the program that uses it."
             ) from None
-        failing.pop_all()
-    made.set_inheritable(True)
-    return made
+        on_error.pop_all()
+    listening.set_inheritable(True)
+    return listening
 
 
 def _address(host: str, port: int) -> str:
-    named = f"[{host}]" if ":" in host else host
-    return f"http://{named}:{port}"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,4 +1,4 @@
-"""How the server is: for whoever keeps it running. Counts and seconds, and no word of what was asked."""
+"""Health and Prometheus metrics: counts and durations, never contents."""
 
 from __future__ import annotations
 
@@ -8,49 +8,43 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from pydantic import BaseModel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from veracity.server.auth import Caller
-from veracity.server.errors import refusals
-from veracity.server.live.runs import LiveRuns
-
-router = APIRouter(tags=["health"])
+from veracity.server.auth import Caller, Live
+from veracity.server.errors import error_responses
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)  # seconds
+
+router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
     status: str
 
 
-class Measures:
-    """One set for each app, so that several can be in one process."""
+class Metrics:
+    """One registry per app, so that one process can hold several apps."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "veracity_requests", "Requests, by route and status.", ["method", "route", "status"], registry=self.registry
-        )
+        self.registry = registry = CollectorRegistry()
+        labels = ["method", "route", "status"]
+        self.requests = Counter("veracity_requests", "Requests by route and status.", labels, registry=registry)
         self.runs = Histogram(
-            "veracity_run_seconds",
-            "Active seconds of runs, by how they ended.",
-            ["status"],
-            buckets=SECONDS,
-            registry=self.registry,
+            "veracity_run_seconds", "Active seconds of runs by status.", ["status"], buckets=BUCKETS, registry=registry
         )
-        self.working = Gauge("veracity_runs_working", "Runs that are worked on.", registry=self.registry)
-        self.waiting = Gauge("veracity_runs_waiting", "Questions that wait for their turn.", registry=self.registry)
-        self.streams = Gauge("veracity_streams", "Open event streams.", registry=self.registry)
+        self.running = Gauge("veracity_runs_working", "Running runs.", registry=registry)
+        self.waiting = Gauge("veracity_runs_waiting", "Queued questions.", registry=registry)
+        self.streams = Gauge("veracity_streams", "Open event streams.", registry=registry)
 
-    def run_ended(self, status: str, seconds: float) -> None:
+    def record_run(self, status: str, seconds: float) -> None:
         self.runs.labels(status).observe(seconds)
 
 
-class Measuring:
-    """Counts requests. The route is told as it was declared, so that nobody's ids are in it."""
+class MetricsMiddleware:
+    """Counts requests by declared route, so that no ids get into the metrics."""
 
-    def __init__(self, app: ASGIApp, measures: Measures) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
-        self._requests = measures.requests
+        self._requests = metrics.requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -58,14 +52,14 @@ class Measuring:
             return
         status = "500"
 
-        async def watched(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = str(message["status"])
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_and_note_status)
         finally:
             route = getattr(scope.get("route"), "path", "")
             method = scope["method"] if scope["method"] in METHODS else "other"
@@ -75,16 +69,15 @@ class Measuring:
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> Health:
-    """The server answers. Needs no token, and tells nothing else."""
+    """Report that the server accepts requests. Needs no token."""
     return Health(status="ok")
 
 
-@router.get("/metrics", response_class=PlainTextResponse, responses=refusals(of_text=True))
-async def metrics(caller: Caller, request: Request) -> PlainTextResponse:
-    """In the text format of Prometheus."""
-    measures: Measures = request.app.state.measures
-    live: LiveRuns = request.app.state.live
-    measures.working.set(live.working)
-    measures.waiting.set(live.waiting)
-    measures.streams.set(request.app.state.limits.streams)
-    return PlainTextResponse(generate_latest(measures.registry), media_type=CONTENT_TYPE_LATEST)
+@router.get("/metrics", response_class=PlainTextResponse, responses=error_responses(is_text=True))
+async def metrics(caller: Caller, live: Live, request: Request) -> PlainTextResponse:
+    """Metrics in Prometheus's text format."""
+    metrics: Metrics = request.app.state.metrics
+    metrics.running.set(live.running)
+    metrics.waiting.set(live.waiting)
+    metrics.streams.set(request.app.state.limits.streams)
+    return PlainTextResponse(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,4 +1,4 @@
-"""What a user may see: what is his own, and as an approver what is others'; drafts as the settings say."""
+"""Permissions: users see their own resources, approvers see everyone's; settings decide who sees drafts."""
 
 from __future__ import annotations
 
@@ -12,117 +12,107 @@ from veracity.models import Approval, Receipt, Role, User
 from veracity.secrets import presentable
 from veracity.settings import ServerSettings
 
-ORDER: tuple[Role, ...] = ("asker", "approver", "admin")
-WHOLE = {"run": re.compile(r"\d{8}-\d{6}-[a-z0-9]{6}"), "approval": re.compile(r"\d{8}-\d{6}-[a-z0-9]{6}\.\d{1,6}")}
-GONE_OUT = ("answered", "abstained", "rejected")  # what was rejected for good is shown, with a notice (SPEC D7)
+ROLES_ASCENDING: tuple[Role, ...] = ("asker", "approver", "admin")
+FULL_IDS = {
+    "run": re.compile(r"\d{8}-\d{6}-[a-z0-9]{6}"),
+    "approval": re.compile(r"\d{8}-\d{6}-[a-z0-9]{6}\.\d{1,6}"),
+}
+RELEASED_STATUSES = ("answered", "abstained", "rejected")  # a rejected answer is shown with a notice (SPEC D7)
 
-
-def reaches(user: User, role: Role) -> bool:
-    return ORDER.index(user.role) >= ORDER.index(role)
-
-
-def may_see(user: User, owner: str) -> bool:
-    return user.name == owner or reaches(user, "approver")
-
-
-def require_sight(user: User, owner: str, what: str, name: str) -> None:
-    """What is somebody else's is not there."""
-    if not may_see(user, owner):
-        raise NotFoundError(f'There is no {what} "{presentable(name)}".')
-
-
-def whole(name: str, what: Literal["run", "approval"]) -> str:
-    """At the command line the beginning of an id will do; here it would tell of what is others'."""
-    if not WHOLE[what].fullmatch(name):
-        raise NotFoundError(f'There is no {what} "{presentable(name)}".')
-    return name
-
-
-def sees_drafts(user: User, settings: ServerSettings) -> bool:
-    return settings.drafts == "everyone" or reaches(user, "approver")
-
-
-def without_drafts(data: dict[str, Any]) -> dict[str, Any] | None:
-    """An event of a run for who may not see drafts. None: not at all."""
-    if data["kind"] == "draft":
-        return None
-    return {**data, "step": {**data["step"], "texts": {}}} if data["kind"] == "finished" else data
-
-
-def receipt_without_drafts(receipt: Receipt) -> Receipt:
-    """While nothing has gone out. What has was examined, and may be seen with all that led to it."""
-    if receipt.run.status in GONE_OUT:
-        return receipt
-    steps = [step.model_copy(update={"texts": {}}) for step in receipt.steps]
-    hidden: dict[str, Any] = {"drafts": [], "scorings": [], "approvals": [], "answer": None}
-    return receipt.model_copy(update={**hidden, "steps": steps})
-
-
-def approval_without_draft(approval: Approval) -> Approval:
-    hidden: dict[str, Any] = {
-        "text": "",
-        "sentences": [],
-        "evidence": [],
-        "missing": [],
-        "review": None,
-        "evaluation": None,
-    }
-    return approval.model_copy(update={"draft": approval.draft.model_copy(update=hidden)})
-
+PATH_FIELDS = ("location", "origin")
+SENTENCE_FIELDS = ("problem", "failed", "outcome", "warnings", "notices")  # their text may quote a path
+_ABSOLUTE = re.compile(r"(?i)[/\\]|[a-z]:[/\\]|file:")
+# A path in a sentence ends at punctuation. "and/or" and web addresses do not start one.
+_START = r"(?<![\w.…/\\])(?:[A-Za-z]:)?(?:/|\\\\?)(?=[^\s/\\])"
+_PART = r"[^\"'“”「」\n,;:()，；：。（）]*"
+# Folder names may contain such punctuation: the path continues if a slash follows that starts no other path.
+_MORE = r"(?:[,;:()，；：（）]|(?<=\w)'(?=\w))[^\"“”「」\n。/\\]*(?<=[^\s,;:(，；：（])(?=[/\\][^\s/\\])"
+_PATH_IN_SENTENCE = re.compile(f"{_START}{_PART}(?:{_MORE}{_PART})*", re.ASCII)
 
 T = TypeVar("T")
 
-PLACES = ("location", "origin")  # fields that hold a path, or an address
-SENTENCES = ("problem", "failed", "outcome", "warnings", "notices")  # fields whose words may name one
-ABSOLUTE = re.compile(r"(?i)[/\\]|[a-z]:[/\\]|file:")
-# In a sentence: up to what may end it. Neither "and/or" nor an address on the web is one.
-BEGINS = r"(?<![\w.…/\\])(?:[A-Za-z]:)?(?:/|\\\\?)(?=[^\s/\\])"
-ON = r"[^\"'“”「」\n,;:()，；：。（）]*"
-# A folder may hold what may end a path: it goes on where the next slash begins no other path.
-HELD = r"(?:[,;:()，；：（）]|(?<=\w)'(?=\w))[^\"“”「」\n。/\\]*(?<=[^\s,;:(，；：（])(?=[/\\][^\s/\\])"
-NAMED = re.compile(f"{BEGINS}{ON}(?:{HELD}{ON})*", re.ASCII)
+
+def has_role(user: User, role: Role) -> bool:
+    """Whether the user has this role or a higher one."""
+    return ROLES_ASCENDING.index(user.role) >= ROLES_ASCENDING.index(role)
 
 
-def shown(value: T, user: User) -> T:
-    """As this user may see it."""
-    return value if reaches(user, "admin") else _walked(value, "")
+def can_see(user: User, owner: str) -> bool:
+    return user.name == owner or has_role(user, "approver")
 
 
-def shown_sentence(sentence: str, user: User | None) -> str:
-    """None: nobody knows who it is."""
-    return sentence if user and reaches(user, "admin") else _without_paths(sentence)
+def can_see_drafts(user: User, settings: ServerSettings) -> bool:
+    return settings.drafts == "everyone" or has_role(user, "approver")
 
 
-def _walked(value: Any, name: str) -> Any:
-    """`name` is that of the field it stands in."""
+def require_visible(user: User, owner: str, kind: str, name: str) -> None:
+    """Other users' resources are reported as 404, not 403."""
+    if not can_see(user, owner):
+        raise NotFoundError(f'There is no {kind} "{presentable(name)}".')
+
+
+def require_full_id(name: str, kind: Literal["run", "approval"]) -> str:
+    """The command line accepts id prefixes; here they would reveal other users' ids."""
+    if not FULL_IDS[kind].fullmatch(name):
+        raise NotFoundError(f'There is no {kind} "{presentable(name)}".')
+    return name
+
+
+def hide_event_drafts(data: dict[str, Any]) -> dict[str, Any] | None:
+    """A run's event for users who may not see drafts; None if the event is a draft."""
+    if data["kind"] == "draft":
+        return None
+    return {**data, "step": data["step"].hide_texts()} if "step" in data else data
+
+
+def redact_receipt(receipt: Receipt, user: User, settings: ServerSettings) -> Receipt:
+    """Shortens paths, and hides drafts from users who may not see them until the run has released an answer."""
+    if not can_see_drafts(user, settings) and receipt.run.status not in RELEASED_STATUSES:
+        hidden: dict[str, Any] = {"drafts": [], "scorings": [], "approvals": [], "answer": None}
+        steps = [step.hide_texts() for step in receipt.steps]
+        receipt = receipt.model_copy(update={**hidden, "steps": steps})
+    return redact_paths(receipt, user)
+
+
+def hide_approval_draft(approval: Approval) -> Approval:
+    lists: dict[str, Any] = {"sentences": [], "evidence": [], "missing": []}
+    hidden = {**lists, "text": "", "review": None, "evaluation": None}
+    return approval.model_copy(update={"draft": approval.draft.model_copy(update=hidden)})
+
+
+def redact_paths(value: T, user: User) -> T:
+    """Shortens file system paths in a response, unless the user is an admin."""
+    return value if has_role(user, "admin") else _redact(value, "")
+
+
+def redact_paths_in_text(text: str, user: User | None) -> str:
+    """The same for an error message. `user` is None before authentication."""
+    return text if user and has_role(user, "admin") else _shorten_paths(text)
+
+
+def _redact(value: Any, field: str) -> Any:
+    """`field` is the name of the field that holds the value; everything below "notices" is a sentence."""
     if isinstance(value, str):
-        return _shortened(value, name)
+        if field in PATH_FIELDS and _ABSOLUTE.match(value):
+            return _shorten(value, min_parts=1)
+        return _shorten_paths(value) if field in SENTENCE_FIELDS else value
     if isinstance(value, list):
-        return [_walked(one, name) for one in value]
+        return [_redact(item, field) for item in value]
     if isinstance(value, dict):
-        return {key: _walked(one, _below(name, key)) for key, one in value.items()}
+        return {key: _redact(item, field if field == "notices" else key) for key, item in value.items()}
     if isinstance(value, BaseModel):
-        return value.model_copy(update={key: _walked(one, _below(name, key)) for key, one in value})
+        fields = [(key, item) for key, item in value if key in value.model_fields_set]
+        return value.model_copy(update=_redact(dict(fields), field))
     return value
 
 
-def _below(name: str, key: str) -> str:
-    return name if name == "notices" else key
+def _shorten_paths(sentence: str) -> str:
+    return _PATH_IN_SENTENCE.sub(lambda match: _shorten(match[0], min_parts=2), sentence)
 
 
-def _shortened(text: str, name: str) -> str:
-    if name in PLACES and ABSOLUTE.match(text):
-        return _end_of(text, least=1)
-    return _without_paths(text) if name in SENTENCES else text
-
-
-def _without_paths(sentence: str) -> str:
-    return NAMED.sub(lambda found: _end_of(found[0], least=2), sentence)
-
-
-def _end_of(path: str, least: int) -> str:
-    """Its last two parts, and never the first of several."""
+def _shorten(path: str, min_parts: int) -> str:
+    """Keeps the last two parts, but never the first of several."""
     parts = [part for part in re.split(r"[/\\]+", path) if part]
-    if len(parts) < least:
+    if len(parts) < min_parts:
         return path
     return "…/" + "/".join(parts[-2:] if len(parts) > 2 else parts[-1:])

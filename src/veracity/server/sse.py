@@ -1,167 +1,158 @@
-"""Server-sent events, for as long as whoever reads them may. Knows nothing about what they tell."""
+"""Server-sent events, streamed for as long as the user's token and role stay valid."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from veracity.models import User
-from veracity.server.auth import who_sends
+from veracity.server.auth import find_sender
 from veracity.server.errors import RUN_HEADER
 from veracity.server.limits import Limits
+from veracity.server.live.events import LiveEvent
 
-RUN_TOLD = {RUN_HEADER: {"description": "The run that was begun.", "schema": {"type": "string"}}}
-EVENTS: dict[str, Any] = {
-    "description": "The answer; or, where it is asked for, events as those of `/api/runs/{run_id}/events`.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-    "headers": RUN_TOLD,
-}
 EVENT_STREAM, JSON = "text/event-stream", "application/json"
-QUIET = 10.0  # seconds after which a comment shows that the line is open
-LOOK = 2.0  # seconds after which it is looked again who may read
-
-
-class Event(Protocol):
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def data(self) -> dict[str, Any]: ...
+RUN_HEADER_SCHEMA = {RUN_HEADER: {"description": "The id of the run.", "schema": {"type": "string"}}}
+STREAM_CONTENT = {EVENT_STREAM: {"schema": {"type": "string"}}}
+ANSWER_OR_EVENTS: dict[str, Any] = {
+    "description": "The answer; with `Accept: text/event-stream` the events of `/api/runs/{run_id}/events`.",
+    "content": STREAM_CONTENT,
+    "headers": RUN_HEADER_SCHEMA,
+}
+KEEP_ALIVE = b": \n\n"  # a comment
+KEEP_ALIVE_SECONDS = 10.0
+AUTH_SECONDS = 2.0  # between two checks of the token
 
 
 def wants_events(accept: str) -> bool:
-    """Rather than JSON: by their weight, and where that is the same by what is named first."""
+    """Whether an Accept header prefers events to JSON: by weight, then by order."""
     weights: dict[str, float] = {}
-    for one in accept.lower().split(","):
-        kind, *parameters = (part.strip() for part in one.split(";"))
+    for entry in accept.lower().split(","):
+        kind, *parameters = (part.strip() for part in entry.split(";"))
         if kind in (EVENT_STREAM, JSON):
             weights.setdefault(kind, _weight(parameters))
     return weights.get(EVENT_STREAM, 0) > 0 and max(weights, key=weights.__getitem__) == EVENT_STREAM
 
 
 def _weight(parameters: list[str]) -> float:
-    given = next((one.removeprefix("q=") for one in parameters if one.startswith("q=")), "1")
     try:
-        return float(given)
+        return float(next((part.removeprefix("q=") for part in parameters if part.startswith("q=")), "1"))
     except ValueError:
         return 0.0
 
 
-def follow_response(request: Request, user: User, begin: Callable[[], AsyncIterator[Event]]) -> EventStream:
-    """The events of what `begin` begins, once there is a place for the stream."""
-    with _stream_place(request, user) as closed:
-        return EventStream(lines_of(while_welcome(request, user, begin())), closed)
+def stream_events(request: Request, user: User, start: Callable[[], AsyncIterator[LiveEvent]]) -> EventStream:
+    """Streams the events that `start` returns. Raises 429 before calling it if too many streams are open."""
+    with _open_stream(request, user) as close:
+        return EventStream(encode_events(while_authorized(request, user, start())), close)
 
 
-async def run_response(
+async def stream_run(
     request: Request,
     user: User,
     start: Callable[[], Awaitable[str]],
-    follow: Callable[[str], AsyncIterator[Event]],
-    lines: Callable[[AsyncIterator[Event | None], str], AsyncIterator[bytes]] | None = None,
+    follow: Callable[[str], AsyncIterator[LiveEvent]],
+    encode: Callable[[AsyncIterator[LiveEvent | None], str], AsyncIterator[bytes]] | None = None,
 ) -> EventStream:
-    """The events of a run. The place comes first: a question that was taken in is not refused any more. `start` gives
-    the run's id, and may wait; `lines` writes the events in another way."""
-    with _stream_place(request, user) as closed:
+    """Starts a run and streams its events. Opens the stream first: an accepted question must not be refused later.
+    `encode` replaces the default encoding."""
+    with _open_stream(request, user) as close:
         run_id = await start()
-        events = while_welcome(request, user, follow(run_id))
-        told = lines(events, run_id) if lines else lines_of(events)
-        return EventStream(told, closed, {RUN_HEADER: run_id})
+        events = while_authorized(request, user, follow(run_id))
+        return EventStream(encode(events, run_id) if encode else encode_events(events), close, {RUN_HEADER: run_id})
 
 
 @contextmanager
-def _stream_place(request: Request, user: User) -> Iterator[Callable[[], None]]:
-    """One of the streams that may be open at once; given back by what this gives, or where no stream begins."""
+def _open_stream(request: Request, user: User) -> Iterator[Callable[[], None]]:
+    """Yields the function that closes the stream, and closes it on an error."""
     limits: Limits = request.app.state.limits
-    closed = limits.open_stream(user.name)
+    close = limits.open_stream(user.name)
     try:
-        yield closed
+        yield close
     except BaseException:
-        closed()
+        close()
         raise
 
 
-async def while_welcome(
-    request: Request, user: User, events: AsyncIterator[Event], quiet: float = QUIET
-) -> AsyncIterator[Event | None]:
-    """Ends when the token was revoked, or the user has another role. None where nothing happened for a while."""
-    looked = time.monotonic()
-    async with aclosing(with_pauses(events, quiet)) as told:
-        async for event in told:
-            if time.monotonic() - looked > LOOK:
-                looked = time.monotonic()
-                if not await is_welcome(request, user):
+async def while_authorized(
+    request: Request, user: User, events: AsyncIterator[LiveEvent], pause: float = KEEP_ALIVE_SECONDS
+) -> AsyncIterator[LiveEvent | None]:
+    """Ends when the token is revoked or the role changes. Yields None after each `pause` without events."""
+    iterator, checked = aiter(events), time.monotonic()
+    pending: asyncio.Task[LiveEvent] | None = None
+    try:
+        while True:
+            pending = pending or asyncio.ensure_future(_next(iterator))
+            done, _ = await asyncio.wait({pending}, timeout=pause)
+            if time.monotonic() - checked > AUTH_SECONDS:
+                checked = time.monotonic()
+                if not await is_authorized(request, user):
                     return
+            if not done:
+                yield None
+                continue
+            event = pending.result()
+            pending = None
             yield event
+    except StopAsyncIteration:
+        return
+    finally:
+        if pending:
+            pending.cancel()
 
 
-async def is_welcome(request: Request, user: User) -> bool:
-    """Whoever sent the request is known still, and in the same role."""
-    now = await who_sends(request)
+async def is_authorized(request: Request, user: User) -> bool:
+    """Whether the request's token still belongs to the same user with the same role."""
+    now = await find_sender(request)
     return now is not None and (now.name, now.role) == (user.name, user.role)
 
 
 class EventStream(StreamingResponse):
-    """`closed` is called when nobody reads any more, or there is nothing more to read, even if nobody ever read."""
+    """Calls `close` when the stream ends, even if it was never read."""
 
     media_type = EVENT_STREAM
 
     def __init__(
-        self, lines: AsyncIterator[bytes], closed: Callable[[], None], headers: Mapping[str, str] | None = None
+        self, lines: AsyncIterator[bytes], close: Callable[[], None], headers: Mapping[str, str] | None = None
     ) -> None:
-        known = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})}
-        super().__init__(lines, headers=known)
-        self._closed = closed
+        super().__init__(lines, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})})
+        self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._closed()
+            self._close()
 
 
-async def lines_of(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
-    yield b": \n\n"  # so that the headers leave at once
+async def encode_events(events: AsyncIterator[LiveEvent | None]) -> AsyncIterator[bytes]:
+    yield KEEP_ALIVE  # sends the headers right away
     async for event in events:
-        yield b": \n\n" if event is None else line_of(event)
+        yield KEEP_ALIVE if event is None else _encode_event(event)
 
 
-def line_of(event: Event) -> bytes:
-    """JSON holds no line break, so one line of data is enough. The id is left out where there is none."""
-    head = f"id: {event.id}\n" if event.id else ""
-    data = json.dumps(event.data, ensure_ascii=False)
-    return f"{head}event: {event.data['kind']}\ndata: {data}\n\n".encode("utf-8", "replace")
+def encode_json(value: Any) -> bytes:
+    """JSON without line breaks; models become objects, lone surrogates question marks."""
+    return json.dumps(value, ensure_ascii=False, default=_dump_model).encode("utf-8", "replace")
 
 
-async def with_pauses(events: AsyncIterator[Event], quiet: float = QUIET) -> AsyncGenerator[Event | None]:
-    """None for every `quiet` seconds in which nothing happens."""
-    iterator = aiter(events)
-    coming: asyncio.Task[Event] | None = None
-    try:
-        while True:
-            coming = coming or asyncio.ensure_future(_next(iterator))
-            done, _ = await asyncio.wait({coming}, timeout=quiet)
-            if not done:
-                yield None
-                continue
-            try:
-                event = coming.result()
-            except StopAsyncIteration:
-                return
-            coming = None
-            yield event
-    finally:
-        if coming:
-            coming.cancel()
+def _encode_event(event: LiveEvent) -> bytes:
+    id_line = f"id: {event.id}\n" if event.id else ""
+    return f"{id_line}event: {event.data['kind']}\ndata: ".encode() + encode_json(event.data) + b"\n\n"
 
 
-async def _next(iterator: AsyncIterator[Event]) -> Event:
+def _dump_model(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json")
+
+
+async def _next(iterator: AsyncIterator[LiveEvent]) -> LiveEvent:
     return await anext(iterator)

@@ -1,18 +1,22 @@
-"""Where a reader goes on who comes from an event, whatever the ledger holds by now."""
+"""Event positions, and resuming from them whatever the ledger holds."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from veracity.models import RunProgress, RunSummary, Step
-from veracity.server.live.events import Place, Stretch, ended_at, place_of, recorded, steps_seen
+from veracity.models import RunProgress, RunSummary, Step, load_step
+from veracity.server.live.events import Position, RunLog, count_seen, end_time, parse_position, recorded_events
 
 BEGAN = datetime(2026, 11, 15, tzinfo=UTC)
 
 
-def step(second: float, name: str = "step") -> Step:
-    return Step(name=name, started=BEGAN + timedelta(seconds=second), seconds=0.5)
+def step(second: float) -> Step:
+    return step_at(BEGAN + timedelta(seconds=second))
+
+
+def step_at(started: datetime) -> Step:
+    return load_step({"name": "retrieve", "started": started, "seconds": 0.5})
 
 
 def progress(*steps: Step) -> RunProgress:
@@ -20,52 +24,52 @@ def progress(*steps: Step) -> RunProgress:
     return RunProgress(run=run, steps=list(steps))
 
 
-def test_the_number_of_steps_tells_where() -> None:
+def test_seen_steps_are_counted_by_number() -> None:
     steps = [step(1), step(2), step(3)]
     for number in range(4):
-        moment = ended_at(steps[number - 1]) if number else 0
-        assert steps_seen(steps, Place(number, moment)) == number
+        moment = end_time(steps[number - 1]) if number else 0
+        assert count_seen(steps, Position(number, moment)) == number
 
 
-def test_without_a_moment_the_number_counts() -> None:
-    assert steps_seen([step(1), step(2)], Place(1)) == 1
-    assert steps_seen([step(1), step(2)], Place(9)) == 2
+def test_without_a_time_the_number_decides() -> None:
+    assert count_seen([step(1), step(2)], Position(1)) == 1
+    assert count_seen([step(1), step(2)], Position(9)) == 2
 
 
-def test_steps_that_were_told_and_lost_do_not_hide_those_after_them() -> None:
-    """Sixteen were told, thirteen were written down when the process was killed, and others followed."""
-    told = [step(second) for second in range(16)]
-    ledger = [*told[:13], step(100), step(101), step(102), step(103)]
-    assert steps_seen(ledger, Place(16, ended_at(told[15]))) == 13
-    events = list(recorded(progress(*ledger), Place(16, ended_at(told[15]))))
-    assert [place_of(event.id).steps for event in events] == [14, 15, 16, 17]
+def test_steps_lost_in_a_crash_do_not_hide_later_ones() -> None:
+    """Sixteen were published, thirteen stored before the crash, and others followed."""
+    published = [step(second) for second in range(16)]
+    ledger = [*published[:13], step(100), step(101), step(102), step(103)]
+    assert count_seen(ledger, Position(16, end_time(published[15]))) == 13
+    events = list(recorded_events(progress(*ledger), Position(16, end_time(published[15]))))
+    assert [parse_position(event.id).steps for event in events] == [14, 15, 16, 17]
 
 
-def test_of_two_that_ended_at_once_none_is_lost_whichever_was_told_first() -> None:
+def test_steps_that_ended_out_of_order_are_not_lost() -> None:
     ledger = [step(1), step(2.01), step(2.0), step(3)]
-    seen = Place(2, ended_at(ledger[1]))
-    assert [place_of(event.id).steps for event in recorded(progress(*ledger), seen)] == [3, 4]
+    seen = Position(2, end_time(ledger[1]))
+    assert [parse_position(event.id).steps for event in recorded_events(progress(*ledger), seen)] == [3, 4]
 
 
 @pytest.mark.parametrize("name", ["", "x", "7", "7.", "-3.5", "9" * 500, "1.2.3", "٣.٤", "1e9.0", "NaN.NaN", "1.-5"])
-def test_what_is_no_id_is_a_place_all_the_same(name: str) -> None:
-    place = place_of(name)
-    assert place.steps >= 0 and place.moment >= 0
+def test_invalid_event_ids_parse_to_a_valid_position(name: str) -> None:
+    place = parse_position(name)
+    assert place.steps >= 0 and place.time >= 0
 
 
-def test_a_clock_that_was_put_back_hides_nothing() -> None:
-    """Five steps were done by a clock that was half a minute ahead."""
+def test_a_clock_set_back_hides_no_events() -> None:
+    """A step was recorded by a clock that was half a minute ahead."""
     done = [step(second) for second in range(5)]
     soon = datetime.now(UTC) + timedelta(seconds=30)
-    done.append(Step(name="step", started=soon, seconds=0.5))
+    done.append(step_at(soon))
 
-    async def told() -> list[str]:
-        stretch = Stretch("r", asyncio.get_running_loop())
-        stretch.begin(done)
-        stretch.publish("started", name="generate_answer")
-        stretch.publish_step(Step(name="generate_answer", started=datetime.now(UTC), seconds=0.1))
-        stretch.publish("answer", answer={})
-        stretch.end()
-        return [event.data["kind"] async for event in stretch.following(Place(6, ended_at(done[-1])))]
+    async def follow_log() -> list[str]:
+        run_log = RunLog("r", asyncio.get_running_loop())
+        run_log.skip(done)
+        run_log.publish("started", name="retrieve")
+        run_log.publish_step(step_at(datetime.now(UTC)))
+        run_log.publish("answer", answer={})
+        run_log.close()
+        return [event.data["kind"] async for event in run_log.follow(Position(6, end_time(done[-1])))]
 
-    assert asyncio.run(told()) == ["started", "finished", "answer"]
+    assert asyncio.run(follow_log()) == ["started", "finished", "answer"]

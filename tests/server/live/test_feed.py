@@ -1,4 +1,4 @@
-"""The feed says hello and then all that changes, however soon it does, and however much waits."""
+"""The feed sends hello, then every change."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.ledger.material import waits
+from tests.ledger.material import suspend_run
 from veracity.engine import Veracity
 from veracity.errors import LedgerError
 from veracity.ledger import Ledger
@@ -21,11 +21,11 @@ from veracity.server.live.feed import Feed
 
 BOB = User(name="bob", role="approver", created=datetime.now(UTC))
 ANN = User(name="ann", role="asker", created=datetime.now(UTC))
-PATIENCE = 10.0  # seconds for what should come
+TIMEOUT_SECONDS = 10.0  # seconds
 
 
-class Looking:
-    """An engine that only looks at the ledger. `before` is called ahead of every look."""
+class LedgerReader:
+    """An engine that only reads the ledger. Calls `before` ahead of each read."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -41,7 +41,7 @@ class Looking:
 
     def pending(self, user: str | None) -> int:
         self.before()
-        return self._ledger.pending(user)
+        return self._ledger.pending_count(user)
 
 
 @pytest.fixture
@@ -51,45 +51,45 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     made.close()
 
 
-def feed_of(engine: Looking) -> Feed:
+def make_feed(engine: LedgerReader) -> Feed:
     return Feed(cast(Veracity, engine))
 
 
-async def heard(events: AsyncIterator[LiveEvent]) -> dict[str, Any]:
-    return (await asyncio.wait_for(anext(events), PATIENCE)).data
+async def receive(events: AsyncIterator[LiveEvent]) -> dict[str, Any]:
+    return (await asyncio.wait_for(anext(events), TIMEOUT_SECONDS)).data
 
 
-def test_what_happens_right_after_hello_is_told(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "LOOK", 0.05)
-    waits(ledger, "r1")
-    engine, goes_on = Looking(ledger), threading.Event()
+def test_changes_right_after_hello_are_sent(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "POLL_SECONDS", 0.05)
+    suspend_run(ledger, "r1")
+    engine, goes_on = LedgerReader(ledger), threading.Event()
 
     async def listened() -> dict[str, Any]:
-        async with aclosing(feed_of(engine).listen(BOB)) as events:
-            assert await heard(events) == {"kind": "hello", "pending": 1}
-            engine.before = lambda: goes_on.wait(PATIENCE)  # the next look comes later than what happens now
-            waits(ledger, "r2")
+        async with aclosing(make_feed(engine).listen(BOB)) as events:
+            assert await receive(events) == {"kind": "hello", "pending": 1}
+            engine.before = lambda: goes_on.wait(TIMEOUT_SECONDS)  # delays the next poll
+            suspend_run(ledger, "r2")
             goes_on.set()
-            return await heard(events)
+            return await receive(events)
 
     assert asyncio.run(listened())["run_id"] == "r2"
 
 
-def test_hello_counts_all_that_wait_and_only_what_may_be_seen(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "NEWEST", 2)
+def test_hello_counts_all_visible_pending_drafts(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "MAX_APPROVALS", 2)
     for number in range(5):
-        waits(ledger, f"r{number}", user="ann" if number < 2 else "cat")
+        suspend_run(ledger, f"r{number}", user="ann" if number < 2 else "cat")
     ledger.decide("r4.1", "approve", by="bob")
 
     async def pending(user: User) -> int:
-        async with aclosing(feed_of(Looking(ledger)).listen(user)) as events:
-            return int((await heard(events))["pending"])
+        async with aclosing(make_feed(LedgerReader(ledger)).listen(user)) as events:
+            return int((await receive(events))["pending"])
 
     assert [asyncio.run(pending(user)) for user in (BOB, ANN)] == [4, 2]
 
 
-def test_where_nothing_can_be_counted_there_is_no_hello(ledger: Ledger) -> None:
-    engine, looks = Looking(ledger), iter([False, True])
+def test_an_unreadable_ledger_ends_the_stream_before_hello(ledger: Ledger) -> None:
+    engine, looks = LedgerReader(ledger), iter([False, True])
 
     def fails() -> None:
         if next(looks, True):
@@ -98,55 +98,53 @@ def test_where_nothing_can_be_counted_there_is_no_hello(ledger: Ledger) -> None:
     engine.before = fails
 
     async def listened() -> list[LiveEvent]:
-        return [event async for event in feed_of(engine).listen(BOB)]
+        return [event async for event in make_feed(engine).listen(BOB)]
 
-    assert asyncio.run(asyncio.wait_for(listened(), PATIENCE)) == []
+    assert asyncio.run(asyncio.wait_for(listened(), TIMEOUT_SECONDS)) == []
 
 
-def test_who_reads_too_slowly_is_sent_away_rather_than_told_half(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(feed_module, "MOST_BEHIND", 3)
+def test_slow_listeners_are_disconnected(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "MAX_UNREAD", 3)
 
     async def listened() -> list[str]:
-        feed = feed_of(Looking(ledger))
+        feed = make_feed(LedgerReader(ledger))
         events = feed.listen(BOB)
-        hello = await heard(events)
+        hello = await receive(events)
         for _ in range(4):
-            feed.tell("documents")
+            feed.publish("documents")
         await asyncio.sleep(0)
         return [hello["kind"], *[event.data["kind"] async for event in events]]
 
-    assert asyncio.run(asyncio.wait_for(listened(), PATIENCE)) == ["hello"]
+    assert asyncio.run(asyncio.wait_for(listened(), TIMEOUT_SECONDS)) == ["hello"]
 
 
-def test_streams_that_ended_can_be_opened_anew(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "LOOK", 0.05)
+def test_clients_can_reconnect_after_a_stop(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "POLL_SECONDS", 0.05)
 
     async def listened() -> dict[str, Any]:
-        feed = feed_of(Looking(ledger))
+        feed = make_feed(LedgerReader(ledger))
         events = feed.listen(BOB)
-        await heard(events)
+        await receive(events)
         feed.stop()
         assert [event async for event in events] == []
         async with aclosing(feed.listen(BOB)) as again:
-            await heard(again)
-            waits(ledger, "r1")
-            return await heard(again)
+            await receive(again)
+            suspend_run(ledger, "r1")
+            return await receive(again)
 
     assert asyncio.run(listened())["kind"] == "approval"
 
 
-def test_documents_that_another_process_changed_are_told_once(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "LOOK", 0.05)
-    engine = Looking(ledger)
+def test_document_changes_of_another_process_are_sent_once(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "POLL_SECONDS", 0.05)
+    engine = LedgerReader(ledger)
 
     async def listened() -> list[dict[str, Any]]:
-        async with aclosing(feed_of(engine).listen(ANN)) as events:
-            told = [await heard(events)]
+        async with aclosing(make_feed(engine).listen(ANN)) as events:
+            received = [await receive(events)]
             engine.version = (1, 2)
-            told.append(await heard(events))
-            waits(ledger, "r1", user="ann")
-            return [*told, await heard(events)]
+            received.append(await receive(events))
+            suspend_run(ledger, "r1", user="ann")
+            return [*received, await receive(events)]
 
     assert [event["kind"] for event in asyncio.run(listened())] == ["hello", "documents", "approval"]

@@ -1,4 +1,4 @@
-"""A chat of OpenAI's clients is recognized by what they send of it: whole, trimmed, edited, or begun elsewhere."""
+"""Chats are matched with conversations: whole, trimmed, edited, or started with another model."""
 
 from datetime import UTC, datetime
 
@@ -12,8 +12,8 @@ from veracity.errors import ModelRefusedError, VeracityError
 from veracity.ledger.tables import runs
 from veracity.models import User
 from veracity.server.openai import conversations
-from veracity.server.openai.conversations import conversation_of
-from veracity.server.openai.render import content_of
+from veracity.server.openai.completions import render_content
+from veracity.server.openai.conversations import find_conversation
 from veracity.server.openai.schemas import Exchange
 from veracity.testing import ScriptedLLM
 
@@ -26,7 +26,7 @@ HOTELS, LAPTOPS, RAIL = (
 
 
 class Chat:
-    """As a client keeps it: what was said so far, and in which conversation each question was."""
+    """A client's chat: the messages so far, and the conversation of each question."""
 
     def __init__(self, engine: Veracity, said: list[Exchange] | None = None, keeps: int = 100) -> None:
         self.engine = engine
@@ -37,16 +37,16 @@ class Chat:
     def ask(self, *questions: str) -> None:
         for question in questions:
             before = self.said[-self._keeps :]
-            named = conversation_of(self.engine, ANN, before, question) or f"new{len(self.engine.runs(1000))}"
+            named = find_conversation(self.engine, ANN, before, question) or f"new{len(self.engine.runs(1000))}"
             self.names.append(named)
             try:
                 answer = self.engine.ask(question, conversation=named, user="ann")
             except VeracityError:
                 continue
-            self.said.append(Exchange(question, content_of(answer, "full")))
+            self.said.append(Exchange(question, render_content(answer, "full")))
 
 
-def test_a_chat_whose_questions_are_edited_goes_on_in_its_new_conversation(engine_with: MakeEngine) -> None:
+def test_an_edited_chat_continues_in_a_new_conversation(engine_with: MakeEngine) -> None:
     chat = Chat(engine_with())
     chat.ask(QUESTION, HOTELS)
     del chat.said[1:]
@@ -55,7 +55,7 @@ def test_a_chat_whose_questions_are_edited_goes_on_in_its_new_conversation(engin
     assert first == again != edited == later
 
 
-def test_a_chat_that_was_begun_with_another_model_has_one_conversation_here(engine_with: MakeEngine) -> None:
+def test_a_chat_started_with_another_model_gets_one_conversation(engine_with: MakeEngine) -> None:
     chat = Chat(engine_with(), [Exchange("Who are you?", "Nobody."), Exchange(HOTELS, "Much.")])
     chat.ask(QUESTION, LAPTOPS)
     assert len(set(chat.names)) == 1
@@ -68,14 +68,14 @@ def test_a_chat_that_was_begun_with_another_model_has_one_conversation_here(engi
         (2, ("正式员工每年有多少天年假？", "有給休暇は年に何日ですか？", HOTELS, LAPTOPS)),
     ],
 )
-def test_a_client_may_send_only_the_latest(engine_with: MakeEngine, keeps: int, questions: tuple[str, ...]) -> None:
+def test_a_client_may_drop_old_turns(engine_with: MakeEngine, keeps: int, questions: tuple[str, ...]) -> None:
     chat = Chat(engine_with(), keeps=keeps)
     chat.ask(*questions)
     assert len(set(chat.names)) == 1
 
 
 @pytest.mark.parametrize("kept", [None, "", "Error 502: The model declined."])
-def test_a_turn_that_failed_is_dropped_or_kept_by_the_client(engine_with: MakeEngine, kept: str | None) -> None:
+def test_a_client_may_drop_or_keep_failed_turns(engine_with: MakeEngine, kept: str | None) -> None:
     script = [GOOD, ModelRefusedError("The model declined."), GOOD]
     chat = Chat(engine_with(ScriptedLLM.by_role(writer=script, reviewer=PASS)))
     chat.ask(QUESTION, LAPTOPS)
@@ -86,40 +86,40 @@ def test_a_turn_that_failed_is_dropped_or_kept_by_the_client(engine_with: MakeEn
     assert len(set(chat.names)) == 1
 
 
-def test_a_part_is_known_by_an_answer_and_not_by_a_question_alone(engine_with: MakeEngine) -> None:
+def test_a_partial_match_needs_an_answer(engine_with: MakeEngine) -> None:
     engine = engine_with()
     Chat(engine).ask(QUESTION)
     elsewhere = [Exchange("Who are you?", "Nobody."), Exchange(QUESTION, "17 days.")]
-    assert conversation_of(engine, ANN, elsewhere, HOTELS) == ""
+    assert find_conversation(engine, ANN, elsewhere, HOTELS) == ""
 
 
-def test_of_two_the_one_that_holds_nothing_else_is_taken(engine_with: MakeEngine) -> None:
+def test_a_complete_match_wins(engine_with: MakeEngine) -> None:
     engine = engine_with()
     alone, longer = Chat(engine), Chat(engine)
     alone.ask(HOTELS)
     longer.ask(QUESTION, HOTELS)
     assert alone.names[0] not in longer.names
-    assert conversation_of(engine, ANN, alone.said, LAPTOPS) == alone.names[0]
-    assert conversation_of(engine, ANN, longer.said, LAPTOPS) == longer.names[0]
+    assert find_conversation(engine, ANN, alone.said, LAPTOPS) == alone.names[0]
+    assert find_conversation(engine, ANN, longer.said, LAPTOPS) == longer.names[0]
 
 
-def test_the_latest_of_those_that_ask_the_same_are_compared(engine_with: MakeEngine) -> None:
+def test_only_the_newest_candidates_are_compared(engine_with: MakeEngine) -> None:
     chat = Chat(engine_with())
     chat.ask(QUESTION)
-    for number in range(conversations.ALIKE):
-        assert conversation_of(chat.engine, ANN, chat.said, LAPTOPS) == chat.names[0]
+    for number in range(conversations.MAX_CANDIDATES):
+        assert find_conversation(chat.engine, ANN, chat.said, LAPTOPS) == chat.names[0]
         chat.engine.begin(QUESTION, conversation=f"c{number}", user="ann")
-    assert conversation_of(chat.engine, ANN, chat.said, LAPTOPS) != chat.names[0]
+    assert find_conversation(chat.engine, ANN, chat.said, LAPTOPS) != chat.names[0]
 
 
-def test_many_newer_conversations_do_not_hide_it_and_nobody_has_anothers(engine_with: MakeEngine) -> None:
+def test_newer_conversations_do_not_hide_a_match_and_users_are_separate(engine_with: MakeEngine) -> None:
     chat = Chat(engine_with())
     chat.ask(QUESTION)
     same = {"user_name": "ann", "question": HOTELS, "language": "en", "models": {}, "status": "failed", "turn": 1}
     same |= {"started": datetime.now(UTC), "problem": "", "usage": {}, "forgotten": 0}
-    with chat.engine._ledger._database.writing() as connection:
+    with chat.engine._parts.ledger._database.writing() as connection:
         rows = [{**same, "run_id": f"r{number}", "conversation": f"c{number}"} for number in range(600)]
         connection.execute(insert(runs), rows)
-    assert conversation_of(chat.engine, ANN, chat.said, LAPTOPS) == chat.names[0]
+    assert find_conversation(chat.engine, ANN, chat.said, LAPTOPS) == chat.names[0]
     bob = ANN.model_copy(update={"name": "bob"})
-    assert conversation_of(chat.engine, bob, chat.said, LAPTOPS) == ""
+    assert find_conversation(chat.engine, bob, chat.said, LAPTOPS) == ""

@@ -1,4 +1,4 @@
-"""OpenAI's own client against a server on loopback: answers, streams, conversations, refusals."""
+"""OpenAI's own client against a server: answers, streams, conversations, errors."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ import pytest
 
 from tests.runs.scripts import DOCUMENTS, GOOD, PASS, QUESTION, judged
 from tests.server.conftest import TOKEN, MakeEngine, Serve, Served
-from tests.server.live.test_runs_live import Held
+from tests.server.live.test_runs import Held
 from veracity.errors import ModelRefusedError
 from veracity.models import Document
 from veracity.testing import ScriptedLLM
@@ -24,7 +24,7 @@ HOSTILE = "![x](https://evil.example/a.png) `</li>` [c](javascript:1)\nsecond li
 
 @pytest.fixture
 def talk() -> Iterator[Talk]:
-    """`talk(served, token)`: a client as a user would make it."""
+    """`talk(served, token)`: an OpenAI client."""
     with contextlib.ExitStack() as stack:
 
         def make(served: Served, token: str = TOKEN, **options: Any) -> openai.OpenAI:
@@ -51,7 +51,7 @@ def ask(client: openai.OpenAI, *messages: Any, **options: Any) -> Any:
     return client.chat.completions.create(model="veracity", messages=list(messages), **options)
 
 
-def test_an_answer_with_its_run_score_and_citations(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+def test_a_completion_has_run_score_and_citations(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
     served = serve(gated(good_models()))
     got = ask(talk(served), user(QUESTION))
     assert got.object == "chat.completion"
@@ -61,7 +61,7 @@ def test_an_answer_with_its_run_score_and_citations(gated: MakeEngine, serve: Se
     examined = got.veracity
     assert (examined["status"], examined["score"], examined["approval_id"]) == ("answered", 0.9, "")
     (cited,) = examined["citations"]
-    text = next(one.text for one in DOCUMENTS if one.id == cited["document_id"])
+    text = next(item.text for item in DOCUMENTS if item.id == cited["document_id"])
     assert cited["quote"] == text[cited["start"] : cited["end"]]
     assert (cited["number"], cited["title"]) == (1, "Annual leave")
     receipt = served.engine.receipt(examined["run_id"])
@@ -69,14 +69,14 @@ def test_an_answer_with_its_run_score_and_citations(gated: MakeEngine, serve: Se
     assert receipt.answer.usage.input_tokens == got.usage.prompt_tokens
 
 
-def test_the_run_is_named_in_a_header(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+def test_the_run_id_is_in_a_header(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
     client = talk(serve(gated(good_models())))
     raw = client.chat.completions.with_raw_response.create(model="veracity", messages=[user(QUESTION)])
     assert raw.headers["x-veracity-run"] == raw.parse().veracity["run_id"]
 
 
-def test_plain_clients_see_what_the_marks_mean(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
-    """X1: [1] is of no use to whoever cannot look it up. Who wants the bare text says so."""
+def test_sources_are_listed_below_the_text(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+    """X1: unless the request asks for the answer only."""
     client = talk(serve(gated(good_models())))
     content = ask(client, user(QUESTION)).choices[0].message.content
     assert content.startswith(f"{GOOD}\n\nSources:\n\n- [1] `Annual leave`\n")
@@ -88,7 +88,7 @@ def test_plain_clients_see_what_the_marks_mean(gated: MakeEngine, serve: Serve, 
     ("question", "label", "said"),
     [("正式员工每年有多少天年假?", "来源：", "十五天"), ("有給休暇は年に何日ありますか?", "出典：", "二十日")],
 )
-def test_sources_are_told_in_the_language_of_the_question(
+def test_sources_are_labelled_in_the_language_of_the_question(
     engine_with: MakeEngine, serve: Serve, talk: Talk, question: str, label: str, said: str
 ) -> None:
     """X5."""
@@ -97,46 +97,46 @@ def test_sources_are_told_in_the_language_of_the_question(
     assert f"\n\n{label}\n\n- [1] `" in content
 
 
-def test_a_notice_is_told_in_the_text(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
-    """A5, D7: what should be known of an answer is visible to whoever reads it."""
+def test_notices_are_listed_below_the_text(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+    """A5, D7."""
     got = ask(talk(serve(gated(approval={"threshold": 0.0}))), user(QUESTION))
-    notices = [one["text"] for one in got.veracity["notices"]]
-    assert "extractive" in [one["code"] for one in got.veracity["notices"]]
+    notices = [item["text"] for item in got.veracity["notices"]]
+    assert "extractive" in [item["code"] for item in got.veracity["notices"]]
     assert all(text in got.choices[0].message.content for text in notices)
 
 
-def test_a_hostile_title_becomes_no_link_and_no_image(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
-    """Clients render what they are given as Markdown: a name from a document is shown as code, on one line."""
+def test_hostile_titles_become_no_links_or_images(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
+    """Clients render Markdown, so titles are shown as code on one line."""
     engine = engine_with()
     engine.add(Document(id="zebra", title=HOSTILE, text="The zebra budget of the Dublin office is 7300 euros a year."))
     got = ask(talk(serve(engine)), user("What is the zebra budget of the Dublin office?"))
-    (line,) = [one for one in got.choices[0].message.content.splitlines() if one.startswith("- [1]")]
+    (line,) = [item for item in got.choices[0].message.content.splitlines() if item.startswith("- [1]")]
     assert line.startswith("- [1] `![x](https://evil.example/a.png) '</li>'")
     assert line.count("`") == 2
     assert line.endswith("`")
 
 
-def test_a_stream_holds_the_same_in_pieces(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+def test_a_stream_joins_to_the_same_text(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
     client = talk(serve(gated(good_models())))
     whole = ask(client, user(QUESTION))
     chunks = list(ask(client, user(QUESTION), stream=True, stream_options={"include_usage": True}))
     assert (chunks[0].choices[0].delta.role, chunks[0].choices[0].delta.content) == ("assistant", "")
-    text = "".join(one.choices[0].delta.content or "" for one in chunks if one.choices)
+    text = "".join(item.choices[0].delta.content or "" for item in chunks if item.choices)
     assert text == whole.choices[0].message.content
-    assert len({one.id for one in chunks}) == 1
-    assert [one.choices[0].finish_reason for one in chunks if one.choices][-2:] == [None, "stop"]
+    assert len({item.id for item in chunks}) == 1
+    assert [item.choices[0].finish_reason for item in chunks if item.choices][-2:] == [None, "stop"]
     assert chunks[-2].veracity["citations"] == whole.veracity["citations"]
     assert (chunks[-1].choices, chunks[-1].usage) == ([], whole.usage)
 
 
-def test_without_asking_there_is_no_usage_in_a_stream(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+def test_usage_is_streamed_only_on_request(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
     chunks = list(ask(talk(serve(gated(good_models()))), user(QUESTION), stream=True))
-    assert all(one.usage is None for one in chunks)
+    assert all(item.usage is None for item in chunks)
     assert chunks[-1].choices[0].finish_reason == "stop"
 
 
-def test_no_draft_is_streamed(gated: MakeEngine, serve: Serve) -> None:
-    """What goes out has been examined: not a word of a draft that failed its review."""
+def test_drafts_are_not_streamed(gated: MakeEngine, serve: Serve) -> None:
+    """Not a word of a draft that failed its review is sent."""
     failing = {**PASS, "evidence_passed": False, "suggestions": ["Say 25."]}
     wrong = "Full-time staff have 40 days of paid annual leave a year. [1]"
     llm = ScriptedLLM.by_role(writer=[wrong, GOOD], reviewer=[failing, PASS], judge=judged(90))
@@ -146,15 +146,13 @@ def test_no_draft_is_streamed(gated: MakeEngine, serve: Serve) -> None:
     assert "40 days" not in text
     assert text.endswith("data: [DONE]\n\n")
     events = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
-    assert "".join(one["choices"][0]["delta"].get("content", "") for one in events) == GOOD
-    assert ": " in text.split("data: ")[1]  # while the gates worked the line was kept open
+    assert "".join(item["choices"][0]["delta"].get("content", "") for item in events) == GOOD
+    assert ": " in text.split("data: ")[1]  # a keep-alive comment
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_waits_for_a_person_is_said_in_plain_words(
-    gated: MakeEngine, serve: Serve, talk: Talk, stream: bool
-) -> None:
-    """D6: and the same conversation goes on afterwards."""
+def test_a_pending_answer_says_so_in_its_text(gated: MakeEngine, serve: Serve, talk: Talk, stream: bool) -> None:
+    """D6: and the conversation continues afterwards."""
     llm = ScriptedLLM.by_role(
         writer=[GOOD, "Up to 5 days may be carried over until March. [1]"],
         reviewer=[PASS],
@@ -165,7 +163,7 @@ def test_what_waits_for_a_person_is_said_in_plain_words(
     client = talk(served)
     if stream:
         *chunks, last = ask(client, user(QUESTION), stream=True)
-        content = "".join(one.choices[0].delta.content or "" for one in chunks)
+        content = "".join(item.choices[0].delta.content or "" for item in chunks)
         examined, reason = last.veracity, last.choices[0].finish_reason
     else:
         got = ask(client, user(QUESTION))
@@ -178,8 +176,8 @@ def test_what_waits_for_a_person_is_said_in_plain_words(
     assert later.veracity["conversation"] == examined["conversation"]
 
 
-def test_a_conversation_is_recognized_by_what_was_said(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
-    """D2: by any server of the workspace, and after a restart; but never that of another user."""
+def test_a_conversation_is_found_by_its_turns(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+    """D2: by any server of the workspace and after a restart, but never another user's."""
     engine = gated(approval={"threshold": 0.0})
     served = serve(engine)
     first = ask(talk(served), user(QUESTION))
@@ -198,8 +196,8 @@ def test_a_conversation_is_recognized_by_what_was_said(gated: MakeEngine, serve:
     assert stranger.veracity["conversation"] != named
 
 
-def test_the_conversation_whose_answers_these_are_is_taken(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
-    """Two that begin with the same question are told apart."""
+def test_the_conversation_with_the_same_answers_wins(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+    """Of two conversations that start with the same question."""
     llm = ScriptedLLM.by_role(writer=[GOOD], reviewer=[PASS], judge=judged(20, 90, 90), router=lambda call: ROUTED)
     client = talk(serve(gated(llm)))
     waits = ask(client, user(QUESTION))
@@ -215,7 +213,7 @@ ROUTED = {"reason": "A follow-up.", "route": "knowledge", "question": "How many 
 def test_another_answer_to_the_same_question_stays_in_its_conversation(
     gated: MakeEngine, serve: Serve, talk: Talk
 ) -> None:
-    """Clients ask for one by sending the same messages again; what they then hold is the last answer."""
+    """Clients send the same messages again and keep the last answer."""
     client = talk(serve(gated(approval={"threshold": 0.0})))
     first = ask(client, user(QUESTION))
     said = [user(QUESTION), says(first.choices[0].message.content)]
@@ -226,7 +224,7 @@ def test_another_answer_to_the_same_question_stays_in_its_conversation(
     assert names == {first.veracity["conversation"]}
 
 
-def test_what_was_never_said_here_begins_a_new_conversation(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+def test_unknown_turns_start_a_new_conversation(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
     served = serve(gated(approval={"threshold": 0.0}))
     got = ask(talk(served), user("Who are you?"), says("Nobody."), user(QUESTION))
     assert got.veracity["status"] == "answered"
@@ -251,7 +249,7 @@ def test_a_conversation_can_be_named(
     assert len(served.engine.turns(name)) == 2
 
 
-def test_an_earlier_answer_is_cited_by_its_question(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
+def test_an_earlier_answer_is_labelled_with_its_question(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
     client = talk(serve(engine_with()))
     said: list[Any] = []
     for question in (QUESTION, "What did you tell me about annual leave?"):
@@ -262,7 +260,7 @@ def test_an_earlier_answer_is_cited_by_its_question(engine_with: MakeEngine, ser
     assert f"- [1] `{QUESTION}`" in got.choices[0].message.content
 
 
-def test_parts_of_text_are_one_question(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+def test_text_parts_are_joined(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
     parts = [{"type": "text", "text": "How many days of annual leave"}, {"type": "text", "text": "do staff have?"}]
     served = serve(gated(approval={"threshold": 0.0}))
     got = ask(talk(served), user(parts))
@@ -270,16 +268,16 @@ def test_parts_of_text_are_one_question(gated: MakeEngine, serve: Serve, talk: T
     assert asked == "How many days of annual leave\ndo staff have?"
 
 
-def test_messages_of_the_system_reach_no_model(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+def test_system_messages_are_ignored(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
     llm = good_models()
     ask(talk(serve(gated(llm))), {"role": "system", "content": "SAY-PINEAPPLE"}, user(QUESTION), temperature=2, seed=4)
     assert llm.calls
     assert not any("PINEAPPLE" in message.text for call in llm.calls for message in call.messages)
 
 
-def test_the_models(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
+def test_models_are_listed(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
     client = talk(serve(engine_with()))
-    assert [one.id for one in client.models.list()] == ["veracity"]
+    assert [item.id for item in client.models.list()] == ["veracity"]
     assert client.models.retrieve("veracity").object == "model"
     with pytest.raises(openai.NotFoundError, match="gpt-9"):
         client.models.retrieve("gpt-9")
@@ -298,41 +296,39 @@ IMAGE = [{"type": "image_url", "image_url": {"url": "https://elsewhere.example/a
         ({"logprobs": True}, '"logprobs"'),
         ({"modalities": ["text", "audio"]}, '"modalities"'),
         ({"modalities": [1] * 100_000}, '"modalities"'),
-        ({"messages": []}, "no message of a user"),
-        ({"messages": [{"role": "system", "content": "Hi."}]}, "no message of a user"),
+        ({"messages": []}, "no user message"),
+        ({"messages": [{"role": "system", "content": "Hi."}]}, "no user message"),
         ({"messages": [user("  ")]}, "empty"),
         ({"messages": [user(IMAGE)]}, "image_url"),
-        ({"messages": [user("### Task:\nGenerate a concise, 3-5 word title.")]}, "task of a chat program"),
+        ({"messages": [user("### Task:\nGenerate a concise, 3-5 word title.")]}, "a chat program's own task"),
         ({"messages": [{"role": "wizard", "content": "Hi."}]}, "role"),
         ({"messages": "Hi."}, "messages"),
         ({"metadata": {"conversation": "two\nlines"}}, "name"),
         ({"metadata": {"content": "poem"}}, "content"),
     ],
 )
-def test_what_cannot_be_had_is_refused_by_name(
+def test_unsupported_parameters_are_refused_by_name(
     engine_with: MakeEngine, serve: Serve, talk: Talk, options: dict[str, Any], named: str
 ) -> None:
     served = serve(engine_with())
     given: Any = {"model": "veracity", "messages": [user(QUESTION)], **options}
-    with pytest.raises(openai.BadRequestError) as told:
+    with pytest.raises(openai.BadRequestError) as raised:
         talk(served).chat.completions.create(**given)
-    assert named in told.value.message
-    assert told.value.type == "invalid_request_error"
+    assert named in raised.value.message
+    assert raised.value.type == "invalid_request_error"
     assert served.engine.runs() == []
 
 
 @pytest.mark.parametrize(
     "harmless", [{"n": 1}, {"tools": []}, {"tool_choice": "none"}, {"response_format": {"type": "text"}}, {"stop": "."}]
 )
-def test_what_asks_for_nothing_is_taken(
+def test_default_parameters_are_accepted(
     engine_with: MakeEngine, serve: Serve, talk: Talk, harmless: dict[str, Any]
 ) -> None:
     assert ask(talk(serve(engine_with())), user(QUESTION), max_tokens=5, **harmless).veracity["status"] == "answered"
 
 
-def test_another_model_and_a_wrong_key_are_told_as_openai_tells_them(
-    engine_with: MakeEngine, serve: Serve, talk: Talk
-) -> None:
+def test_unknown_model_and_wrong_key_give_openai_errors(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
     served = serve(engine_with())
     with pytest.raises(openai.NotFoundError) as unknown:
         talk(served).chat.completions.create(model="gpt-9", messages=[user(QUESTION)])
@@ -346,39 +342,36 @@ def test_another_model_and_a_wrong_key_are_told_as_openai_tells_them(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_over_its_limit_a_client_is_told_when_to_come_again(
-    engine_with: MakeEngine, serve: Serve, talk: Talk, stream: bool
-) -> None:
+def test_rate_limits_say_when_to_retry(engine_with: MakeEngine, serve: Serve, talk: Talk, stream: bool) -> None:
     served = serve(engine_with(server={"asks_per_minute": 1}))
     client = talk(served, max_retries=0)
     list(ask(client, user(QUESTION), stream=stream))
-    with pytest.raises(openai.RateLimitError) as told:
+    with pytest.raises(openai.RateLimitError) as raised:
         ask(client, user(QUESTION), stream=stream)
-    assert int(told.value.response.headers["retry-after"]) >= 1
+    assert int(raised.value.response.headers["retry-after"]) >= 1
     assert served.app.state.limits.streams == 0
 
 
-def test_a_run_that_fails_is_an_error_of_the_client(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
-    """And the question was asked once, though these clients try again by themselves. Also where the stream had begun,
-    so that its status was told already."""
+def test_a_failed_run_raises_in_the_client(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+    """Also after the stream has started. The question is asked once, although these clients retry."""
     served = serve(gated(ScriptedLLM.by_role(writer=ModelRefusedError("The model declined."), reviewer=[PASS])))
-    with pytest.raises(openai.InternalServerError, match="declined") as told:
+    with pytest.raises(openai.InternalServerError, match="declined") as raised:
         ask(talk(served), user(QUESTION))
     (run,) = served.engine.runs()
-    body: Any = told.value.body
-    assert (told.value.response.headers["x-veracity-run"], body["run_id"]) == (run.run_id, run.run_id)
+    body: Any = raised.value.body
+    assert (raised.value.response.headers["x-veracity-run"], body["run_id"]) == (run.run_id, run.run_id)
     stream = ask(talk(served), user(QUESTION), stream=True)
     with pytest.raises(openai.APIError, match="declined"):
         list(stream)
     assert len(served.engine.runs()) == 2
 
 
-def test_a_client_that_is_out_of_patience_asks_once(
+def test_a_client_timeout_asks_once(
     gated: MakeEngine, serve: Serve, talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says that it tries again, and the run that is there is followed."""
+    """Its retry follows the existing run."""
     held = Held()
-    # However slow the machine is: the run is there when it tries again.
+    # Retry once the run exists, however slow the machine is.
     monkeypatch.setattr(openai.OpenAI, "_sleep_for_retry", lambda *_, **__: held.asked.wait(10))
     served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=[PASS], judge=judged(90))))
     with pytest.raises(openai.APITimeoutError):
@@ -388,10 +381,10 @@ def test_a_client_that_is_out_of_patience_asks_once(
     assert len(served.engine.runs()) == 1
 
 
-def test_who_may_not_read_any_more_is_told_so(
+def test_revoked_users_get_an_error_in_the_stream(
     gated: MakeEngine, serve: Serve, talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("veracity.server.sse.LOOK", 0.0)
+    monkeypatch.setattr("veracity.server.sse.AUTH_SECONDS", 0.0)
     held = Held()
     served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=[PASS], judge=judged(90))))
     stream = ask(talk(served, served.token("asker", "ann")), user(QUESTION), stream=True)
@@ -399,13 +392,13 @@ def test_who_may_not_read_any_more_is_told_so(
     assert held.asked.wait(30)
     served.engine.users.remove("ann")
     held.goes_on.set()
-    with pytest.raises(openai.APIError, match="valid token") as told:
+    with pytest.raises(openai.APIError, match="valid token") as raised:
         list(stream)
-    assert told.value.type == "authentication_error"
+    assert raised.value.type == "authentication_error"
 
 
-def test_a_chat_that_once_held_an_image_can_be_asked(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
-    """All that was said comes with every question. What a stranger sends is not even read."""
+def test_images_in_earlier_messages_are_ignored(engine_with: MakeEngine, serve: Serve, talk: Talk) -> None:
+    """Clients send the whole chat with every question. Bodies without a token are not read."""
     served = serve(engine_with())
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 600_000}}
     got = ask(talk(served), user([{"type": "text", "text": "What is this?"}, image]), says("A cat."), user(QUESTION))
@@ -414,7 +407,7 @@ def test_a_chat_that_once_held_an_image_can_be_asked(engine_with: MakeEngine, se
     assert stranger.status_code == 401
 
 
-def test_more_parts_than_anybody_writes_are_refused(engine_with: MakeEngine, serve: Serve) -> None:
+def test_too_many_parts_are_refused(engine_with: MakeEngine, serve: Serve) -> None:
     client = serve(engine_with()).client()
     many = [{"type": "text"}] * 6_000
     for messages in ([user(many * 2)], [user(many), user(many)]):
@@ -424,7 +417,7 @@ def test_more_parts_than_anybody_writes_are_refused(engine_with: MakeEngine, ser
     assert wrong.status_code == 400
 
 
-def test_what_is_over_the_limit_is_not_read_and_counts_once(engine_with: MakeEngine, serve: Serve) -> None:
+def test_rate_limited_bodies_are_not_read_and_count_once(engine_with: MakeEngine, serve: Serve) -> None:
     client = serve(engine_with(server={"requests_per_minute": 2})).client()
     sent = [client.post("/v1/chat/completions", content=b"no JSON").status_code for _ in range(3)]
     assert sent == [400, 400, 429]

@@ -1,4 +1,4 @@
-"""Approvals over HTTP: decisions count once, keys make them repeatable, and everybody hears of them (SPEC D6, D7)."""
+"""Approvals: decisions count once, can be repeated with a key, and are sent to the feed (SPEC D6, D7)."""
 
 import contextlib
 import threading
@@ -27,10 +27,10 @@ def waiting(client: httpx.Client) -> dict[str, Any]:
     return found
 
 
-def test_an_approved_draft_goes_out(served: Served) -> None:
+def test_an_approved_draft_is_released(served: Served) -> None:
     client = served.client()
     approval = waiting(client)
-    assert [one["approval_id"] for one in client.get("/api/approvals").json()] == [approval["approval_id"]]
+    assert [item["approval_id"] for item in client.get("/api/approvals").json()] == [approval["approval_id"]]
     decided = client.post(
         f"/api/approvals/{approval['approval_id']}/decision",
         json={"verdict": "approve", "draft_hash": approval["draft_hash"]},
@@ -39,22 +39,22 @@ def test_an_approved_draft_goes_out(served: Served) -> None:
     events = events_of(client, f"/api/runs/{approval['run_id']}/events")
     assert events[-1].data["answer"]["text"] == GOOD
     assert client.get("/api/approvals").json() == []
-    assert [one["state"] for one in client.get("/api/approvals?state=any").json()] == ["approved"]
+    assert [item["state"] for item in client.get("/api/approvals?state=any").json()] == ["approved"]
     for state in ("rejected", "superseded", "pending"):
         assert client.get(f"/api/approvals?state={state}").json() == []
-    assert [one["text"] for one in client.get(f"/api/approvals/{approval['approval_id']}/history").json()] == [GOOD]
+    assert [item["text"] for item in client.get(f"/api/approvals/{approval['approval_id']}/history").json()] == [GOOD]
 
 
-def test_a_state_that_there_is_not_is_told_with_those_that_there_are(served: Served) -> None:
+def test_an_unknown_state_is_refused_with_the_valid_ones(served: Served) -> None:
     refused = served.client().get("/api/approvals?state=decided")
     assert refused.status_code == 422
     message = refused.json()["error"]["message"]
-    assert message.startswith("The request cannot be read: query.state: ")
+    assert message.startswith("The request is invalid: query.state: ")
     assert message.endswith(" 'pending', 'approved', 'rejected', 'superseded' or 'any'.")
 
 
 @pytest.mark.parametrize("edit", ["All have 25 days. [1]", "所有人有二十五天。[1]", "全員に25日あります。[1]"])
-def test_an_edited_draft_goes_out_as_it_was_edited(served: Served, edit: str) -> None:
+def test_an_edited_draft_is_released_as_edited(served: Served, edit: str) -> None:
     client = served.client()
     approval = waiting(client)
     client.post(f"/api/approvals/{approval['approval_id']}/decision", json={"verdict": "approve", "edit": edit})
@@ -62,7 +62,9 @@ def test_an_edited_draft_goes_out_as_it_was_edited(served: Served, edit: str) ->
     assert (answer["text"], answer["form"]) == (edit, "edited")
 
 
-def test_a_rejection_searches_the_web_and_asks_again(serve: Serve, gated: MakeEngine, website: SearchServer) -> None:
+def test_a_rejection_searches_the_web_and_asks_for_approval_again(
+    serve: Serve, gated: MakeEngine, website: SearchServer
+) -> None:
     website.finds("Full-time staff have 25 days of paid annual leave a year, by law.")
     llm = ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=PASS, judge=judged(40, 50))
     client = serve(gated(llm, web=website.settings)).client()
@@ -79,7 +81,7 @@ def test_a_rejection_searches_the_web_and_asks_again(serve: Serve, gated: MakeEn
     assert (answer["status"], answer["attempt"], answer["text"]) == ("answered", 2, GOOD)
 
 
-def test_of_two_who_decide_at_once_one_wins_and_the_other_is_told(served: Served) -> None:
+def test_the_first_of_two_decisions_wins(served: Served) -> None:
     clients = [served.client(role="approver", name=name) for name in ("bob", "eve")]
     approval = waiting(served.client())
     ready = threading.Barrier(2)
@@ -90,14 +92,14 @@ def test_of_two_who_decide_at_once_one_wins_and_the_other_is_told(served: Served
 
     with ThreadPoolExecutor(2) as pool:
         responses = list(pool.map(decide, clients, ("approve", "reject")))
-    assert sorted(one.status_code for one in responses) == [200, 409]
-    lost = next(one for one in responses if one.status_code == 409).json()["error"]
-    won = next(one for one in responses if one.status_code == 200).json()
+    assert sorted(item.status_code for item in responses) == [200, 409]
+    lost = next(item for item in responses if item.status_code == 409).json()["error"]
+    won = next(item for item in responses if item.status_code == 200).json()
     assert lost["kind"] == "DecidedError"
     assert won["decision"]["by"] in lost["message"]
 
 
-def test_the_same_key_gives_the_same_decision_again(served: Served) -> None:
+def test_a_repeated_key_repeats_the_decision(served: Served) -> None:
     client = served.client()
     approval = waiting(client)
     path, headers = f"/api/approvals/{approval['approval_id']}/decision", {"Idempotency-Key": "k1"}
@@ -112,7 +114,7 @@ def test_the_same_key_gives_the_same_decision_again(served: Served) -> None:
         assert refused.status_code == 409, differing
 
 
-def test_another_draft_than_the_one_that_was_seen_is_refused(served: Served) -> None:
+def test_a_decision_on_another_draft_is_refused(served: Served) -> None:
     client = served.client()
     approval = waiting(client)
     path = f"/api/approvals/{approval['approval_id']}/decision"
@@ -123,7 +125,7 @@ def test_another_draft_than_the_one_that_was_seen_is_refused(served: Served) -> 
     assert client.get(path.removesuffix("/decision")).json()["state"] == "pending"
 
 
-def test_everybody_hears_of_drafts_and_decisions_whichever_process_made_them(serve: Serve, gated: MakeEngine) -> None:
+def test_the_feed_sends_drafts_and_decisions_of_all_processes(serve: Serve, gated: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(40))
     here, there = serve(gated(llm)), serve(gated(llm))
     heard: dict[str, list[Event]] = {"bob": [], "ann": [], "ben": []}
@@ -159,7 +161,7 @@ def test_everybody_hears_of_drafts_and_decisions_whichever_process_made_them(ser
     assert heard["ben"] == []
 
 
-def test_an_answer_can_be_praised_and_blamed(served: Served) -> None:
+def test_answers_can_be_rated(served: Served) -> None:
     client = served.client()
     approval = waiting(client)
     path = f"/api/runs/{approval['run_id']}/feedback"

@@ -1,11 +1,11 @@
-"""POST /api/ask: the answer, or the events on the way to it, in three languages."""
+"""POST /api/ask: answers and events in three languages."""
 
 import pytest
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.server.conftest import MakeEngine, Serve
 from tests.server.events import events_of, read_events
-from tests.server.live.test_runs_live import Held
+from tests.server.live.test_runs import Held
 from veracity.models import Answer
 from veracity.testing import ScriptedLLM
 
@@ -13,7 +13,7 @@ LANGUAGES = {"en": QUESTION, "zh": "正式员工每年有多少天年假？", "j
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_an_answer_comes_with_its_citations(serve: Serve, engine_with: MakeEngine, language: str) -> None:
+def test_an_answer_has_citations(serve: Serve, engine_with: MakeEngine, language: str) -> None:
     response = serve(engine_with()).client().post("/api/ask", json={"question": LANGUAGES[language]})
     answer = Answer.model_validate(response.json())
     assert (response.status_code, answer.status, answer.language) == (200, "answered", language)
@@ -21,7 +21,7 @@ def test_an_answer_comes_with_its_citations(serve: Serve, engine_with: MakeEngin
     assert response.headers["cache-control"] == "no-store"
 
 
-def test_events_tell_every_step_and_end_with_the_answer(serve: Serve, gated: MakeEngine) -> None:
+def test_events_contain_every_step_and_end_with_the_answer(serve: Serve, gated: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=[fail("Say 25."), PASS], judge=judged(90))
     client = serve(gated(llm)).client()
     events = events_of(client, "/api/ask", method="POST", json={"question": QUESTION})
@@ -38,7 +38,7 @@ def test_events_tell_every_step_and_end_with_the_answer(serve: Serve, gated: Mak
     assert len({event.data["run_id"] for event in events}) == 1
     assert events[-1].data["answer"]["text"] == GOOD
     assert [event.id for event in events] == sorted(
-        {event.id for event in events}, key=lambda one: [int(part) for part in one.split(".")]
+        {event.id for event in events}, key=lambda item: [int(part) for part in item.split(".")]
     )
 
 
@@ -55,7 +55,7 @@ def test_a_follow_up_belongs_to_its_conversation(serve: Serve, engine_with: Make
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "told"),
+    ("body", "status", "expected"),
     [
         ({"question": " "}, 400, "empty"),
         ({"question": "?!"}, 400, "no word"),
@@ -65,18 +65,18 @@ def test_a_follow_up_belongs_to_its_conversation(serve: Serve, engine_with: Make
         ({"question": 5}, 422, "question"),
     ],
 )
-def test_what_cannot_be_asked_is_told_in_one_sentence(
-    serve: Serve, engine_with: MakeEngine, body: dict[str, object], status: int, told: str
+def test_invalid_questions_are_refused_in_one_sentence(
+    serve: Serve, engine_with: MakeEngine, body: dict[str, object], status: int, expected: str
 ) -> None:
     client = serve(engine_with()).client()
     response = client.post("/api/ask", json=body)
     problem = response.json()["error"]
     assert (response.status_code, problem["kind"]) == (status, "InputError")
-    assert told in problem["message"] and problem["message"].endswith(".")
+    assert expected in problem["message"] and problem["message"].endswith(".")
     assert client.get("/api/runs").json() == []
 
 
-def test_a_model_that_fails_is_told_and_the_run_is_there(serve: Serve, engine_with: MakeEngine) -> None:
+def test_a_model_failure_is_reported_and_the_run_recorded(serve: Serve, engine_with: MakeEngine) -> None:
     from veracity.errors import ModelAccessError
 
     llm = ScriptedLLM.by_role(writer=ModelAccessError("The provider refused the key."), reviewer=PASS)
@@ -91,10 +91,8 @@ def test_a_model_that_fails_is_told_and_the_run_is_there(serve: Serve, engine_wi
 
 
 @pytest.mark.parametrize("stopped_by", ["ann", "bob"])
-def test_a_run_is_stopped_by_who_asked_or_by_an_approver(
-    serve: Serve, engine_with: MakeEngine, stopped_by: str
-) -> None:
-    """Whoever follows it is told at once; the model that is asked just now ends behind it."""
+def test_asker_and_approvers_can_stop_a_run(serve: Serve, engine_with: MakeEngine, stopped_by: str) -> None:
+    """Followers see it at once; the current model call finishes later."""
     held = Held()
     served = serve(engine_with(ScriptedLLM.by_role(writer=held, reviewer=PASS)))
     ann, bob = served.client(role="asker", name="ann"), served.client(role="approver", name="bob")

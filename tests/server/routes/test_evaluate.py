@@ -1,4 +1,4 @@
-"""The evaluator over HTTP: the metrics of the gate, and trying them on an answer."""
+"""The evaluator: its metrics, and scoring an answer."""
 
 import time
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ JAPANESE = ("締め切りはいつですか。", "締め切りは6月30日です
 
 @pytest.fixture
 def make(workspace: Path, serve: Serve) -> Iterator[Any]:
-    """`make(llm, models={...})`: a server over a workspace with a metric of its own."""
+    """`make(llm, models={...})`: a server whose workspace has its own metric."""
     (workspace / "metrics/brevity.py").write_text(OWN, encoding="utf-8")
     made: list[Veracity] = []
 
@@ -51,7 +51,7 @@ def make(workspace: Path, serve: Serve) -> Iterator[Any]:
 
 @pytest.fixture
 def client(make: Any) -> httpx.Client:
-    """An asker's."""
+    """An asker."""
     asker: httpx.Client = make().client(role="asker", name="ann")
     return asker
 
@@ -61,12 +61,12 @@ def body(texts: tuple[str, str, str], **more: Any) -> dict[str, Any]:
     return {"question": question, "answer": answer, "context": [context], **more}
 
 
-def told(response: httpx.Response) -> tuple[int, str, str]:
+def read_error(response: httpx.Response) -> tuple[int, str, str]:
     error = response.json()["error"]
     return response.status_code, error["kind"], error["message"]
 
 
-def test_the_metrics_of_the_gate(client: httpx.Client) -> None:
+def test_the_evaluator_lists_its_metrics(client: httpx.Client) -> None:
     found = client.get("/api/evaluator").json()
     assert (found["metric_set"], found["policy"], found["threshold"], found["warnings"]) == (
         "default-local",
@@ -74,13 +74,13 @@ def test_the_metrics_of_the_gate(client: httpx.Client) -> None:
         0.75,
         [],
     )
-    metrics = {one["name"]: one for one in found["metrics"]}
-    assert {name for name, one in metrics.items() if one["weight"] is not None} == set(LOCAL)
-    assert sum(one["weight"] or 0 for one in found["metrics"]) == pytest.approx(1)
+    metrics = {item["name"]: item for item in found["metrics"]}
+    assert {name for name, item in metrics.items() if item["weight"] is not None} == set(LOCAL)
+    assert sum(item["weight"] or 0 for item in found["metrics"]) == pytest.approx(1)
     assert metrics["Brevity"] == {
         "name": "Brevity",
         "summary": "Is it short?",
-        "origin": "…/metrics/brevity.py",  # where that is, only who runs the server knows
+        "origin": "…/metrics/brevity.py",  # shortened
         "judge": "local",
         "weight": None,
         "model": None,
@@ -88,47 +88,47 @@ def test_the_metrics_of_the_gate(client: httpx.Client) -> None:
     assert (metrics["Coverage"]["judge"], metrics["Coverage"]["model"]) == ("model", None)
 
 
-def test_a_key_alone_makes_no_judge(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for runs: a model that nobody named is not asked."""
+def test_an_api_key_alone_configures_no_judge(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in runs, only configured models are called."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a-key-for-the-default-judge")
     client = make().client()
     assert client.get("/api/evaluator").json()["metric_set"] == "default-local"
     refused = client.post("/api/evaluate", json=body(ENGLISH, metrics=["Coverage"]))
-    assert told(refused)[:2] == (400, "InputError")
-    assert "judge model" in told(refused)[2]
+    assert read_error(refused)[:2] == (400, "InputError")
+    assert "judge model" in read_error(refused)[2]
 
 
-def test_a_file_that_became_invalid_is_told_and_the_last_good_one_in_use(client: httpx.Client, workspace: Path) -> None:
+def test_an_invalid_file_is_reported_and_the_last_valid_one_used(client: httpx.Client, workspace: Path) -> None:
     file = workspace / "configs/evaluator.toml"
     file.write_text('[[metrics]]\nname = "Brevity"\n', encoding="utf-8")
     assert client.get("/api/evaluator").json()["metric_set"] == "configured"
     file.write_text('[[metrics]]\nname = "Brevit', encoding="utf-8")
     found = client.get("/api/evaluator").json()
-    assert [one["name"] for one in found["metrics"] if one["weight"]] == ["Brevity"]
-    assert "last good" in found["warnings"][0]
+    assert [item["name"] for item in found["metrics"] if item["weight"]] == ["Brevity"]
+    assert "last valid" in found["warnings"][0]
     scored = client.post("/api/evaluate", json=body(CHINESE)).json()
-    assert ([one["metric_name"] for one in scored["metrics"]], len(scored["warnings"])) == (["Brevity"], 1)
+    assert ([item["metric_name"] for item in scored["metrics"]], len(scored["warnings"])) == (["Brevity"], 1)
 
 
 @pytest.mark.parametrize("texts", [ENGLISH, CHINESE, JAPANESE])
-def test_an_answer_is_scored_as_the_gate_would(client: httpx.Client, texts: tuple[str, str, str]) -> None:
+def test_an_answer_is_scored_like_in_a_run(client: httpx.Client, texts: tuple[str, str, str]) -> None:
     response = client.post("/api/evaluate", json=body(texts))
     result = EvaluationResult.model_validate(response.json())
-    assert sorted(one.metric_name for one in result.metrics) == LOCAL
+    assert sorted(item.metric_name for item in result.metrics) == LOCAL
     assert result.overall_score == 100
 
 
-def test_chosen_metrics_count_in_equal_parts(client: httpx.Client) -> None:
+def test_chosen_metrics_are_equally_weighted(client: httpx.Client) -> None:
     chosen = ["Brevity", "Groundedness", "Brevity"]
     result = client.post("/api/evaluate", json=body(JAPANESE, metrics=chosen)).json()
-    assert [(one["metric_name"], one["weight"]) for one in result["metrics"]] == [
+    assert [(item["metric_name"], item["weight"]) for item in result["metrics"]] == [
         ("Brevity", 0.5),
         ("Groundedness", 0.5),
     ]
     assert result["metrics"][0]["evaluator_comment"] == "ann"
 
 
-def test_a_chosen_metric_keeps_the_model_and_words_of_the_workspace(make: Any, workspace: Path) -> None:
+def test_a_chosen_metric_keeps_its_configured_model_and_prompt(make: Any, workspace: Path) -> None:
     (workspace / "configs/evaluator.toml").write_text(
         '[llm_default]\nmodel = "test:default"\n'
         '[[metrics]]\nname = "Groundedness"\nweight = 1.0\n'
@@ -138,30 +138,30 @@ def test_a_chosen_metric_keeps_the_model_and_words_of_the_workspace(make: Any, w
     )
     llm = ScriptedLLM({"reason": "切题。", "score": 80})
     result = make(llm).client().post("/api/evaluate", json=body(CHINESE, metrics=["Relevance", "Coverage"])).json()
-    assert [one["model"] for one in result["metrics"]] == ["test:own", "test:default"]
+    assert [item["model"] for item in result["metrics"]] == ["test:own", "test:default"]
     assert (result["overall_score"], llm.calls[0].instructions) == (80, "Judge sternly.")
 
 
-def test_the_budget_of_the_settings_applies(make: Any) -> None:
+def test_the_configured_budget_applies(make: Any) -> None:
     llm = ScriptedLLM({"reason": "Because.", "score": 80})
     client = make(llm, models={"judge": "test:judge"}, budget={"tokens": 1}).client()
     assert client.get("/api/evaluator").json()["metric_set"] == "default-llm"
-    status, kind, message = told(client.post("/api/evaluate", json=body(ENGLISH)))
+    status, kind, message = read_error(client.post("/api/evaluate", json=body(ENGLISH)))
     assert (status, kind) == (502, "EvaluationError")
     assert "budget" in message.lower() or "token" in message.lower()
 
 
-def test_the_deadline_of_a_run_applies(make: Any) -> None:
+def test_the_run_deadline_applies(make: Any) -> None:
     llm = ScriptedLLM(lambda _: time.sleep(20))
     client = make(llm, models={"judge": "test:judge"}, answering={"run_deadline": 0.5}).client()
     started = time.monotonic()
-    assert told(client.post("/api/evaluate", json=body(ENGLISH)))[:2] == (502, "EvaluationError")
+    assert read_error(client.post("/api/evaluate", json=body(ENGLISH)))[:2] == (502, "EvaluationError")
     assert time.monotonic() - started < 10
 
 
-def test_a_metric_that_breaks_is_one_sentence(client: httpx.Client) -> None:
+def test_a_broken_metric_is_reported_in_one_sentence(client: httpx.Client) -> None:
     given = body(("Why?", "boom", "x"), metrics=["Brevity"])
-    status, kind, message = told(client.post("/api/evaluate", json=given))
+    status, kind, message = read_error(client.post("/api/evaluate", json=given))
     assert (status, kind) == (502, "EvaluationError")
     assert message.startswith('The metric "Brevity" failed: RuntimeError: the scale is broken')
     assert "sk-live" not in message
@@ -183,22 +183,22 @@ def test_a_metric_that_breaks_is_one_sentence(client: httpx.Client) -> None:
         ({"answer": "x"}, 422, "InputError", "question"),
     ],
 )
-def test_what_cannot_be_evaluated(client: httpx.Client, given: Any, status: int, kind: str, word: str) -> None:
-    found = told(client.post("/api/evaluate", json=given))
+def test_invalid_evaluations_are_refused(client: httpx.Client, given: Any, status: int, kind: str, word: str) -> None:
+    found = read_error(client.post("/api/evaluate", json=given))
     assert found[:2] == (status, kind)
     assert word in found[2]
 
 
-def test_no_metric_named_is_none_chosen(client: httpx.Client) -> None:
+def test_an_empty_list_of_metrics_is_refused(client: httpx.Client) -> None:
     assert len(client.post("/api/evaluate", json=body(ENGLISH, metrics=[])).json()["metrics"]) == 3
 
 
-def test_too_many_at_once_are_told_when_to_come_again(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_evaluations_say_when_to_retry(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     served = make()
     client = served.client()
-    monkeypatch.setattr(served.app.state.evaluations, "_most_waiting", 0)
+    monkeypatch.setattr(served.app.state.evaluations, "_max_waiting", 0)
     refused = client.post("/api/evaluate", json=body(ENGLISH))
-    assert told(refused)[:2] == (429, "TooMany")
+    assert read_error(refused)[:2] == (429, "TooMany")
     assert int(refused.headers["retry-after"]) > 0
     monkeypatch.undo()
     assert client.post("/api/evaluate", json=body(ENGLISH)).status_code == 200
@@ -210,13 +210,13 @@ def test_an_evaluation_counts_as_a_question(make: Any) -> None:
     assert found == [200, 200, 429]
 
 
-def test_nobody_evaluates_without_a_token(make: Any) -> None:
+def test_a_token_is_required(make: Any) -> None:
     stranger = make().client(token="")
     assert stranger.get("/api/evaluator").status_code == 401
     assert stranger.post("/api/evaluate", json=body(ENGLISH)).status_code == 401
 
 
-def test_runs_and_the_page_share_one_evaluator(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_and_routes_share_one_evaluator(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Evaluator] = []
     whole = Evaluator.__init__
 

@@ -1,4 +1,4 @@
-"""Searching over HTTP."""
+"""POST /api/search."""
 
 import threading
 from typing import Any
@@ -20,7 +20,7 @@ def served(engine_with: MakeEngine, serve: Serve) -> Served:
 
 @pytest.fixture
 def client(served: Served) -> httpx.Client:
-    """An asker's."""
+    """An asker."""
     return served.client(role="asker")
 
 
@@ -28,17 +28,17 @@ def client(served: Served) -> httpx.Client:
     ("query", "document"),
     [("How many days of annual leave?", "leave"), ("带薪年假有几天？", "年假"), ("有給休暇は何日ですか。", "休暇")],
 )
-def test_the_best_passages_first(client: httpx.Client, query: str, document: str) -> None:
+def test_the_best_passages_come_first(client: httpx.Client, query: str, document: str) -> None:
     response = client.post("/api/search", json={"query": query, "top_k": 3})
-    found = [Evidence.model_validate(one) for one in response.json()]
+    found = [Evidence.model_validate(item) for item in response.json()]
     assert found[0].document_id == document
     assert 1 <= len(found) <= 3
     assert 0 <= found[0].metadata.relevance_score <= 1
 
 
-def test_a_search_in_some_sources_alone(client: httpx.Client) -> None:
+def test_sources_can_be_chosen(client: httpx.Client) -> None:
     response = client.post("/api/search", json={"query": "laptop", "sources": ["knowledge"]})
-    assert {source for one in response.json() for source in one["metadata"]["found_by"]} == {"knowledge"}
+    assert {source for item in response.json() for source in item["metadata"]["found_by"]} == {"knowledge"}
 
 
 @pytest.mark.parametrize(
@@ -55,33 +55,31 @@ def test_a_search_in_some_sources_alone(client: httpx.Client) -> None:
         ([], 422, "body"),
     ],
 )
-def test_what_cannot_be_searched_for(client: httpx.Client, body: Any, status: int, word: str) -> None:
+def test_invalid_searches_are_refused(client: httpx.Client, body: Any, status: int, word: str) -> None:
     response = client.post("/api/search", json=body)
-    told = response.json()["error"]
-    assert (response.status_code, told["kind"]) == (status, "InputError")
-    assert word in told["message"]
+    error = response.json()["error"]
+    assert (response.status_code, error["kind"]) == (status, "InputError")
+    assert word in error["message"]
 
 
-def test_half_a_character_does_no_harm(client: httpx.Client) -> None:
+def test_lone_surrogates_are_harmless(client: httpx.Client) -> None:
     sent = client.post(
         "/api/search", content=rb'{"query": "leave \ud83d"}', headers={"Content-Type": "application/json"}
     )
     assert sent.status_code in (200, 422)
 
 
-def test_documents_that_were_indexed_otherwise_are_told(engine_with: MakeEngine, serve: Serve) -> None:
+def test_an_outdated_index_gives_409(engine_with: MakeEngine, serve: Serve) -> None:
     other = engine_with(knowledge=Settings().knowledge.model_copy(update={"passage_tokens": 99}).model_dump())
     response = serve(other).client().post("/api/search", json={"query": "leave"})
     assert (response.status_code, response.json()["error"]["kind"]) == (409, "OutdatedIndexError")
 
 
-def test_nobody_searches_without_a_token(served: Served) -> None:
+def test_a_token_is_required(served: Served) -> None:
     assert served.client(token="").post("/api/search", json={"query": "leave"}).status_code == 401
 
 
-def test_who_searches_much_keeps_nobody_waiting_and_is_told_when_to_come_again(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_searches_of_one_user_do_not_delay_others(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on, begun = threading.Event(), threading.Semaphore(0)
     search = served.engine.search
 
@@ -96,12 +94,12 @@ def test_who_searches_much_keeps_nobody_waiting_and_is_told_when_to_come_again(
     statuses: list[int] = []
     threads = [
         threading.Thread(target=lambda: statuses.append(ann.post("/api/search", json={"query": "slow"}).status_code))
-        for _ in range(limits.OF_ONE_USER + limits.MOST_WAITING + 1)
+        for _ in range(limits.MAX_CONCURRENT_PER_USER + limits.MAX_WAITING_PER_USER + 1)
     ]
     for thread in threads:
         thread.start()
     try:
-        assert all(begun.acquire(timeout=10) for _ in range(limits.OF_ONE_USER))
+        assert all(begun.acquire(timeout=10) for _ in range(limits.MAX_CONCURRENT_PER_USER))
         assert ben.post("/api/search", json={"query": "laptop"}).status_code == 200
         assert ben.get("/").status_code == 200
     finally:

@@ -1,7 +1,7 @@
-"""Changes of the documents, one at a time, in the order they came.
+"""Jobs that change the documents: uploads, removals and reindexing, one at a time in order of arrival.
 
-They run on a thread of their own, so that those who wait take none from other requests, and they go on when nobody
-watches any longer. Knows nothing about what a change does. All but `stop` belongs to the event loop.
+They run on a thread of their own, so that waiting jobs block no other requests, and continue if the client disconnects.
+Everything belongs to the event loop unless it says thread-safe.
 """
 
 from __future__ import annotations
@@ -15,299 +15,287 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from fastapi import Request
 from pydantic import BaseModel, Field
 
 from veracity.errors import BusyError, NotFoundError, VeracityError
 from veracity.models import IngestReport, Outcome
 from veracity.secrets import presentable
-from veracity.server.errors import INSIDE, RefusedError, stopping
+from veracity.server.errors import INTERNAL_ERROR, RefusedError, stopping_error
 from veracity.server.limits import too_many
 from veracity.server.live.events import LiveEvent
-from veracity.workers import NATIVE_PATIENCE, Workers
+from veracity.server.live.fair_queue import FairQueue
 
 log = logging.getLogger("veracity.server")
 
+MAX_JOBS = 50  # waiting or running
+RETRY_SECONDS = 10.0
+NOTIFY_SECONDS = 5.0  # between notifications about a job with many files
+CLOSE_SECONDS = 5.0  # to wait for the running job: native code that runs at exit would crash the process
 
-class Telling:
-    """What comes of one change. Outcomes may be told from any thread; made and listened to on the event loop."""
+Kind = Literal["upload", "reindex", "remove", ""]
+BUSY_MESSAGES: dict[Kind, str] = {
+    "upload": "A file is being read: {name}. Try again when it is done.",
+    "reindex": "The documents are being reindexed: try again when that is done.",
+    "remove": "A document is being removed: try again when that is done.",
+    "": "Interrupted uploads are being checked: try again in a moment.",
+}
+
+T = TypeVar("T")
+
+
+class JobStatus(BaseModel):
+    """The job that is changing the documents now."""
+
+    under_way: bool = Field(description="whether a job is running")
+    number: int = Field(description="the job's number; 0 if none is running")
+    what: Kind = Field(description="the kind of job")
+    name: str = Field(description="the file that is being read")
+    waiting: int = Field(description="number of waiting jobs")
+    cancelled_by: str = Field(description="who cancelled the running or the last job")
+
+
+@dataclass(eq=False)
+class Job:
+    """A queued or running job of one or more tasks."""
+
+    kind: Kind
+    number: int = 0
+    name: str = ""
+    has_started: bool = False
+    cancelled_by: str = ""
+
+    def require_not_cancelled(self) -> None:
+        """Thread-safe."""
+        if self.cancelled_by:
+            raise RefusedError(409, "Cancelled", f"Cancelled by {self.cancelled_by}.")
+
+
+@dataclass(eq=False)
+class _Task:
+    job: Job
+    name: str
+    work: Callable[[], Any]
+    on_wait: Callable[[int], None]
+    future: Future[Any] = field(default_factory=Future)
+
+
+class DocumentJobs:
+    """The queue of jobs. Calls `on_change` when a job starts and when it ends."""
+
+    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread = FairQueue(1, "veracity-documents", self._execute)
+        self._jobs: list[Job] = []
+        self._tasks: list[_Task] = []  # the first is running
+        self._stopped: asyncio.Future[None] = self._loop.create_future()
+        self._on_change, self._notified = on_change, 0.0
+        self._last = Job("")  # the last job that started
+        self._count = 0
+        self.is_running = False
+
+    def status(self) -> JobStatus:
+        job = self._current()
+        return JobStatus(
+            under_way=bool(job.kind),
+            number=job.number,
+            what=job.kind,
+            name=job.name,
+            waiting=max(0, len(self._tasks) - 1),
+            cancelled_by=(job if job.kind else self._last).cancelled_by,
+        )
+
+    def cancel(self, by: str, number: int | None = None) -> JobStatus:
+        """Ends the running job, or the one with this number, after its current document."""
+        number = self._current().number if number is None else number
+        for job in self._jobs:
+            if job.has_started and job.kind in ("upload", "reindex") and job.number == number:
+                job.cancelled_by = job.cancelled_by or by
+                self._on_change()
+                return self.status()
+        raise NotFoundError("There is nothing to cancel: this process of the server is running no such job.")
+
+    @contextmanager
+    def add(self, kind: Kind) -> Iterator[Job]:
+        """A new job, which counts towards the limit until the context ends."""
+        self._require_open()
+        if len(self._jobs) >= MAX_JOBS:
+            raise too_many(f"{MAX_JOBS} changes of the documents are queued already", RETRY_SECONDS)
+        self._count += 1
+        job = Job(kind, self._count)
+        self._jobs.append(job)
+        try:
+            yield job
+        finally:
+            self._jobs.remove(job)
+            if job.has_started:
+                self._on_change()
+
+    async def run(
+        self,
+        work: Callable[[], T],
+        job: Job,
+        name: str = "",
+        *,
+        on_wait: Callable[[int], None] = lambda ahead: None,
+        max_wait: float | None = None,
+    ) -> T:
+        """Runs `work` on the thread after all earlier tasks. Calls `on_wait` with the number of tasks ahead, down to 0.
+        Raises `BusyError` after `max_wait` seconds. Work that has not started by then, or when the caller is cancelled
+        or the server stops, never starts."""
+        self._require_open()
+        task = _Task(job, name, work, on_wait)
+        done: asyncio.Future[T] = asyncio.wrap_future(task.future)
+        done.add_done_callback(lambda _: self._task_ended(task, done))
+        self._tasks.append(task)
+        self._thread.submit("", task)
+        if ahead := len(self._tasks) - 1:
+            on_wait(ahead)
+        else:
+            self._task_started(task)
+        try:
+            if not await self._wait(done, max_wait) and task.future.cancel():
+                raise BusyError(self._busy_message())
+            await self._wait(done)
+            return done.result()
+        finally:
+            task.future.cancel()  # no effect if it has started
+
+    async def unless_stopping(self, work: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.ensure_future(work)
+        try:
+            await self._wait(task)
+            return task.result()
+        finally:
+            task.cancel()
+
+    def stop(self) -> None:
+        """Thread-safe. Waiting callers get an error at once; the running task continues while the process lives."""
+        with suppress(RuntimeError):  # the event loop has ended
+            self._loop.call_soon_threadsafe(self._stop)
+
+    def close(self) -> None:
+        """Thread-safe. Waits a few seconds for the running task and drops waiting ones."""
+        self._thread.stop()
+        self._thread.join(CLOSE_SECONDS)
+
+    def _stop(self) -> None:
+        if not self._stopped.done():
+            self._stopped.set_result(None)
+
+    def _require_open(self) -> None:
+        if self._stopped.done():
+            raise stopping_error()
+
+    async def _wait(self, done: asyncio.Future[Any], timeout: float | None = None) -> bool:
+        """Whether `done` is done in time. Raises 503 if the server stops first."""
+        either: set[asyncio.Future[Any]] = {done, self._stopped}
+        await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if self._stopped.done() and not done.done():
+            raise stopping_error()
+        return done.done()
+
+    def _execute(self, task: _Task) -> None:
+        if not task.future.set_running_or_notify_cancel():
+            return
+        self.is_running = True
+        try:
+            result = task.work()
+        except BaseException as error:  # noqa: BLE001 - raised again where the task is awaited
+            self.is_running = False
+            task.future.set_exception(error)
+        else:
+            self.is_running = False
+            task.future.set_result(result)
+
+    def _task_started(self, task: _Task) -> None:
+        job = task.job
+        is_first, job.has_started, job.name = not job.has_started, True, task.name
+        if job.kind:
+            self._last = job
+            if is_first or time.monotonic() > self._notified + NOTIFY_SECONDS:
+                self._notified = time.monotonic()
+                self._on_change()
+
+    def _task_ended(self, task: _Task, done: asyncio.Future[Any]) -> None:
+        if not done.cancelled():
+            done.exception()  # marks it as retrieved: the caller may have disconnected
+        index = self._tasks.index(task)
+        self._tasks.remove(task)
+        for ahead, other in list(enumerate(self._tasks))[index:]:
+            other.on_wait(ahead)
+            if not ahead:
+                self._task_started(other)
+
+    def _current(self) -> Job:
+        between_tasks = (job for job in self._jobs if job.has_started)
+        return self._tasks[0].job if self._tasks else next(between_tasks, Job(""))
+
+    def _busy_message(self) -> str:
+        job = self._tasks[0].job
+        return BUSY_MESSAGES[job.kind].format(name=f'"{presentable(job.name)}"')
+
+
+class JobEvents:
+    """The progress events of one job. Thread-safe."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._done = 0
 
-    def waiting(self, ahead: int) -> None:
-        self._tell({"kind": "waiting", "ahead": ahead})
+    def publish(self, kind: str, **data: Any) -> None:
+        self._put({"kind": kind, **data})
 
-    def outcome(self, outcome: Outcome, to_come: int | None) -> None:
+    def publish_wait(self, ahead: int) -> None:
+        self.publish("waiting", ahead=ahead)
+
+    def publish_outcome(self, outcome: Outcome, to_come: int | None) -> None:
         self._done += 1
-        self._tell({"kind": "outcome", **outcome.model_dump(mode="json"), "done": self._done, "to_come": to_come})
+        self.publish("outcome", **outcome.model_dump(mode="json"), done=self._done, to_come=to_come)
 
-    def cancelled(self, by: str) -> None:
-        self._tell({"kind": "cancelled", "by": by})
+    def close(self) -> None:
+        self._put(None)
 
-    def report(self, report: IngestReport) -> None:
-        self._tell({"kind": "report", **report.model_dump(mode="json")})
-        self._tell(None)
-
-    def failed(self, problem: str) -> None:
-        self._tell({"kind": "failed", "problem": problem})
-        self._tell(None)
-
-    async def events(self) -> AsyncIterator[LiveEvent]:
+    async def stream(self) -> AsyncIterator[LiveEvent]:
         while (data := await self._events.get()) is not None:
             yield LiveEvent("", data)
 
-    def _tell(self, data: dict[str, Any] | None) -> None:
-        with suppress(RuntimeError):  # the loop may be gone with the server: the change goes on
+    def _put(self, data: dict[str, Any] | None) -> None:
+        with suppress(RuntimeError):  # the event loop has ended, but the job continues
             self._loop.call_soon_threadsafe(self._events.put_nowait, data)
 
 
-Change = Callable[[Telling], Awaitable[IngestReport]]
-_under_way: set[asyncio.Task[IngestReport]] = set()  # the loop itself would let go of them
+Change = Callable[[JobEvents], Awaitable[IngestReport]]
+_running: set[asyncio.Task[IngestReport]] = set()  # the event loop keeps only weak references
 
 
-def begin(change: Change, held: ExitStack) -> tuple[Telling, asyncio.Task[IngestReport]]:
-    """What is `held`, a place in the queue above all, is let go when the change has ended."""
-    telling = Telling()
-    task = asyncio.create_task(_carried_out(change, telling, held))
-    _under_way.add(task)
-    task.add_done_callback(_ended)
-    return telling, task
+def start_change(change: Change, resources: ExitStack) -> tuple[JobEvents, asyncio.Task[IngestReport]]:
+    """Runs the change in the background and then closes its resources."""
+    events = JobEvents()
+    task = asyncio.create_task(_run_change(change, events, resources))
+    _running.add(task)
+    task.add_done_callback(_change_ended)
+    return events, task
 
 
-async def _carried_out(change: Change, telling: Telling, held: ExitStack) -> IngestReport:
-    with held:
+async def _run_change(change: Change, events: JobEvents, resources: ExitStack) -> IngestReport:
+    with resources:
         try:
-            report = await change(telling)
-        except VeracityError as problem:
-            telling.failed(str(problem))
+            report = await change(events)
+            events.publish("report", **report.model_dump(mode="json"))
+        except VeracityError as error:
+            events.publish("failed", problem=str(error))
             raise
         except Exception:
             log.exception("A change of the documents failed")
-            telling.failed(INSIDE)
+            events.publish("failed", problem=INTERNAL_ERROR)
             raise
-        telling.report(report)
+        finally:
+            events.close()
         return report
 
 
-def _ended(task: asyncio.Task[IngestReport]) -> None:
-    _under_way.discard(task)
+def _change_ended(task: asyncio.Task[IngestReport]) -> None:
+    _running.discard(task)
     if not task.cancelled():
-        task.exception()  # was told; nobody else may ask for it
-
-
-MOST = 50  # changes that wait for their turn, the one at work included
-COME_AGAIN = 10.0  # seconds
-PATIENCE = 5.0  # seconds that somebody waits who expects an answer at once
-TELL_AGAIN = 5.0  # seconds between two words about a change that has many parts
-
-T = TypeVar("T")
-What = Literal["upload", "reindex", "remove", ""]
-UNDER_WAY: dict[What, str] = {
-    "upload": "A file is being read: {name}. Try again when that has finished.",
-    "reindex": "All documents are being indexed anew: try again when that has finished.",
-    "remove": "A document is being removed: try again when that has finished.",
-    "": "The uploaded files are being looked through: try again in a moment.",
-}
-
-
-class Standing(BaseModel):
-    """What is being done to the documents at this moment."""
-
-    under_way: bool
-    number: int = Field(description="of the change; 0 where there is none")
-    what: What
-    name: str = Field(description="of the file that is being read")
-    waiting: int = Field(description="changes that wait for their turn")
-    cancelled_by: str = Field(description="who ended the change, or the last one, before all of it was done")
-
-
-@dataclass(eq=False)
-class Place:
-    """That of one change, which may need many turns."""
-
-    what: What
-    number: int = 0
-    name: str = ""
-    has_begun: bool = False
-    cancelled_by: str = ""
-
-    def require_wanted(self) -> None:
-        """From any thread."""
-        if self.cancelled_by:
-            raise RefusedError(409, "Cancelled", f"Cancelled by {self.cancelled_by}.")
-
-
-@dataclass(eq=False)
-class _Turn:
-    place: Place
-    name: str
-    waiting: Callable[[int], None]
-    future: Future[Any] = field(default_factory=Future)
-
-
-class Changes:
-    """One for a server. `tell` is called when a change begins and when it has ended."""
-
-    def __init__(self, tell: Callable[[], None] = lambda: None) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._workers = Workers(1, "veracity-documents")
-        self._places: list[Place] = []
-        self._queue: list[_Turn] = []  # the first is at work
-        self._stopped: asyncio.Future[None] = self._loop.create_future()
-        self._is_at_work = False
-        self._tell, self._told = tell, 0.0
-        self._last = Place("")  # that has begun
-        self._count = 0
-
-    @property
-    def is_at_work(self) -> bool:
-        return self._is_at_work
-
-    def standing(self) -> Standing:
-        now = self._now()
-        return Standing(
-            under_way=bool(now.what),
-            number=now.number,
-            what=now.what,
-            name=now.name,
-            waiting=max(0, len(self._queue) - 1),
-            cancelled_by=(now if now.what else self._last).cancelled_by,
-        )
-
-    def cancel(self, by: str, number: int | None = None) -> Standing:
-        """The change under way, or the one with this number, ends as soon as it can do so with nothing left half."""
-        meant = self._now().number if number is None else number
-        begun = [place for place in self._places if place.has_begun and place.what in ("upload", "reindex")]
-        wanted = [place for place in begun if place.number == meant]
-        if not wanted:
-            raise NotFoundError("There is nothing to cancel: this process of the server is at no such change now.")
-        wanted[0].cancelled_by = wanted[0].cancelled_by or by
-        self._tell()
-        return self.standing()
-
-    @contextmanager
-    def place(self, what: What) -> Iterator[Place]:
-        """In the queue."""
-        self._require_open()
-        if len(self._places) >= MOST:
-            raise too_many(f"{MOST} changes of the documents wait already", COME_AGAIN)
-        self._count += 1
-        place = Place(what, self._count)
-        self._places.append(place)
-        try:
-            yield place
-        finally:
-            self._places.remove(place)
-            if place.has_begun:
-                self._tell()
-
-    async def turn(
-        self,
-        work: Callable[[], T],
-        place: Place,
-        name: str = "",
-        *,
-        waiting: Callable[[int], None] = lambda ahead: None,
-        patience: float | None = None,
-    ) -> T:
-        """Done when all is done that came before. `waiting` hears how many that are, down to 0. Who has no more
-        patience, goes away or is told to stop before it has begun can be sure that it is not done."""
-        self._require_open()
-        turn = _Turn(place, name, waiting)
-        self._queue.append(turn)
-        turn.future = self._workers.submit(lambda _: self._at_work(work))
-        done: asyncio.Future[T] = asyncio.wrap_future(turn.future)
-        done.add_done_callback(lambda _: self._ended(turn, done))
-        ahead = len(self._queue) - 1
-        if ahead:
-            waiting(ahead)
-        else:
-            self._began(turn)
-        try:
-            if not await self._until(done, patience) and turn.future.cancel():
-                raise BusyError(self._sentence())
-            await self._until(done)
-            return done.result()
-        finally:
-            turn.future.cancel()  # which does nothing to what has begun
-
-    async def unless_stopping(self, coming: Coroutine[Any, Any, T]) -> T:
-        task = asyncio.ensure_future(coming)
-        try:
-            await self._until(task)
-            return task.result()
-        finally:
-            task.cancel()
-
-    def stop(self) -> None:
-        """From any thread. Whoever waits is told so at once; what is at work goes on as long as this process."""
-        with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._end)
-
-    def close(self) -> None:
-        """Waits a little for the change at work; what still waits for its turn is left."""
-        self._workers.close(NATIVE_PATIENCE)
-
-    def _end(self) -> None:
-        if not self._stopped.done():
-            self._stopped.set_result(None)
-
-    def _require_open(self) -> None:
-        if self._stopped.done():
-            raise _stopping()
-
-    async def _until(self, done: asyncio.Future[Any], patience: float | None = None) -> bool:
-        either: set[asyncio.Future[Any]] = {done, self._stopped}
-        await asyncio.wait(either, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
-        if self._stopped.done() and not done.done():
-            raise _stopping()
-        return done.done()
-
-    def _at_work(self, work: Callable[[], T]) -> T:
-        self._is_at_work = True
-        try:
-            return work()
-        finally:
-            self._is_at_work = False
-
-    def _began(self, turn: _Turn) -> None:
-        is_new, turn.place.has_begun = not turn.place.has_begun, True
-        turn.place.name = turn.name
-        self._last = turn.place if turn.place.what else self._last
-        if turn.place.what and (is_new or time.monotonic() > self._told + TELL_AGAIN):
-            self._told = time.monotonic()
-            self._tell()
-
-    def _ended(self, turn: _Turn, done: asyncio.Future[Any]) -> None:
-        if not done.cancelled():
-            done.exception()  # nobody may be there any longer to ask for it
-        place = self._queue.index(turn)
-        self._queue.remove(turn)
-        for ahead, other in list(enumerate(self._queue))[place:]:
-            other.waiting(ahead)
-            if not ahead:
-                self._began(other)
-
-    def _now(self) -> Place:
-        between_turns = (place for place in self._places if place.has_begun)
-        return self._queue[0].place if self._queue else next(between_turns, Place(""))
-
-    def _sentence(self) -> str:
-        now = self._queue[0].place
-        return UNDER_WAY[now.what].format(name=f'"{presentable(now.name)}"')
-
-
-def is_stopping(problem: Exception) -> bool:
-    return isinstance(problem, RefusedError) and problem.kind == "Stopping"
-
-
-def _stopping() -> RefusedError:
-    return stopping("The server is stopping: try again when it runs.")
-
-
-def changes_of(request: Request) -> Changes:
-    changes: Changes = request.app.state.changes
-    return changes
+        task.exception()  # marks it as retrieved: it was published as an event

@@ -1,7 +1,6 @@
-"""What changes in the workspace, for everybody who has the page open: drafts that wait, decisions, documents.
+"""The feed of workspace changes for open pages: pending drafts, decisions, documents.
 
-Any process may decide and change the documents, so the ledger and the store are looked at; what this process does is
-told at once. Knows nothing about HTTP.
+Polls the ledger and the document store, because any process may change them; this process's changes are sent at once.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from veracity.engine import Veracity
 from veracity.errors import VeracityError
 from veracity.models import ApprovalStanding, User
 from veracity.server.live.events import LiveEvent
-from veracity.server.permissions import may_see, reaches
+from veracity.server.permissions import can_see, has_role
 
 log = logging.getLogger("veracity.server")
 
-T = TypeVar("T")
+POLL_SECONDS = 1.0
+MAX_APPROVALS = 500  # compared in each poll
+MAX_UNREAD = 1000  # events before a slow listener is disconnected
+POLL_THREADS = 2  # reserved, so that decisions are sent at once however many searches run
+END: dict[str, Any] = {"kind": ""}
 
-LOOK = 1.0  # seconds between two looks
-NEWEST = 500
-MOST_BEHIND = 1000  # events that somebody who does not read may be behind
-THREADS = 2  # for looking, which nothing else takes: what was decided is told at once, whatever others search for
-LAST: dict[str, Any] = {"kind": ""}
+T = TypeVar("T")
 
 
 class Feed:
@@ -37,45 +36,35 @@ class Feed:
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._listeners: dict[asyncio.Queue[dict[str, Any]], User] = {}
-        self._threads = CapacityLimiter(THREADS)
-        self._poked = asyncio.Event()
-        self._has_looked = asyncio.Event()
+        self._threads = CapacityLimiter(POLL_THREADS)
+        self._refresh = asyncio.Event()
+        self._has_polled = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def poke(self) -> None:
-        """From any thread: something may have changed."""
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._poked.set)
+    def refresh(self) -> None:
+        """Thread-safe. Polls now, because something may have changed."""
+        self._call(self._refresh.set)
 
-    def tell(self, kind: str) -> None:
-        """From any thread, to all."""
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._send, {"kind": kind}, None)
+    def publish(self, kind: str) -> None:
+        """Thread-safe. Sends an event to all listeners."""
+        self._call(self._send, {"kind": kind}, None)
 
     def stop(self) -> None:
-        """From any thread."""
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._end)
-
-    def _end(self) -> None:
-        if self._task:
-            self._task.cancel()
-            self._task = None
-        self._has_looked.set()
-        for queue in self._listeners:
-            _end(queue)
+        """Thread-safe. Ends all streams."""
+        self._call(self._stop)
 
     async def listen(self, user: User) -> AsyncGenerator[LiveEvent]:
-        """Hello, and whatever happens after it; something may be told twice, nothing is left out. Ends where the ledger
-        cannot be read, and for who reads too slowly: come again, and look anew."""
-        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_BEHIND)
+        """A hello event, then changes: none is lost, some may be sent twice. Ends if the ledger cannot be read or the
+        listener reads too slowly; clients then reconnect."""
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MAX_UNREAD)
         self._listeners[queue] = user
         try:
             if not self._task:
-                self._has_looked.clear()
-                self._task = asyncio.create_task(self._watch())
-            await self._has_looked.wait()  # before it is counted: what changes from here on is told
-            pending = await self._looked(lambda: self._engine.pending(user=_owner(user)))
+                self._has_polled.clear()
+                self._task = asyncio.create_task(self._poll())
+            await self._has_polled.wait()  # before counting, so that every later change is sent
+            owner = None if has_role(user, "approver") else user.name
+            pending = await self._read(lambda: self._engine.pending(user=owner))
             if pending is None:
                 return
             yield LiveEvent("", {"kind": "hello", "pending": pending})
@@ -84,56 +73,64 @@ class Feed:
         finally:
             del self._listeners[queue]
 
-    async def _watch(self) -> None:
-        known: dict[str, str] | None = None
-        documents: object = None
+    def _call(self, function: Callable[..., object], *arguments: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the event loop has ended
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _stop(self) -> None:
+        if self._task:
+            self._task.cancel()
+            self._task = None
+        self._has_polled.set()
+        for queue in self._listeners:
+            _end(queue)
+
+    async def _poll(self) -> None:
+        """Runs while there are listeners."""
+        states: dict[str, str] | None = None
+        last_version: object = None
         while self._listeners:
-            version = await self._looked(self._engine.documents_version)
-            if version is not None and documents not in (None, version):
+            version = await self._read(self._engine.documents_version)
+            if version is not None and last_version not in (None, version):
                 self._send({"kind": "documents"}, None)
-            documents = version or documents
-            standings = await self._looked(lambda: self._engine.approval_states(limit=NEWEST))
-            if standings is not None:
-                known = self._told(standings, known)
-                self._has_looked.set()
+            last_version = version or last_version
+            approvals = await self._read(lambda: self._engine.approval_states(limit=MAX_APPROVALS))
+            if approvals is not None:
+                states = self._send_changes(approvals, states)
+                self._has_polled.set()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._poked.wait(), LOOK)
-            self._poked.clear()
+                await asyncio.wait_for(self._refresh.wait(), POLL_SECONDS)
+            self._refresh.clear()
         self._task = None
 
-    def _told(self, standings: list[ApprovalStanding], known: dict[str, str] | None) -> dict[str, str]:
-        """Tells what is new since the last look; at the first one nothing is."""
-        for one in reversed(standings):
-            if known is not None and known.get(one.approval_id) != one.state:
-                self._send({"kind": "approval", **one.model_dump(mode="json")}, one.user)
-        return {one.approval_id: one.state for one in standings}
+    def _send_changes(self, approvals: list[ApprovalStanding], states: dict[str, str] | None) -> dict[str, str]:
+        """Sends approvals whose state changed since the last poll, and returns the new states. The first poll sends
+        nothing."""
+        for approval in reversed(approvals):
+            if states is not None and states.get(approval.approval_id) != approval.state:
+                self._send({"kind": "approval", **approval.model_dump(mode="json")}, approval.user)
+        return {approval.approval_id: approval.state for approval in approvals}
 
-    async def _looked(self, look: Callable[[], T]) -> T | None:
-        """None: it cannot be read now."""
+    async def _read(self, read: Callable[[], T]) -> T | None:
+        """None if the workspace cannot be read now."""
         try:
-            return await run_sync(look, limiter=self._threads)
+            return await run_sync(read, limiter=self._threads)
         except VeracityError:
             return None
         except Exception:
-            log.exception("What waits could not be looked at")
+            log.exception("The feed could not read the workspace")
             return None
 
     def _send(self, event: dict[str, Any], owner: str | None) -> None:
         for queue, user in list(self._listeners.items()):
-            if owner is None or may_see(user, owner):
+            if owner is None or can_see(user, owner):
                 if queue.full():
                     _end(queue)
                 else:
                     queue.put_nowait(event)
 
 
-def _owner(user: User) -> str | None:
-    """Whose drafts are seen: None, all."""
-    return None if reaches(user, "approver") else user.name
-
-
 def _end(queue: asyncio.Queue[dict[str, Any]]) -> None:
-    """Whatever waits in it."""
     while not queue.empty():
         queue.get_nowait()
-    queue.put_nowait(LAST)
+    queue.put_nowait(END)

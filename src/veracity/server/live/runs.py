@@ -1,6 +1,6 @@
-"""Runs at work, for the routes: asked, decided on, followed.
+"""Runs in this process: queued, driven, followed, stopped and recovered.
 
-A run is in the ledger before it waits for its turn, so nothing is lost when this process ends. Knows no HTTP.
+A run is in the ledger before it is queued, so that nothing is lost when the process ends.
 """
 
 from __future__ import annotations
@@ -11,380 +11,332 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from typing import Any, cast
 
 from veracity.engine import Veracity
-from veracity.errors import InputError, LeftError, LostLeaseError, NotFoundError, VeracityError
-from veracity.models import Answer, Approval, RunEvent, RunSummary, User, Verdict
-from veracity.server.errors import INSIDE, RefusedError, of_run, stopping
-from veracity.server.limits import Limits, Places
-from veracity.server.live.events import Following, LiveEvent, Stretch, place_of
-from veracity.server.live.queue import Turns
-from veracity.server.permissions import require_sight, sees_drafts, shown, without_drafts
-from veracity.settings import ServerSettings
+from veracity.errors import InputError, LostLeaseError, NotFoundError, ShutdownError, VeracityError
+from veracity.models import Answer, Approval, RunEvent, RunSummary, User
+from veracity.server.errors import INTERNAL_ERROR, RefusedError, add_run, stopping_error
+from veracity.server.limits import Limits, QueueSlots
+from veracity.server.live.events import LiveEvent, RunFollower, RunLog, parse_position
+from veracity.server.live.fair_queue import FairQueue
+from veracity.server.permissions import can_see_drafts, hide_event_drafts, redact_paths, require_visible
 
 log = logging.getLogger("veracity.server")
 
-SWEEP = 5.0  # seconds between two looks
-LONGEST = 300.0  # seconds until what cannot be taken up is tried again
+SWEEP_SECONDS = 5.0
+MAX_RETRY_SECONDS = 300.0  # between attempts to resume a run
+DECISION_THREADS = 2  # reserved for approved drafts
+REJECTION_THREADS = 2  # for rejections, which search the web and take as long as a question
+KEEP_LOG_SECONDS = 5.0  # after a run's end, for clients that just asked; later the ledger serves them
+
+STOPPING_RUN = 'The server is stopping: the run "{}" continues after the restart.'
+
+OnChange = Callable[[], None]
+OnEnd = Callable[[str, float], None]
 
 
-class Sweep:
-    """Until `stopping` is set. What fails is tried again, after twice as long each time."""
+class RecoverySweep:
+    """Resumes interrupted runs every few seconds until `stopping` is set. Retries failures with exponential backoff."""
 
     def __init__(
-        self, engine: Veracity, take_up: Callable[[str], None], also: Callable[[], None], stopping: threading.Event
+        self, engine: Veracity, resume: Callable[[str], None], also: Callable[[], None], stopping: threading.Event
     ) -> None:
-        """`also` is done at every look."""
+        """`also` is called in every sweep."""
         self._engine = engine
-        self._take_up = take_up
+        self._resume = resume
         self._also = also
         self._stopping = stopping
-        self._waits: dict[str, tuple[float, float]] = {}  # of runs that failed: how long, and until when
+        self._retries: dict[str, tuple[float, float]] = {}  # by run: the delay, and when to retry
 
     def start(self) -> None:
-        threading.Thread(target=self._sweep, name="veracity-sweep", daemon=True).start()
+        threading.Thread(target=self._run, name="veracity-sweep", daemon=True).start()
 
-    def failed(self, run_id: str, problem: object) -> None:
-        """From any thread: it could not be taken up, and the ledger says that it goes on."""
-        if run_id not in self._waits:
-            log.warning("Run %s is left for a while: %s", run_id, problem)
-        wait = min(LONGEST, 2 * self._waits.get(run_id, (SWEEP, 0.0))[0])
-        self._waits[run_id] = (wait, time.monotonic() + wait)
+    def retry_later(self, run_id: str, error: object) -> None:
+        """Thread-safe. For a run that could not be resumed although the ledger has not marked it as failed."""
+        if run_id not in self._retries:
+            log.warning("Run %s could not be resumed and is retried later: %s", run_id, error)
+        delay = min(MAX_RETRY_SECONDS, 2 * self._retries.get(run_id, (SWEEP_SECONDS, 0.0))[0])
+        self._retries[run_id] = (delay, time.monotonic() + delay)
 
-    def _sweep(self) -> None:
+    def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                self._look()
+                self._sweep()
                 self._also()
-            except VeracityError as problem:
-                log.warning("What was interrupted could not be looked for: %s", problem)
+            except VeracityError as error:
+                log.warning("Interrupted runs could not be listed: %s", error)
             except Exception:
-                log.exception("The sweep failed")
-            self._stopping.wait(SWEEP)
+                log.exception("The recovery sweep failed")
+            self._stopping.wait(SWEEP_SECONDS)
 
-    def _look(self) -> None:
+    def _sweep(self) -> None:
         now = time.monotonic()
-        for run_id, (_, until) in list(self._waits.items()):
-            if until + LONGEST < now:  # it has not failed since
-                del self._waits[run_id]
+        for run_id, (_, due) in list(self._retries.items()):
+            if due + MAX_RETRY_SECONDS < now:  # no failure since the last retry
+                del self._retries[run_id]
         for run_id in self._engine.interrupted():
-            if self._waits.get(run_id, (0.0, 0.0))[1] <= now:
+            if self._retries.get(run_id, (0.0, 0.0))[1] <= now:
                 try:
-                    self._take_up(run_id)
-                except Exception as problem:  # noqa: BLE001 - one bad run must not keep all others from being taken up
-                    self.failed(run_id, problem)
+                    self._resume(run_id)
+                except Exception as error:  # noqa: BLE001 - one broken run must not block the others
+                    self.retry_later(run_id, error)
 
 
-log = logging.getLogger("veracity.server")
+class RunPool:
+    """Drives runs on threads and logs their events."""
 
-DECIDERS = 2  # threads for what follows from a decision, which asks never take
-REJECTERS = 2  # threads for rejections that search the web, which takes as long as a question: approvals wait for none
-LINGER = 5.0  # seconds for which a stretch is remembered that is over, for who asked just now; then the ledger tells
-
-
-class Working:
-    """`on_change` hears of every run that ended or waits, `ended` how it ended and how long it took."""
-
-    def __init__(
-        self,
-        engine: Veracity,
-        places: Places,
-        threads: int,
-        on_change: Callable[[], None],
-        ended: Callable[[str, float], None],
-    ) -> None:
+    def __init__(self, engine: Veracity, slots: QueueSlots, on_change: OnChange, on_end: OnEnd) -> None:
         self._engine = engine
-        self._places = places
+        self._slots = slots
         self._on_change = on_change
-        self._ended = ended
+        self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
-        self.stretches: dict[str, Stretch] = {}
+        self.logs: dict[str, RunLog] = {}
         self.stopping = threading.Event()
-        self.working = 0
-        self._asks = Turns(threads, "veracity-run", self._work, _tell_place)
-        self._decisions = Turns(DECIDERS, "veracity-decision", self._work)
-        self._rejections = Turns(REJECTERS, "veracity-rejection", self._work)
-        self._failed_before: set[str] = set()
-        self._sweep = Sweep(engine, self._take_up, self._end_stopped, self.stopping)
+        self.running = 0
+        self._questions = FairQueue(engine.settings.server.runs, "veracity-run", self._run, _publish_queue_position)
+        self._decisions = FairQueue(DECISION_THREADS, "veracity-decision", self._run)
+        self._rejections = FairQueue(REJECTION_THREADS, "veracity-rejection", self._run)
+        self._failed_last_sweep: set[str] = set()
+        self._sweep = RecoverySweep(engine, self._resume_interrupted, self._close_stopped, self.stopping)
         self._sweep.start()
 
-    def begin(self, run_id: str, asker: str) -> None:
-        """With a run that was taken in just now; its asker has a place in the queue."""
-        stretch = self._new_stretch(Stretch(run_id, self._loop, asker=asker))
-        if not self._asks.submit(asker, stretch):
-            self._places.leave(asker)
-            stretch.end()  # it is taken up later
+    def start(self, run_id: str, asker: str) -> None:
+        """Queues a new run, whose asker holds a queue slot."""
+        run_log = self._add_log(RunLog(run_id, self._loop, asker=asker))
+        if not self._questions.submit(asker, run_log):  # shutting down; the run resumes on the next start
+            self._slots.release(asker)
+            run_log.close()
 
-    def go_on(self, run_id: str, decided: Approval | None) -> None:
-        """With a run that is there already, unless this process is at it for the same decision."""
-        cause = decided.approval_id if decided else ""
-        known = self.stretches.get(run_id)
-        if known and not known.is_over and (not cause or known.cause == cause):
+    def resume(self, run_id: str, decided: Approval | None) -> None:
+        """Queues an existing run, unless this process already drives it for the same decision."""
+        approval_id = decided.approval_id if decided else ""
+        current = self.logs.get(run_id)
+        if current and not current.is_closed and (not approval_id or current.approval_id == approval_id):
             return
-        stretch = self._new_stretch(Stretch(run_id, self._loop, cause))
-        if not self._turns_for(decided).submit(decided.user if decided else "", stretch):
-            stretch.end()
+        run_log = self._add_log(RunLog(run_id, self._loop, approval_id))
+        if not self._queue_for(decided).submit(decided.user if decided else "", run_log):
+            run_log.close()
 
-    def end(self, run_id: str) -> None:
-        """It was stopped: nothing more is told of it here, and if it waits for its turn that is free."""
-        if stretch := self.stretches.get(run_id):
-            stretch.end()
-            if stretch.asker and self._asks.withdraw(stretch.asker, stretch):
-                self._places.leave(stretch.asker)
-                self._drop(stretch)
+    def close(self, run_id: str) -> None:
+        """Ends the log of a stopped run, and removes the run from the queue if it is waiting."""
+        if run_log := self.logs.get(run_id):
+            run_log.close()
+            if run_log.asker and self._questions.withdraw(run_log.asker, run_log):
+                self._slots.release(run_log.asker)
+                self._drop_log(run_log)
 
-    def forget(self) -> None:
-        """What is over: something was forgotten that may stand in it."""
+    def forget_finished(self) -> None:
+        """Drops finished logs, because they may contain text that was forgotten."""
         with self._lock:
-            for run_id in [run_id for run_id, one in self.stretches.items() if one.is_over]:
-                del self.stretches[run_id]
+            for run_id in [run_id for run_id, run_log in self.logs.items() if run_log.is_closed]:
+                del self.logs[run_id]
 
     def stop(self, grace: float) -> None:
-        """Nothing new is begun; what is under way has `grace` seconds to end, and is then left to be taken up again."""
+        """Starts no more runs, waits `grace` seconds, then pauses the rest after their current step."""
         self.stopping.set()
-        for turns in (self._asks, self._decisions, self._rejections):
-            turns.stop()
+        for queue in (self._questions, self._decisions, self._rejections):
+            queue.stop()
         end = time.monotonic() + grace
-        while self.working and time.monotonic() < end:
+        while self.running and time.monotonic() < end:
             time.sleep(0.05)
         self._engine.leave()
-        for stretch in list(self.stretches.values()):
-            stretch.end()
+        for run_log in list(self.logs.values()):
+            run_log.close()
 
-    def _take_up(self, run_id: str) -> None:
+    def _resume_interrupted(self, run_id: str) -> None:
         decided = None
         with suppress(NotFoundError):
             decided = self._engine.approval(run_id)
-        self.go_on(run_id, decided)
+        self.resume(run_id, decided)
 
-    def _end_stopped(self) -> None:
-        """What another process has stopped: whoever works on it learns so at its next step, and who follows it need not
-        wait for that. At the second look: what fails here tells so itself."""
+    def _close_stopped(self) -> None:
+        """Closes the logs of runs that another process stopped, so that followers need not wait for the next step.
+        Only in the second sweep that sees them: runs that fail here publish that themselves."""
         with self._lock:
-            there = [run_id for run_id, stretch in self.stretches.items() if not stretch.is_over]
-        statuses = self._engine.run_statuses(there) if there else {}
+            open_runs = [run_id for run_id, run_log in self.logs.items() if not run_log.is_closed]
+        statuses = self._engine.run_statuses(open_runs) if open_runs else {}
         failed = {run_id for run_id, status in statuses.items() if status == "failed"}
-        for run_id in failed & self._failed_before:
-            self.end(run_id)
-        self._failed_before = failed
+        for run_id in failed & self._failed_last_sweep:
+            self.close(run_id)
+        self._failed_last_sweep = failed
 
-    def _turns_for(self, decided: Approval | None) -> Turns[Stretch]:
+    def _queue_for(self, decided: Approval | None) -> FairQueue[RunLog]:
         if decided is None:
-            return self._asks
-        searches = decided.state == "rejected" and decided.on_reject == "search"
-        return self._rejections if searches else self._decisions
+            return self._questions
+        searches_web = decided.state == "rejected" and decided.on_reject == "search"
+        return self._rejections if searches_web else self._decisions
 
-    def _new_stretch(self, stretch: Stretch) -> Stretch:
+    def _add_log(self, run_log: RunLog) -> RunLog:
         with self._lock:
-            self.stretches[stretch.run_id] = stretch
-        return stretch
+            self.logs[run_log.run_id] = run_log
+        return run_log
 
-    def _drop(self, stretch: Stretch) -> None:
+    def _drop_log(self, run_log: RunLog) -> None:
         with self._lock:
-            if self.stretches.get(stretch.run_id) is stretch:
-                del self.stretches[stretch.run_id]
+            if self.logs.get(run_log.run_id) is run_log:
+                del self.logs[run_log.run_id]
 
-    def _work(self, stretch: Stretch) -> None:
-        if stretch.asker:
-            self._places.leave(stretch.asker)
-        if stretch.is_over:
-            self._drop(stretch)
+    def _run(self, run_log: RunLog) -> None:
+        if run_log.asker:
+            self._slots.release(run_log.asker)
+        if run_log.is_closed:
+            self._drop_log(run_log)
             return
         with self._lock:
-            self.working += 1
-        begun = time.monotonic()
+            self.running += 1
+        started = time.monotonic()
         try:
-            self._drive(stretch)
-        except (LeftError, LostLeaseError):
-            pass  # it goes on elsewhere, or later, and the ledger tells of it
-        except VeracityError as problem:
-            self._failed(stretch, problem, time.monotonic() - begun)
+            self._drive(run_log)
+        except (ShutdownError, LostLeaseError):
+            pass  # the run continues later or in another process; followers read the ledger
+        except VeracityError as error:
+            self._handle_failure(run_log, error, time.monotonic() - started)
         except BaseException:
-            log.exception("Run %s failed", stretch.run_id)
-            self._failed(stretch, VeracityError(INSIDE), time.monotonic() - begun)
+            log.exception("Run %s failed", run_log.run_id)
+            self._handle_failure(run_log, VeracityError(INTERNAL_ERROR), time.monotonic() - started)
         finally:
             with self._lock:
-                self.working -= 1
-            self._places.took(time.monotonic() - begun)
-            stretch.end()
-            with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._loop.call_later, LINGER, self._drop, stretch)
+                self.running -= 1
+            self._slots.record_run(time.monotonic() - started)
+            run_log.close()
+            with suppress(RuntimeError):  # the event loop has ended
+                self._loop.call_soon_threadsafe(self._loop.call_later, KEEP_LOG_SECONDS, self._drop_log, run_log)
             self._on_change()
 
-    def _drive(self, stretch: Stretch) -> None:
-        if not stretch.asker:
-            stretch.begin(self._engine.progress(stretch.run_id).steps)
-        for event in self._engine.resume(stretch.run_id, drafts=True):
-            self._publish(stretch, event)
+    def _drive(self, run_log: RunLog) -> None:
+        if not run_log.asker:
+            run_log.skip(self._engine.progress(run_log.run_id).steps)
+        for event in self._engine.resume(run_log.run_id, drafts=True):
+            self._publish(run_log, event)
 
-    def _failed(self, stretch: Stretch, problem: VeracityError, seconds: float) -> None:
-        """If the ledger says so. Else the run goes on another time, and who follows it waits."""
-        if self._engine.standing(stretch.run_id).status != "failed":
-            self._sweep.failed(stretch.run_id, problem)
+    def _handle_failure(self, run_log: RunLog, error: VeracityError, seconds: float) -> None:
+        """Publishes the failure if the ledger confirms it; otherwise the run is retried, and followers wait."""
+        if self._engine.standing(run_log.run_id).status != "failed":
+            self._sweep.retry_later(run_log.run_id, error)
             return
-        log.warning("Run %s failed: %s", stretch.run_id, problem)
-        stretch.problem = problem
-        self._ended("failed", seconds)
-        stretch.publish("failed", problem=str(problem))
+        log.warning("Run %s failed: %s", run_log.run_id, error)
+        run_log.error = error
+        self._on_end("failed", seconds)
+        run_log.publish("failed", problem=str(error))
 
-    def _publish(self, stretch: Stretch, event: RunEvent) -> None:
+    def _publish(self, run_log: RunLog, event: RunEvent) -> None:
         if event.answer:
-            self._ended(event.answer.status, event.answer.seconds)
-            stretch.publish("answer", answer=event.answer.model_dump(mode="json"))
+            self._on_end(event.answer.status, event.answer.seconds)
+            run_log.publish("answer", answer=event.answer)
         elif event.step:
-            stretch.publish_step(event.step)
+            run_log.publish_step(event.step)
         elif event.kind == "draft":
-            stretch.publish("draft", text=event.text, begins=event.begins)
+            run_log.publish("draft", text=event.text, begins=event.begins)
         else:
-            stretch.publish(event.kind, name=event.name)
+            run_log.publish(event.kind, name=event.name)
 
 
-def _tell_place(stretch: Stretch, ahead: int) -> None:
-    """Only to who has just asked: of a run that is taken up, another process may be telling."""
-    if stretch.asker and ahead != stretch.ahead:
-        stretch.ahead = ahead
-        stretch.publish("queued", ahead=ahead)
+def _publish_queue_position(run_log: RunLog, ahead: int) -> None:
+    """Only for new runs. Another process may report a resumed run's queue position."""
+    if run_log.asker and ahead != run_log.ahead:
+        run_log.ahead = ahead
+        run_log.publish("queued", ahead=ahead)
 
 
 class LiveRuns:
-    """`on_change` hears of every run that ended or waits, `ended` how it ended and how long it took."""
+    """The interface for routes: checks limits and permissions. `on_change` is called when a run ends or waits for
+    approval, `on_end` with a run's status and duration."""
 
-    def __init__(
-        self,
-        engine: Veracity,
-        settings: ServerSettings,
-        limits: Limits,
-        on_change: Callable[[], None],
-        ended: Callable[[str, float], None],
-    ) -> None:
+    def __init__(self, engine: Veracity, limits: Limits, on_change: OnChange, on_end: OnEnd) -> None:
         self._engine = engine
-        self._settings = settings
+        self._settings = engine.settings.server
         self._limits = limits
-        self._places = Places(settings)
-        self._working = Working(engine, self._places, settings.runs, on_change, ended)
-        self._following = Following(engine, self._working.stretches, self._working.stopping)
+        self._slots = QueueSlots(self._settings)
+        self._pool = RunPool(engine, self._slots, on_change, on_end)
+        self._follower = RunFollower(engine, self._pool.logs, self._pool.stopping)
         self._on_change = on_change
+        self.forget_finished = self._pool.forget_finished
+        self.stop = self._pool.stop
 
     @property
     def waiting(self) -> int:
-        return self._places.taken
+        return self._slots.taken
 
     @property
-    def working(self) -> int:
-        return self._working.working
+    def running(self) -> int:
+        return self._pool.running
 
-    def require_may_ask(self, caller: User) -> None:
-        """For who has something to look up before a question is asked."""
+    def require_can_ask(self, user: User) -> None:
+        """For callers with expensive lookups before the question."""
         self._require_open()
-        self._limits.require_ask(caller.name, takes=False)
+        self._limits.require_ask(user.name, takes=False)
 
-    def start(
-        self,
-        caller: User,
-        question: str,
-        *,
-        conversation: str = "",
-        max_rewrites: int | None = None,
-        deadline: float | None = None,
-        key: str = "",
-    ) -> str:
-        """The run is in the ledger when this returns, and waits for its turn. Under one `key` a user asks once."""
+    def start(self, user: User, question: str, *, conversation: str = "", **options: Any) -> str:
+        """Records a new run in the ledger, queues it and returns its id. `options` are those of `Veracity.begin`."""
         self._require_open()
-        self._limits.require_ask(caller.name)
-        self._require_no_more_than_set(max_rewrites, deadline)
-        if conversation in (".", ".."):  # which no client could ever name in a path
-            raise InputError('A conversation needs another name than "." and "..".')
-        self._places.take(caller.name, self.working)
+        self._limits.require_ask(user.name)
+        self._require_within_settings(options.get("max_rewrites"), options.get("deadline"))
+        if conversation in (".", ".."):  # clients normalize them away in URLs
+            raise InputError('A conversation cannot be named "." or "..": choose another name.')
+        self._slots.require(user.name, self.running)
         try:
-            run_id = self._engine.begin(
-                question,
-                conversation=conversation,
-                user=caller.name,
-                max_rewrites=max_rewrites,
-                deadline=deadline,
-                key=key,
-            )
+            run_id = self._engine.begin(question, user=user.name, conversation=conversation, **options)
         except BaseException:
-            self._places.leave(caller.name)
+            self._slots.release(user.name)
             raise
-        self._working.begin(run_id, caller.name)
+        self._pool.start(run_id, user.name)
         return run_id
 
-    def decide(
-        self,
-        caller: User,
-        approval_id: str,
-        verdict: Verdict,
-        *,
-        reason: str = "",
-        edit: str | None = None,
-        draft_hash: str | None = None,
-        key: str | None = None,
-    ) -> Approval:
-        """The decision counts when this returns; what follows from it goes on by itself."""
+    def decide(self, user: User, approval_id: str, **decision: Any) -> Approval:
+        """Records the decision, with the options of `Veracity.decide`, and resumes the run in the background."""
         self._require_open()
-        self._engine.stream_decision(
-            approval_id, verdict, reason=reason, edit=edit, by=caller.name, draft_hash=draft_hash, key=key
-        )  # whose events nobody waits for: another process may be faster to carry it out
+        # The events are not consumed: another process may be first to resume the run.
+        self._engine.stream_decision(approval_id, by=user.name, **decision)
         decided = self._engine.approval(approval_id)
-        self._working.go_on(decided.run_id, decided)
+        self._pool.resume(decided.run_id, decided)
         self._on_change()
         return decided
 
-    def stop_run(self, caller: User, run_id: str) -> RunSummary:
-        """It has failed at once, if it was under way; who follows it learns so from the ledger."""
-        stopped = self._engine.stop(run_id, by=caller.name)
+    def stop_run(self, user: User, run_id: str) -> RunSummary:
+        stopped = self._engine.stop(run_id, by=user.name)
         if stopped.status == "failed":
-            self._working.end(run_id)
+            self._pool.close(run_id)
         return stopped
 
-    async def require_sight(self, run_id: str, caller: User) -> str:
-        """The id of a run that the caller may see."""
-        standing = await self._following.standing(run_id)
-        require_sight(caller, standing.user, "run", run_id)
+    async def require_visible(self, run_id: str, user: User) -> str:
+        """The run's id; raises 404 if the user may not see the run."""
+        standing = await self._follower.standing(run_id)
+        require_visible(user, standing.user, "run", run_id)
         return standing.run_id
 
-    async def follow(self, run_id: str, caller: User, after: str = "") -> AsyncIterator[LiveEvent]:
-        """What happened since the event `after`, and what happens until the run ends or waits for a person. That the
-        caller may see it was looked at before: he asked, or see `require_sight`."""
-        may_see_drafts = sees_drafts(caller, self._settings)
-        async for event in self._following.events(run_id, place_of(after)):
-            data = event.data if may_see_drafts else without_drafts(event.data)
+    async def follow(self, run_id: str, user: User, after: str = "") -> AsyncIterator[LiveEvent]:
+        """Events after the event `after`, until the run ends or waits for approval. Does not check whether the user
+        may see the run: see `require_visible`."""
+        sees_drafts = can_see_drafts(user, self._settings)
+        async for event in self._follower.events(run_id, parse_position(after)):
+            data = event.data if sees_drafts else hide_event_drafts(event.data)
             if data is not None:
-                yield LiveEvent(event.id, shown(data, caller))
+                yield LiveEvent(event.id, redact_paths(data, user))
 
-    async def outcome(self, run_id: str, caller: User) -> Answer:
+    async def wait_for_answer(self, run_id: str, user: User) -> Answer:
+        """Raises the run's error, with its id, if the run fails."""
         try:
-            return await self._outcome(run_id, caller)
-        except VeracityError as problem:
-            raise of_run(problem, run_id) from problem
-
-    async def _outcome(self, run_id: str, caller: User) -> Answer:
-        async for event in self.follow(run_id, caller):
-            if event.data["kind"] == "answer":
-                return Answer.model_validate(event.data["answer"])
-            if event.data["kind"] == "failed":
-                stretch = self._working.stretches.get(run_id)
-                raise (stretch and stretch.problem) or RefusedError(502, "RunFailed", event.data["problem"])
-        raise stopping(f'The server is stopping: the run "{run_id}" goes on later.')
-
-    def forget(self) -> None:
-        """What is over: something was forgotten that may stand in it."""
-        self._working.forget()
-
-    def stop(self, grace: float) -> None:
-        """Nothing new is begun; what is under way has `grace` seconds to end, and is then left to be taken up again."""
-        self._working.stop(grace)
+            async for event in self.follow(run_id, user):
+                if event.data["kind"] == "answer":
+                    return cast(Answer, event.data["answer"])
+                if event.data["kind"] == "failed":
+                    run_log = self._pool.logs.get(run_id)
+                    raise (run_log and run_log.error) or RefusedError(502, "RunFailed", event.data["problem"])
+            raise stopping_error(STOPPING_RUN.format(run_id))
+        except VeracityError as error:
+            raise add_run(error, run_id) from error
 
     def _require_open(self) -> None:
-        if self._working.stopping.is_set():
-            raise stopping("The server is stopping: ask again when it runs.")
+        if self._pool.stopping.is_set():
+            raise stopping_error()
 
-    def _require_no_more_than_set(self, max_rewrites: int | None, deadline: float | None) -> None:
-        """Who asks may ask for less than the settings allow, and not for more."""
+    def _require_within_settings(self, max_rewrites: int | None, deadline: float | None) -> None:
+        """Requests may lower the configured limits but not raise them."""
         settings = self._engine.settings
         if deadline is not None and deadline > settings.answering.run_deadline:
-            raise InputError(f"A run may take at most {settings.answering.run_deadline:g} seconds here.")
+            raise InputError(f"The deadline is at most {settings.answering.run_deadline:g} seconds on this server.")
         if max_rewrites is not None and max_rewrites > settings.quality.max_rewrites:
-            raise InputError(f"A query is rewritten at most {settings.quality.max_rewrites} times here.")
+            raise InputError(f"The limit of rewrites is at most {settings.quality.max_rewrites} on this server.")

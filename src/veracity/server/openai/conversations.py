@@ -1,8 +1,7 @@
-"""Recognizes a conversation by what was said in it: OpenAI's clients send that with every question, and no name.
+"""Finds a chat's conversation by its earlier turns, which OpenAI's clients send with every question instead of a name.
 
-It is compared from the end, since clients leave out what is long ago, and let people edit what they said: then a new
-conversation begins, and is the end of what they send from there on. The ledger is what is compared with, so that it
-works after a restart and in any process. Knows nothing about HTTP.
+Turns are compared from the end, because clients drop old turns. An edited turn matches no conversation and starts a new
+one, which the rest of the chat then matches. The turns come from the ledger, so that it works in any process.
 """
 
 from __future__ import annotations
@@ -16,74 +15,63 @@ from veracity.models import PastTurn, User
 from veracity.printable import encodable
 from veracity.server.openai.schemas import Exchange
 
-ALIKE = 10  # of the latest turns with the same question whose conversations are compared
-LONGEST = 1000  # turns that are compared
+MAX_CANDIDATES = 10  # newest runs with the same question whose conversations are compared
+MAX_TURNS = 1000  # compared per conversation
 
 
-class Fit(NamedTuple):
-    """The greater the better."""
+class Match(NamedTuple):
+    """How well a conversation matches: the greater the better."""
 
-    answers: int  # that are those that were given
-    questions: int  # that are the same, from the last one back
-    is_whole: bool  # none but these were said
-
-
-NONE = Fit(0, 0, False)
+    answers: int = 0
+    questions: int = 0
+    is_complete: bool = False  # the conversation has no other turns
 
 
-def conversation_of(engine: Veracity, caller: User, before: Sequence[Exchange], question: str) -> str:
-    """The name of the caller's whose turns these are, the latest of those that fit as well. Empty where none fits."""
-    if not before:
+def find_conversation(engine: Veracity, user: User, earlier: Sequence[Exchange], question: str) -> str:
+    """The user's conversation that matches best, the newest of several, or ""."""
+    if not earlier:
         return ""
-    said = [Exchange(_asked(one.question), _words(one.answer)) for one in before[-LONGEST:]]
-    alike = engine.runs_asking(said[-1].question, user=caller.name, limit=ALIKE)
-    best, found = NONE, ""
-    for name in dict.fromkeys(run.conversation for run in alike if run.conversation):
-        turns = engine.turns(name, user=caller.name, limit=min(LONGEST, 20 + 3 * len(said)))
-        if (fit := _fit(turns, said, _asked(question))) > best:
-            best, found = fit, name
-    return found
+    said = [Exchange(encodable(one.question.strip()), _normalize(one.answer)) for one in earlier[-MAX_TURNS:]]
+    runs = engine.runs_asking(said[-1].question, user=user.name, limit=MAX_CANDIDATES)
+    best, name = Match(), ""
+    for candidate in dict.fromkeys(run.conversation for run in runs if run.conversation):
+        turns = engine.turns(candidate, user=user.name, limit=min(MAX_TURNS, 20 + 3 * len(said)))
+        if (match := _match(turns, said, encodable(question.strip()))) > best:
+            best, name = match, candidate
+    return name
 
 
-def _fit(turns: list[PastTurn], said: list[Exchange], question: str) -> Fit:
-    """A turn that failed was no answer: clients drop it, or keep it. A question that was put again at once, as clients
-    do for another answer, is one."""
-    stood = [turn for turn in turns if turn.status != "failed"]
-    failed = {turn.question for turn in turns} - {turn.question for turn in stood}
-    known = [list(group) for _, group in groupby(stood, lambda turn: turn.question)]
-    told = [list(group) for _, group in groupby(_without(failed, said), lambda one: one.question)]
-    fit = _compared(known, told)
-    if known and known[-1][0].question == question:  # it was asked already, and its answer is to be another
-        fit = max(fit, _compared(known[:-1], told))
-    return fit
+def _match(turns: list[PastTurn], said: list[Exchange], question: str) -> Match:
+    """Ignores failed turns, which clients may drop or keep. Repetitions of a question count once: clients repeat it for
+    another answer, also to the last question."""
+    answered = [turn for turn in turns if turn.status != "failed"]
+    failed = {turn.question for turn in turns} - {turn.question for turn in answered}
+    known = [list(group) for _, group in groupby(answered, lambda turn: turn.question)]
+    kept = (exchange for exchange in said if exchange.question not in failed)
+    sent = [list(group) for _, group in groupby(kept, lambda exchange: exchange.question)]
+    match = _compare(known, sent)
+    if known and known[-1][0].question == question:
+        match = max(match, _compare(known[:-1], sent))
+    return match
 
 
-def _without(questions: set[str], said: list[Exchange]) -> list[Exchange]:
-    return [one for one in said if one.question not in questions]
+def _compare(known: list[list[PastTurn]], sent: list[list[Exchange]]) -> Match:
+    """Compares from the last question back to the start of the shorter list. If one is longer, questions alone are not
+    enough: at least one answer must match."""
+    count = min(len(known), len(sent))
+    pairs = list(zip(known[len(known) - count :], sent[len(sent) - count :], strict=True))
+    if not pairs or any(turns[0].question != exchanges[0].question for turns, exchanges in pairs):
+        return Match()
+    answers = sum(any(_is_answer(turn, one.answer) for turn in turns for one in said) for turns, said in pairs)
+    is_complete = len(known) == len(sent)
+    return Match(answers, count, is_complete) if answers or is_complete else Match()
 
 
-def _compared(known: list[list[PastTurn]], told: list[list[Exchange]]) -> Fit:
-    """From the last question back to where one of the two begins. Where only a part was said, an answer is what tells
-    that it is a part of this."""
-    common = min(len(known), len(told))
-    pairs = list(zip(known[len(known) - common :], told[len(told) - common :], strict=True))
-    if not pairs or any(turns[0].question != said[0].question for turns, said in pairs):
-        return NONE
-    answers = sum(any(_gave(turn, one.answer) for turn in turns for one in said) for turns, said in pairs)
-    is_whole = len(known) == len(told)
-    return Fit(answers, common, is_whole) if answers or is_whole else NONE
+def _is_answer(turn: PastTurn, text: str) -> bool:
+    """Sources may follow the answer in the text. The text for a pending answer contains the run's id."""
+    answer = _normalize(turn.answer)
+    return turn.run_id in text or (bool(answer) and text.startswith(answer))
 
 
-def _gave(turn: PastTurn, said: str) -> bool:
-    """Sources may stand below the answer. Where a person was asked, its text named the run."""
-    answer = _words(turn.answer)
-    return turn.run_id in said or (bool(answer) and said.startswith(answer))
-
-
-def _words(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.split())
-
-
-def _asked(question: str) -> str:
-    """As the ledger keeps it."""
-    return encodable(question.strip())

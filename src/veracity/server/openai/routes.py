@@ -1,11 +1,10 @@
-"""OpenAI's way to ask: /v1/chat/completions and /v1/models, for programs that know nothing of Veracity.
+"""/v1/chat/completions and /v1/models.
 
-What is streamed has been examined: drafts never leave here. Errors have OpenAI's form (see problems).
+Only released answers are streamed, never drafts. Errors have OpenAI's format: see `server.errors`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -14,37 +13,40 @@ from urllib.parse import unquote
 from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, Field
 
-from veracity.engine import checked_question
-from veracity.models import Answer, User
-from veracity.server.auth import Caller, Engine, KnownFirst, Live, unauthorized
-from veracity.server.errors import RUN_HEADER, TELLS
-from veracity.server.idempotency import begun_once, new_conversation, tried_before
-from veracity.server.limits import Computing
-from veracity.server.openai.conversations import conversation_of
-from veracity.server.openai.render import Chunks, Completion, completion_of
+from veracity.engine import check_question
+from veracity.models import User
+from veracity.server.auth import AuthenticatedRoute, Caller, Engine, Live, unauthorized
+from veracity.server.errors import RUN_HEADER, STATUS_DESCRIPTIONS
+from veracity.server.idempotency import find_retried_run, generate_conversation_name, start_once
+from veracity.server.live.events import LiveEvent
+from veracity.server.live.runs import STOPPING_RUN
+from veracity.server.openai.completions import ChunkRenderer, Completion, render_completion
+from veracity.server.openai.conversations import find_conversation
 from veracity.server.openai.schemas import (
     MODEL,
     ChatRequest,
     Metadata,
-    exchanges_before,
-    question_of,
+    read_earlier,
+    read_question,
     require_model,
     require_supported,
 )
-from veracity.server.sse import RUN_TOLD, Event, is_welcome, run_response
+from veracity.server.sse import KEEP_ALIVE, RUN_HEADER_SCHEMA, STREAM_CONTENT, encode_json, is_authorized, stream_run
+
+router = APIRouter(prefix="/v1", tags=["OpenAI"], route_class=AuthenticatedRoute)
 
 
-class OpenAIError(BaseModel):
+class OpenAIErrorDetail(BaseModel):
     message: str
     type: str
     param: str | None
     code: str | None
 
 
-class OpenAIProblem(BaseModel):
-    """What every refusal of this tree looks like."""
+class OpenAIErrorResponse(BaseModel):
+    """The body of every error below /v1."""
 
-    error: OpenAIError
+    error: OpenAIErrorDetail
 
 
 class Model(BaseModel):
@@ -59,37 +61,8 @@ class Models(BaseModel):
     data: list[Model]
 
 
-def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    told: dict[int | str, dict[str, Any]] = {
-        status: {"model": OpenAIProblem, "description": TELLS[status]} for status in (401, 429, *statuses)
-    }
-    return {**told, "default": {"model": OpenAIProblem, "description": "Any other refusal."}}
-
-
-STREAMED = {
-    "description": "The answer; with `stream`, chunks of it as server-sent events.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-    "headers": RUN_TOLD,
-}
-
-
-router = APIRouter(prefix="/v1", tags=["OpenAI"], route_class=KnownFirst)
-
-
-@router.get("/models", responses=_refusals())
-def models(caller: Caller) -> Models:
-    return Models(data=[Model()])
-
-
-@router.get("/models/{model}", responses=_refusals(404))
-def model(model: str, caller: Caller) -> Model:
-    require_model(model)
-    return Model()
-
-
-class Sent(BaseModel):
-    """What the headers say: which conversation (percent-encoded where it is not ASCII), in our words or in those of
-    Open WebUI; by which key the question is known when it is sent again; and whether OpenAI's client does so now."""
+class ChatHeaders(BaseModel):
+    """Headers that name the conversation (ours or Open WebUI's, percent-encoded) and mark repeated questions."""
 
     x_veracity_conversation: Annotated[str, Field(max_length=1500)] = ""
     x_openwebui_chat_id: Annotated[str, Field(max_length=1500)] = ""
@@ -101,86 +74,118 @@ class Sent(BaseModel):
         return unquote(self.x_veracity_conversation or self.x_openwebui_chat_id)
 
     @property
-    def is_another_try(self) -> bool:
+    def is_retry(self) -> bool:
         return self.x_stainless_retry_count.isdecimal() and self.x_stainless_retry_count.strip("0") != ""
 
 
-@router.post(
-    "/chat/completions", response_model=Completion, responses={**_refusals(400, 404, 413, 422, 502, 503), 200: STREAMED}
-)
-async def complete(
-    asked: ChatRequest,
-    sent: Annotated[Sent, Header()],
+def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    descriptions: dict[int | str, str] = {status: STATUS_DESCRIPTIONS[status] for status in (401, 429, *statuses)}
+    descriptions["default"] = "Any other error."
+    return {
+        status: {"model": OpenAIErrorResponse, "description": description}
+        for status, description in descriptions.items()
+    }
+
+
+CHAT_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **_error_responses(400, 404, 413, 422, 502, 503),
+    200: {
+        "description": "The answer; with `stream`, chunks of it as server-sent events.",
+        "content": STREAM_CONTENT,
+        "headers": RUN_HEADER_SCHEMA,
+    },
+}
+
+
+@router.get("/models", responses=_error_responses())
+def list_models(caller: Caller) -> Models:
+    """List the only model, `veracity`."""
+    return Models(data=[Model()])
+
+
+@router.get("/models/{model}", responses=_error_responses(404))
+def read_model(model: str, caller: Caller) -> Model:
+    """Describe the model `veracity`."""
+    require_model(model)
+    return Model()
+
+
+@router.post("/chat/completions", response_model=Completion, responses=CHAT_RESPONSES)
+async def create_completion(
+    body: ChatRequest,
+    headers: Annotated[ChatHeaders, Header()],
     caller: Caller,
     engine: Engine,
     live: Live,
     request: Request,
     response: Response,
 ) -> Any:
-    """The last message of a user is the question; earlier ones only tell which conversation it belongs to. Messages of
-    the system are not read. See the field `veracity` for the run, its status and the citations."""
-    require_supported(asked)
-    chosen = asked.metadata or Metadata()
-    questions: Computing = request.app.state.questions
-    start = partial(questions, caller.name, partial(_start, asked, sent, caller, engine, live))
-    if asked.stream:
-        has_usage = bool(asked.stream_options and asked.stream_options.include_usage)
-        lines = partial(_lines, request, caller, chosen, has_usage)
-        return await run_response(request, caller, start, lambda run_id: live.follow(run_id, caller), lines)
+    """Ask the last user message. Earlier messages only identify the conversation; system messages are ignored. The
+    response's field `veracity` has the run, its status and the citations."""
+    require_supported(body)
+    metadata = body.metadata or Metadata()
+    start = partial(
+        request.app.state.questions, caller.name, partial(_start_run, body, metadata, headers, caller, engine, live)
+    )
+    if body.stream:
+        include_usage = bool(body.stream_options and body.stream_options.include_usage)
+        encode = partial(_encode_chunks, request, caller, metadata, include_usage)
+        return await stream_run(request, caller, start, lambda run_id: live.follow(run_id, caller), encode)
     run_id = await start()
     response.headers[RUN_HEADER] = run_id
-    return completion_of(await live.outcome(run_id, caller), chosen.content)
+    return render_completion(await live.wait_for_answer(run_id, caller), metadata.content)
 
 
-def _start(asked: ChatRequest, sent: Sent, caller: User, engine: Engine, live: Live) -> str:
-    """The run of this question: one that is there, if it is sent again."""
-    question = checked_question(question_of(asked))
-    named = (asked.metadata or Metadata()).conversation or sent.conversation
+def _start_run(
+    body: ChatRequest, metadata: Metadata, headers: ChatHeaders, user: User, engine: Engine, live: Live
+) -> str:
+    """Starts a run, or returns the existing one if the question is repeated."""
+    question, key = check_question(read_question(body)), headers.idempotency_key
+    name = metadata.conversation or headers.conversation
 
-    def begin() -> str:
-        if not sent.is_another_try:  # which asks nothing new
-            live.require_may_ask(caller)
-        known = named or conversation_of(engine, caller, exchanges_before(asked.messages), question)
-        tried = tried_before(engine, caller, question, known) if sent.is_another_try else ""
-        conversation = known or new_conversation()
-        return tried or live.start(caller, question, conversation=conversation, key=sent.idempotency_key)
+    def start() -> str:
+        if not headers.is_retry:
+            live.require_can_ask(user)
+        conversation = name or find_conversation(engine, user, read_earlier(body.messages), question)
+        if headers.is_retry and (run_id := find_retried_run(engine, user, question, conversation)):
+            return run_id
+        return live.start(user, question, conversation=conversation or generate_conversation_name(), key=key)
 
-    return begun_once(engine, caller, sent.idempotency_key, question, named, begin)
+    return start_once(engine, user, key, question, name, start)
 
 
-async def _lines(
+async def _encode_chunks(
     request: Request,
-    caller: User,
-    chosen: Metadata,
-    has_usage: bool,
-    events: AsyncIterator[Event | None],
+    user: User,
+    metadata: Metadata,
+    include_usage: bool,
+    events: AsyncIterator[LiveEvent | None],
     run_id: str,
 ) -> AsyncIterator[bytes]:
-    chunks = Chunks(run_id)
-    yield _data(chunks.opening())
+    renderer = ChunkRenderer(run_id)
+    yield _encode(renderer.first())
     async for event in events:
         kind = event.data["kind"] if event else ""
         if event and kind == "answer":
-            answer = Answer.model_validate(event.data["answer"])
-            for chunk in chunks.of(answer, chosen.content, has_usage):
-                yield _data(chunk)
+            for chunk in renderer.rest(event.data["answer"], metadata.content, include_usage):
+                yield _encode(chunk)
             yield b"data: [DONE]\n\n"
             return
         if event and kind == "failed":
-            yield _failed(event.data["problem"])
+            yield _encode_error(event.data["problem"])
             return
-        if event is None or kind == "started":  # a step, or the time in which nothing began
-            yield b": \n\n"
-    if await is_welcome(request, caller):
-        yield _failed(f'The server is stopping: the run "{run_id}" goes on later.')
+        if event is None or kind == "started":
+            yield KEEP_ALIVE
+    if await is_authorized(request, user):
+        yield _encode_error(STOPPING_RUN.format(run_id))
     else:
-        yield _failed(str(unauthorized()), "authentication_error", "Unauthorized")
+        yield _encode_error(str(unauthorized()), "authentication_error", "Unauthorized")
 
 
-def _failed(problem: str, kind: str = "server_error", code: str = "run_failed") -> bytes:
-    """As OpenAI tells of it when the answer has begun: its clients raise an error."""
-    return _data({"error": {"message": problem, "type": kind, "param": None, "code": code}})
+def _encode_error(message: str, kind: str = "server_error", code: str = "run_failed") -> bytes:
+    """An error after the response has started, which OpenAI's clients raise."""
+    return _encode({"error": {"message": message, "type": kind, "param": None, "code": code}})
 
 
-def _data(value: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
+def _encode(value: dict[str, Any]) -> bytes:
+    return b"data: " + encode_json(value) + b"\n\n"

@@ -1,7 +1,4 @@
-"""What OpenAI's clients send: the question, what was said before it, and what they want that cannot be had.
-
-Knows nothing about how it is answered.
-"""
+"""Chat completion requests: the question, the turns before it, and parameters that are not supported."""
 
 from __future__ import annotations
 
@@ -15,17 +12,25 @@ from veracity.secrets import presentable
 from veracity.server.errors import RefusedError
 
 MODEL = "veracity"
-MOST_MESSAGES = 10_000
-MOST_PARTS = 10_000  # of all messages together
-TASK = "### Task:"  # how Open WebUI begins what it wants of a model for itself: titles, tags, further questions
+MAX_MESSAGES = 10_000
+MAX_PARTS = 10_000  # of all messages
+TASK_PREFIX = "### Task:"  # Open WebUI's own prompts for titles, tags and follow-up questions
+NO_TOOLS = "Veracity answers from the workspace's documents and calls no tools"
+REASONS = {
+    "tools": NO_TOOLS,
+    "functions": NO_TOOLS,
+    "response_format": "answers are text; structured data is in the response's field veracity",
+    "web_search_options": "the workspace's settings control web search",
+}
+
 Content = Literal["full", "answer"]
 
 
 class UnsupportedError(RefusedError):
-    """A parameter that would make the answer mean something else. `param` is its name, as OpenAI tells it."""
+    """For a parameter that would change the meaning of the answer."""
 
-    def __init__(self, param: str, instead: str) -> None:
-        super().__init__(400, "unsupported_parameter", f'The parameter "{param}" is not supported: {instead}.')
+    def __init__(self, param: str, reason: str) -> None:
+        super().__init__(400, "unsupported_parameter", f'The parameter "{param}" is not supported: {reason}.')
         self.param = param
 
 
@@ -35,22 +40,24 @@ class Part(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """Only what users and assistants said is read: nobody but the workspace sets the prompts."""
+    """Only user and assistant messages are read: the workspace alone sets the prompts."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None
 
     @property
     def text(self) -> str:
-        parts = self.content if isinstance(self.content, list) else []
-        return self.content if isinstance(self.content, str) else "\n".join(one.text for one in parts if one.text)
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content or [] if part.text)
 
 
-def _few_parts(messages: Any) -> Any:
-    """Counted before anything is made of them: a megabyte holds sixty thousand."""
-    contents = (one.get("content") for one in messages if isinstance(one, dict)) if isinstance(messages, list) else ()
-    if sum(len(content) for content in contents if isinstance(content, list)) > MOST_PARTS:
-        raise ValueError(f"there are more than {MOST_PARTS:,} parts in all")
+def _limit_parts(messages: Any) -> Any:
+    """Counts before validation, because creating the models is expensive."""
+    items = messages if isinstance(messages, list) else []
+    contents = (item.get("content") for item in items if isinstance(item, dict))
+    if sum(len(content) for content in contents if isinstance(content, list)) > MAX_PARTS:
+        raise ValueError(f"there are more than {MAX_PARTS:,} parts in all")
     return messages
 
 
@@ -59,24 +66,22 @@ class StreamOptions(BaseModel):
 
 
 class Metadata(BaseModel):
-    """`conversation` names one of the caller's. `content`: "answer" leaves the sources and notices out of the text."""
-
     model_config = ConfigDict(extra="allow")
 
-    conversation: Annotated[str, Field(max_length=500)] = ""
-    content: Content = "full"
+    conversation: Annotated[str, Field(max_length=500, description="continue this conversation of the user")] = ""
+    content: Annotated[Content, Field(description='"answer" omits sources and notices from the text')] = "full"
 
 
 class ChatRequest(BaseModel):
-    """What is not named here is ignored: temperature, max_tokens, seed, user and the like change nothing. What is named
-    after `metadata` is refused if it asks for anything."""
+    """Other parameters, such as temperature, max_tokens, seed and user, are ignored. Those after `metadata` are refused
+    if set."""
 
     model: Annotated[str, Field(examples=[MODEL])]
     messages: Annotated[
         list[ChatMessage],
         FailFast(),
-        Field(max_length=MOST_MESSAGES, examples=[[{"role": "user", "content": "Who may work from home?"}]]),
-        BeforeValidator(_few_parts),
+        Field(max_length=MAX_MESSAGES, examples=[[{"role": "user", "content": "Who may work from home?"}]]),
+        BeforeValidator(_limit_parts),
     ]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
@@ -89,14 +94,14 @@ class ChatRequest(BaseModel):
     response_format: dict[str, Any] | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
-    modalities: list[Any] | None = None  # of strings; as such each that is none would be an error of its own
+    modalities: list[Any] | None = None  # not list[str]: that would validate each of many items
     audio: Any = None
     web_search_options: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question that was asked before, and what the client says was answered."""
+    """An earlier question and its answer, as the client sent them."""
 
     question: str
     answer: str
@@ -104,54 +109,49 @@ class Exchange:
 
 def require_model(name: str) -> None:
     if name != MODEL:
-        raise RefusedError(404, "model_not_found", f'There is no model "{presentable(name)}": ask for "{MODEL}".')
+        raise RefusedError(404, "model_not_found", f'There is no model "{presentable(name)}": use "{MODEL}".')
 
 
-def require_supported(asked: ChatRequest) -> None:
-    require_model(asked.model)
-    wanted = {
-        "n": asked.n not in (None, 1),
-        "tools": asked.tools,
-        "functions": asked.functions,
-        "tool_choice": asked.tool_choice not in (None, "none", "auto"),
-        "function_call": asked.function_call not in (None, "none", "auto"),
-        "response_format": (asked.response_format or {}).get("type", "text") != "text",
-        "logprobs": asked.logprobs,
-        "top_logprobs": asked.top_logprobs,
-        "modalities": asked.modalities not in (None, [], ["text"]),
-        "audio": asked.audio is not None,
-        "web_search_options": asked.web_search_options is not None,
+def require_supported(request: ChatRequest) -> None:
+    require_model(request.model)
+    unsupported = {
+        "n": request.n not in (None, 1),
+        "tools": request.tools,
+        "functions": request.functions,
+        "tool_choice": request.tool_choice not in (None, "none", "auto"),
+        "function_call": request.function_call not in (None, "none", "auto"),
+        "response_format": (request.response_format or {}).get("type", "text") != "text",
+        "logprobs": request.logprobs,
+        "top_logprobs": request.top_logprobs,
+        "modalities": request.modalities not in (None, [], ["text"]),
+        "audio": request.audio is not None,
+        "web_search_options": request.web_search_options is not None,
     }
-    if param := next((name for name, is_wanted in wanted.items() if is_wanted), None):
-        raise UnsupportedError(param, INSTEAD.get(param, "an answer is one text, as it was examined"))
+    for param, is_set in unsupported.items():
+        if is_set:
+            raise UnsupportedError(param, REASONS.get(param, "there is one answer, as text"))
 
 
-INSTEAD = {
-    "tools": "Veracity answers from the documents of its workspace, and calls nothing",
-    "functions": "Veracity answers from the documents of its workspace, and calls nothing",
-    "response_format": "an answer is text; its parts are in the field veracity of the response",
-    "web_search_options": "the settings of the workspace say whether the web is searched",
-}
-
-
-def question_of(asked: ChatRequest) -> str:
-    message = next((one for one in reversed(asked.messages) if one.role == "user"), None)
+def read_question(request: ChatRequest) -> str:
+    """The last user message. Raises an error unless it is text."""
+    message = next((message for message in reversed(request.messages) if message.role == "user"), None)
     if message is None:
-        raise InputError("There is no message of a user: the last one is the question.")
-    if isinstance(message.content, list) and (other := next((p for p in message.content if p.type != "text"), None)):
-        raise UnsupportedError("messages", f"only text is read, and a part is of another type ({other.type[:40]!a})")
-    if message.text.lstrip().startswith(TASK):
-        raise UnsupportedError("messages", "this is a task of a chat program; let another model find titles and tags")
+        raise InputError("There is no user message: send the question as the last one.")
+    parts = message.content if isinstance(message.content, list) else []
+    if other := next((part.type for part in parts if part.type != "text"), None):
+        raise UnsupportedError("messages", f"the question must be text, but a part has the type {other[:40]!a}")
+    if message.text.lstrip().startswith(TASK_PREFIX):
+        raise UnsupportedError("messages", "this is a chat program's own task; use another model for titles and tags")
     return message.text
 
 
-def exchanges_before(messages: list[ChatMessage]) -> list[Exchange]:
-    """What was said before the last question."""
-    last = max((place for place, one in enumerate(messages) if one.role == "user"), default=0)
-    said: list[Exchange] = []
+def read_earlier(messages: list[ChatMessage]) -> list[Exchange]:
+    """The exchanges before the last question."""
+    last = max((index for index, message in enumerate(messages) if message.role == "user"), default=0)
+    earlier: list[Exchange] = []
     for message in messages[:last]:
         if message.role == "user":
-            said.append(Exchange(message.text, ""))
-        elif message.role == "assistant" and said:
-            said[-1] = Exchange(said[-1].question, said[-1].answer + message.text)
-    return said
+            earlier.append(Exchange(message.text, ""))
+        elif message.role == "assistant" and earlier:
+            earlier[-1] = Exchange(earlier[-1].question, earlier[-1].answer + message.text)
+    return earlier

@@ -1,0 +1,18 @@
+"""The routes below /api, one module per resource."""
+
+from veracity.server.routes import (
+    approvals,
+    ask,
+    conversations,
+    documents,
+    evaluate,
+    feed,
+    runs,
+    search,
+    session,
+)
+
+MODULES = (session, ask, runs, approvals, conversations, documents, search, evaluate, feed)
+ROUTERS = tuple(module.router for module in MODULES)
+
+__all__ = ["ROUTERS", "documents"]

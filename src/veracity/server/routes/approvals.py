@@ -1,97 +1,120 @@
-"""Drafts that wait for a person, and decisions on them."""
+"""Approvals: pending drafts, decisions on them, and comparing drafts."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.models import Approval, ApprovalState, Draft, User, Verdict
-from veracity.server.auth import Caller, Engine, KnownFirst, Live, OnReserved, require_role
-from veracity.server.errors import refusals
+from veracity.engine import MAX_EDIT_LENGTH
+from veracity.models import Approval, ApprovalState, Difference, Draft, User, Verdict
+from veracity.server.auth import AuthenticatedRoute, Caller, Engine, Live, from_state, require_role, run_reserved
+from veracity.server.errors import error_responses
+from veracity.server.limits import ConcurrencyLimit
 from veracity.server.permissions import (
-    GONE_OUT,
-    approval_without_draft,
-    reaches,
-    receipt_without_drafts,
-    require_sight,
-    sees_drafts,
-    shown,
-    whole,
+    RELEASED_STATUSES,
+    can_see_drafts,
+    has_role,
+    hide_approval_draft,
+    redact_paths,
+    redact_receipt,
+    require_full_id,
+    require_visible,
 )
 
-router = APIRouter(prefix="/api/approvals", tags=["approvals"], route_class=KnownFirst)
+router = APIRouter(prefix="/api", tags=["approvals"], route_class=AuthenticatedRoute)
+
+DraftText = Annotated[str, Field(max_length=MAX_EDIT_LENGTH)]
+Comparisons = Annotated[ConcurrencyLimit, from_state("comparisons")]
 
 
-class Decided(BaseModel):
-    """With `draft_hash`, only the draft that was seen is decided on. `edit` is what goes out in the draft's place."""
+class DifferencesRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
 
+    before: DraftText
+    after: DraftText
+
+
+class DecisionRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     verdict: Verdict
     reason: Annotated[str, Field(max_length=2000)] = ""
-    edit: Annotated[str, Field(max_length=20_000)] | None = None
-    draft_hash: Annotated[str, Field(max_length=200)] | None = None
+    edit: DraftText | None = Field(default=None, description="the text to release instead of the draft")
+    draft_hash: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="refuse the decision if another draft is pending"
+    )
 
 
-@router.get("", responses=refusals())
-def approvals(
+@router.get("/approvals", responses=error_responses())
+def list_approvals(
     caller: Caller,
     engine: Engine,
     state: Literal[ApprovalState, "any"] = "pending",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[str, Query(max_length=100)] = "",
+    after: Annotated[str, Query(max_length=100, description="the last known approval")] = "",
 ) -> list[Approval]:
-    """Those that wait, the longest waiting first; of another state, the newest first. An asker sees his own. `after` is
-    the last approval that is known."""
-    user = None if reaches(caller, "approver") else caller.name
-    return _shown(engine.approvals(user=user, limit=limit, state=state, after=after), caller, engine)
+    """List pending approvals, oldest first, or those in another state, newest first. Askers see only their own."""
+    user = None if has_role(caller, "approver") else caller.name
+    return _redact(engine.approvals(user=user, limit=limit, state=state, after=after), caller, engine)
 
 
-@router.get("/{approval_id}", responses=refusals(404))
-def approval(approval_id: str, caller: Caller, engine: Engine) -> Approval:
-    return _shown([_found(approval_id, caller, engine)], caller, engine)[0]
+@router.get("/approvals/{approval_id}", responses=error_responses(404))
+def read_approval(approval_id: str, caller: Caller, engine: Engine) -> Approval:
+    """An approval with its draft."""
+    return _redact([_find(approval_id, caller, engine)], caller, engine)[0]
 
 
-@router.get("/{approval_id}/history", responses=refusals(404))
-def history(approval_id: str, caller: Caller, engine: Engine) -> list[Draft]:
-    """All drafts of its run so far, each with what the reviewer said."""
-    receipt = engine.receipt(_found(approval_id, caller, engine).run_id)
-    is_whole = sees_drafts(caller, engine.settings.server)
-    return shown((receipt if is_whole else receipt_without_drafts(receipt)).drafts, caller)
+@router.get("/approvals/{approval_id}/history", responses=error_responses(404))
+def read_history(approval_id: str, caller: Caller, engine: Engine) -> list[Draft]:
+    """All drafts of the run so far, each with its review."""
+    receipt = engine.receipt(_find(approval_id, caller, engine).run_id)
+    return redact_receipt(receipt, caller, engine.settings.server).drafts
 
 
-@router.post("/{approval_id}/decision", responses=refusals(400, 404, 409))
+@router.post("/approvals/{approval_id}/decision", responses=error_responses(400, 404, 409))
 async def decide(
     approval_id: str,
-    decided: Decided,
+    decision: DecisionRequest,
     caller: Caller,
     engine: Engine,
     live: Live,
-    apart: OnReserved,
+    request: Request,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
 ) -> Approval:
-    """The first decision counts. Returns as soon as it does; the run goes on by itself, and its events tell how."""
+    """Approve, edit or reject a draft. The first decision counts. The run resumes in the background: follow its
+    events."""
 
-    def decision() -> Approval:
-        found = _found(approval_id, caller, engine)
+    def record() -> Approval:
+        approval = _find(approval_id, caller, engine)
         require_role(caller, "approver")
-        given = {"reason": decided.reason, "edit": decided.edit, "draft_hash": decided.draft_hash}
-        return live.decide(caller, found.approval_id, decided.verdict, **given, key=idempotency_key)  # type: ignore[arg-type]
+        return live.decide(caller, approval.approval_id, **decision.model_dump(), key=idempotency_key)
 
-    return shown(await apart(decision), caller)
-
-
-def _found(approval_id: str, caller: User, engine: Engine) -> Approval:
-    found = engine.approval(whole(approval_id, "approval"))
-    require_sight(caller, found.user, "approval", approval_id)
-    return found
+    return redact_paths(await run_reserved(request, record), caller)
 
 
-def _shown(found: list[Approval], caller: User, engine: Engine) -> list[Approval]:
-    """An earlier draft of a run that is not over is a draft still."""
-    if not sees_drafts(caller, engine.settings.server):
-        statuses = engine.run_statuses([one.run_id for one in found])
-        found = [one if statuses.get(one.run_id) in GONE_OUT else approval_without_draft(one) for one in found]
-    return shown(found, caller)
+@router.post("/differences", responses=error_responses())
+async def compare_drafts(
+    comparisons: Comparisons, caller: Caller, engine: Engine, body: DifferencesRequest
+) -> list[Difference]:
+    """Compare two texts word by word. Without the pieces of kind `new` the result joins to `before`, without those of
+    kind `gone` to `after`."""
+    return await comparisons(caller.name, lambda: engine.differences(body.before, body.after))
+
+
+def _find(approval_id: str, user: User, engine: Engine) -> Approval:
+    approval = engine.approval(require_full_id(approval_id, "approval"))
+    require_visible(user, approval.user, "approval", approval_id)
+    return approval
+
+
+def _redact(approvals: list[Approval], user: User, engine: Engine) -> list[Approval]:
+    """Decided drafts stay hidden as well while their run is not finished."""
+    if not can_see_drafts(user, engine.settings.server):
+        statuses = engine.run_statuses([approval.run_id for approval in approvals])
+        approvals = [
+            approval if statuses.get(approval.run_id) in RELEASED_STATUSES else hide_approval_draft(approval)
+            for approval in approvals
+        ]
+    return redact_paths(approvals, user)

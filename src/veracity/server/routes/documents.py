@@ -1,4 +1,4 @@
-"""The documents over HTTP: list, read, remove. Knows nothing about how they are read or stored."""
+"""Documents: list, read, upload, remove, reindex."""
 
 from __future__ import annotations
 
@@ -19,281 +19,149 @@ from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
-from veracity.engine import Veracity
+from veracity.engine import Veracity, safe_file_name
 from veracity.errors import BusyError, InputError, VeracityError
-from veracity.knowledge.file_names import kept_name
 from veracity.models import IngestReport, KnownDocument, Outcome, User
 from veracity.printable import visible
-from veracity.server.auth import AdminCaller, Caller, Engine, Live
-from veracity.server.errors import refusals
-from veracity.server.live.document_jobs import (
-    PATIENCE,
-    Change,
-    Changes,
-    Standing,
-    Telling,
-    begin,
-    changes_of,
-    is_stopping,
-)
-from veracity.server.live.document_jobs import Place as PlaceUploading
+from veracity.server.auth import AdminCaller, Caller, Engine, Live, from_state
+from veracity.server.errors import RefusedError, error_responses
+from veracity.server.live.document_jobs import Change, DocumentJobs, Job, JobEvents, JobStatus, start_change
 from veracity.server.live.events import LiveEvent
-from veracity.server.permissions import shown
-from veracity.server.sse import follow_response, wants_events
-
-MOST_FILES = 1000  # in one upload
-FIELD = "files"
-BROKE_OFF = "The upload broke off: send it again."
-EXTENDED_NAME = re.compile(r"(?i);\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)")
-
-
-class _Form(MultiPartParser):
-    """Starlette's takes a form that broke off for a whole one, without its last file."""
-
-    def __init__(self, headers: Headers, stream: AsyncGenerator[bytes, None]) -> None:
-        super().__init__(headers, self._until_its_end(stream), max_files=MOST_FILES, max_fields=MOST_FILES)
-        self._is_whole = False
-
-    def on_end(self) -> None:
-        self._is_whole = True
-
-    async def _until_its_end(self, stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        async for some in stream:
-            yield some
-        if not self._is_whole:
-            raise InputError(BROKE_OFF)
-
-
-async def files_of(request: Request) -> list[UploadFile]:
-    """Read here and not by the framework, which would take in a whole upload before it asks whose it is."""
-    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise InputError(f'Files are uploaded as multipart/form-data, in the field "{FIELD}".')
-    try:
-        async with aclosing(request.stream()) as stream:
-            form = await _Form(request.headers, stream).parse()
-    except ClientDisconnect:
-        raise InputError(BROKE_OFF) from None
-    except MultiPartException as problem:
-        raise InputError(f"The form cannot be read: {problem.message}") from None
-    except ValueError:
-        raise InputError("The form cannot be read: write it in UTF-8.") from None
-    files = [value for name, value in form.multi_items() if isinstance(value, UploadFile) and name == FIELD]
-    if not files:
-        await form.close()
-        raise InputError(f'The upload holds no file: send at least one in the field "{FIELD}".')
-    return files
-
-
-def name_of(file: UploadFile) -> str:
-    """.NET sends names twice, once in a form that mail knows and we do not, and once percent-encoded."""
-    extended = EXTENDED_NAME.search(file.headers.get("content-disposition", ""))
-    return unquote(extended[1], errors="replace") if extended else file.filename or ""
-
+from veracity.server.permissions import redact_paths
+from veracity.server.sse import STREAM_CONTENT, stream_events, wants_events
 
 log = logging.getLogger("veracity.server")
 
-SAME_NAME = "another file of this upload is kept under the same name: rename one of them"
+FORM_FIELD = "files"
+MAX_FILES = 1000  # in one upload
+MAX_TEXT = 100_000  # characters in one response
+MAX_NAME_LENGTH = 200
+MAX_WAIT_SECONDS = 5.0  # for a removal or reindexing to start
+INTERRUPTED = "The upload was interrupted: send it again."
+SAME_NAME = "another file of this upload has the same name: rename one of them"
+ENCODED_NAME = re.compile(r"(?i);\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)")
 
-router_uploading = APIRouter()
+router = APIRouter(prefix="/api", tags=["documents"])
+
+DocumentId = Annotated[str, Query(alias="id", max_length=1000, description="the document's id, from the list")]
+Offset = Annotated[int, Query(ge=0, le=10**12, description="in Unicode code points")]
 
 
-class Uploaded(BaseModel):
-    """For the description alone: the form is read once it is known who sends it."""
+Jobs = Annotated[DocumentJobs, from_state("document_jobs")]
+
+
+class DocumentText(BaseModel):
+    """A part of a document's text. Offsets count Unicode code points."""
+
+    id: str
+    title: str
+    text: str = Field(description="characters `start` to `end` of the document")
+    start: int
+    end: int = Field(description="where the next part starts")
+    characters: int = Field(description="the length of the whole text")
+    page_starts: list[int] = Field(default=[], description="offsets of all pages; empty if the source has no pages")
+
+
+class UploadForm(BaseModel):
+    """Only for the OpenAPI schema: the form is parsed after authentication."""
 
     files: list[Annotated[str, Field(json_schema_extra={"format": "binary"})]]
 
 
-FORM: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": Uploaded.model_json_schema()}}}
+UPLOAD_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": UploadForm.model_json_schema()}}}
 }
-WATCHED: dict[int | str, dict[str, Any]] = {
+PROGRESS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "What became of each document. With `Accept: text/event-stream` as it happens: events `waiting` "
-        "(changes that come before are `ahead`; 0: it is its turn), `outcome` (with `done` and `to_come`), `cancelled` "
-        "(`by` whom; what follows are the files that were not read), and as the last one `report`, or `failed` with "
-        "the `problem`.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "description": "The outcome of each document. With `Accept: text/event-stream`, events: `waiting` (`ahead`: "
+        "number of changes ahead, 0 when it starts), `outcome` (with `done` and `to_come`), `cancelled` (`by` whom; "
+        "the remaining files follow as failed), and finally `report`, or `failed` with the `problem`.",
+        "content": STREAM_CONTENT,
     }
 }
 
 
-@router_uploading.post(
-    "/documents",
-    response_model=IngestReport,
-    responses={**refusals(400, 403, 409, 413, 500, 503), **WATCHED},
-    openapi_extra=FORM,
-)
-async def upload_documents(request: Request, caller: AdminCaller, engine: Engine) -> Response:
-    """A file with the name of one that was uploaded before takes its place. A relative path is a name, too."""
-    changes = changes_of(request)
-    with ExitStack() as held:
-        place = held.enter_context(changes.place("upload"))  # first: what is refused is not read
-        files = await changes.unless_stopping(files_of(request))
-        held.callback(_close, files)
-        return await _answered(request, caller, partial(_bring_in, engine, files, changes, place), held)
-
-
-@router_uploading.get("/documents/changes", responses=refusals())
-async def read_changes(request: Request, caller: Caller) -> Standing:
-    """What is under way now. Events `documents` of the feed tell when to look again."""
-    return changes_of(request).standing()
-
-
-@router_uploading.delete("/documents/changes", responses=refusals(403, 404))
-async def cancel_change(
-    request: Request, caller: AdminCaller, number: Annotated[int | None, Query(description="of the change")] = None
-) -> Standing:
-    """The upload or reindexing that is under way, or the one with this `number`, ends after the document it is at. What
-    was brought in until then stays; an index that is being made anew stays as it was."""
-    return changes_of(request).cancel(caller.name, number)
-
-
-@router_uploading.post(
-    "/documents/reindex", response_model=IngestReport, responses={**refusals(403, 409, 500, 503), **WATCHED}
-)
-async def reindex_documents(request: Request, caller: AdminCaller, engine: Engine) -> Response:
-    """Cut and embed all documents anew, as the settings are now. Until all is done the old index stays in use."""
-    changes = changes_of(request)
-
-    async def reindex(telling: Telling) -> IngestReport:
-        def progress(outcome: Outcome, to_come: int | None) -> None:
-            place.require_wanted()
-            telling.outcome(outcome, to_come)
-
-        work = partial(engine.reindex, progress=progress)
-        return await changes.turn(work, place, waiting=telling.waiting, patience=PATIENCE)
-
-    with ExitStack() as held:
-        place = held.enter_context(changes.place("reindex"))
-        return await _answered(request, caller, reindex, held)
-
-
-async def finish_uploads(engine: Veracity, changes: Changes) -> None:
-    """Those that a process left which died in the midst of them."""
-    try:
-        names = await changes.turn(engine.unfinished_uploads, PlaceUploading(""))
-        if names:
-            with changes.place("upload") as place:
-                for name in names:
-                    place.require_wanted()
-                    outcome = await changes.turn(partial(engine.finish_upload, name), place, name)
-                    log.info("An upload that was interrupted: %s", outcome)
-    except VeracityError as problem:
-        if not is_stopping(problem):
-            log.warning("Uploads that were interrupted could not be finished: %s", problem)
-    except Exception:
-        log.exception("Finishing uploads failed")
-
-
-async def _answered(request: Request, caller: User, change: Change, held: ExitStack) -> Response:
-    """What is `held` goes over to the change, which may outlast the request."""
-    if not wants_events(request.headers.get("accept", "")):
-        _, task = begin(change, held.pop_all())
-        report = await asyncio.shield(task)
-        return JSONResponse(report.model_dump(mode="json"))
-
-    def begun() -> AsyncIterator[LiveEvent]:
-        return begin(change, held.pop_all())[0].events()
-
-    return follow_response(request, caller, begun)
-
-
-async def _bring_in(
-    engine: Veracity, files: list[UploadFile], changes: Changes, place: PlaceUploading, telling: Telling
-) -> IngestReport:
-    """Each file has a turn of its own, so that others come in between. What is refused before anything was brought in
-    is refused as a whole."""
-    started = time.monotonic()
-    outcomes: list[Outcome] = []
-    kept: set[str] = set()
-    problem: VeracityError | None = None
-    for file in files:
-        name = name_of(file)
-        try:
-            if kept_name(name) in kept:
-                outcome = _failed(name, SAME_NAME)
-            elif problem:
-                outcome = _failed(name, str(problem))
-            else:
-                place.require_wanted()
-                work = partial(engine.upload, name, file.file)
-                report = await changes.turn(work, place, _shown(name), waiting=telling.waiting)
-                [outcome] = report.outcomes
-        except VeracityError as met:
-            if not outcomes or is_stopping(met):
-                raise
-            problem, outcome = met, _failed(name, str(met))
-            if place.cancelled_by:
-                telling.cancelled(place.cancelled_by)
-        kept.add(kept_name(name))
-        outcomes.append(outcome)
-        telling.outcome(outcome, len(files) - len(outcomes))
-    return IngestReport(outcomes=outcomes, seconds=time.monotonic() - started)
-
-
-def _close(files: list[UploadFile]) -> None:
-    for file in files:
-        file.file.close()
-
-
-def _failed(name: str, reason: str) -> Outcome:
-    return Outcome(name=_shown(name), status="failed", reason=reason)
-
-
-def _shown(name: str) -> str:
-    return visible(name)[:200]
-
-
-LONGEST_TEXT = 100_000  # characters at a time
-
-router = APIRouter(prefix="/api", tags=["documents"])
-router.include_router(router_uploading)
-
-DocumentId = Annotated[str, Query(alias="id", max_length=1000, description="as the list of documents tells it")]
-Place = Annotated[int, Query(ge=0, le=10**12)]
-
-
-class DocumentText(BaseModel):
-    """`text` is `start` to `end` of all the `characters`, counted in Unicode code points. `page_starts` are the places
-    where the pages of the whole begin; none where the source has no pages."""
-
-    id: str
-    title: str
-    text: str
-    start: int
-    end: int
-    characters: int
-    page_starts: list[int] = []
-
-
-@router.get("/documents", responses=refusals())
+@router.get("/documents", responses=error_responses())
 def list_documents(
     caller: Caller,
     engine: Engine,
-    limit: Annotated[int | None, Query(ge=1, le=10_000)] = None,
-    after: Annotated[str, Query(max_length=1000)] = "",
+    limit: Annotated[int | None, Query(ge=1, le=10_000, description="all documents if omitted")] = None,
+    after: Annotated[str, Query(max_length=1000, description="the id of the last known document")] = "",
 ) -> list[KnownDocument]:
-    """In the order of their places; all of them without a `limit`. `after` is the id of the last one that is known."""
-    known = engine.documents()
-    first = next((place for place, one in enumerate(known, 1) if one.id == after), len(known)) if after else 0
-    return shown(known[first:][:limit], caller)
+    """List documents, ordered by location."""
+    documents = engine.documents()
+    ids = [document.id for document in documents]
+    first = 0 if not after else ids.index(after) + 1 if after in ids else len(ids)
+    return redact_paths(documents[first:][:limit], caller)
 
 
-@router.get("/document", responses=refusals(404))
+@router.post(
+    "/documents",
+    response_model=IngestReport,
+    responses={**error_responses(400, 403, 409, 413, 500, 503), **PROGRESS},
+    openapi_extra=UPLOAD_BODY,
+)
+async def upload_documents(request: Request, caller: AdminCaller, engine: Engine, jobs: Jobs) -> Response:
+    """Upload files. A file replaces an earlier upload of the same name. Names may be relative paths."""
+    with ExitStack() as resources:
+        job = resources.enter_context(jobs.add("upload"))  # before the body is read
+        files = await jobs.unless_stopping(_parse_files(request))
+        resources.callback(_close, files)
+        return await _respond(request, caller, partial(_upload, engine, files, jobs, job), resources)
+
+
+@router.get("/documents/changes", responses=error_responses())
+async def job_status(caller: Caller, jobs: Jobs) -> JobStatus:
+    """The change that is running now. The feed sends `documents` when it starts, progresses or ends."""
+    return jobs.status()
+
+
+@router.delete("/documents/changes", responses=error_responses(403, 404))
+async def cancel_job(
+    caller: AdminCaller,
+    jobs: Jobs,
+    number: Annotated[int | None, Query(description="the number of the change; the running one if omitted")] = None,
+) -> JobStatus:
+    """Cancel an upload or reindexing after its current document. Uploaded documents stay; an index that is being
+    rebuilt is discarded."""
+    return jobs.cancel(caller.name, number)
+
+
+@router.post(
+    "/documents/reindex", response_model=IngestReport, responses={**error_responses(403, 409, 500, 503), **PROGRESS}
+)
+async def reindex_documents(request: Request, caller: AdminCaller, engine: Engine, jobs: Jobs) -> Response:
+    """Chunk and embed all documents again with the current settings. The old index stays in use until it is done."""
+
+    async def reindex(events: JobEvents) -> IngestReport:
+        def progress(outcome: Outcome, to_come: int | None) -> None:
+            job.require_not_cancelled()
+            events.publish_outcome(outcome, to_come)
+
+        work = partial(engine.reindex, progress=progress)
+        return await jobs.run(work, job, on_wait=events.publish_wait, max_wait=MAX_WAIT_SECONDS)
+
+    with ExitStack() as resources:
+        job = resources.enter_context(jobs.add("reindex"))
+        return await _respond(request, caller, reindex, resources)
+
+
+@router.get("/document", responses=error_responses(404))
 def read_document(caller: Caller, engine: Engine, document_id: DocumentId) -> KnownDocument:
-    return shown(engine.document(document_id), caller)
+    """A document's metadata."""
+    return redact_paths(engine.document(document_id), caller)
 
 
-@router.get("/document/text", responses=refusals(400, 404))
+@router.get("/document/text", responses=error_responses(400, 404))
 def read_text(
-    caller: Caller, engine: Engine, document_id: DocumentId, start: Place = 0, end: Place | None = None
+    caller: Caller, engine: Engine, document_id: DocumentId, start: Offset = 0, end: Offset | None = None
 ) -> DocumentText:
-    """At most 100,000 characters; `end` of the answer tells where the next ones start."""
+    """A document's text, at most 100,000 characters at a time."""
     if end is not None and end < start:
-        raise InputError(f"The text cannot end at {end}, before it starts at {start}.")
+        raise InputError(f"The end, {end}, is before the start, {start}.")
     document, text = engine.document(document_id), engine.text(document_id)
     first = min(start, len(text))
-    last = min(start + LONGEST_TEXT if end is None else end, first + LONGEST_TEXT, len(text))
+    last = min(start + MAX_TEXT if end is None else end, first + MAX_TEXT, len(text))
     return DocumentText(
         id=document.id,
         title=document.title,
@@ -305,35 +173,156 @@ def read_text(
     )
 
 
-@router.delete("/document", responses=refusals(404, 409))
+@router.delete("/document", responses=error_responses(404, 409))
 async def remove_document(
-    request: Request, caller: AdminCaller, engine: Engine, live: Live, document_id: DocumentId
+    request: Request, caller: AdminCaller, engine: Engine, live: Live, jobs: Jobs, document_id: DocumentId
 ) -> list[KnownDocument]:
-    """Its text goes from receipts and observations too, and the file, where it was uploaded. Who goes away before its
-    turn has come has not removed it."""
+    """Remove a document, its text from receipts and observations, and its file if it was uploaded. A client that
+    disconnects while the removal is queued cancels it."""
 
-    def work() -> list[KnownDocument]:
-        engine.document(document_id)  # by its id alone: a path of the server is no name here
+    def remove() -> list[KnownDocument]:
+        engine.document(document_id)  # `forget` would also accept a path
         removed = engine.forget(document_id)
-        live.forget()
+        live.forget_finished()
         return removed
 
-    changes = changes_of(request)
-    with changes.place("remove") as place:
-        return await _unless_left(request, changes.turn(work, place, patience=PATIENCE))
+    with jobs.add("remove") as job:
+        return await _unless_disconnected(request, jobs.run(remove, job, max_wait=MAX_WAIT_SECONDS))
 
 
-async def _unless_left(request: Request, coming: Coroutine[Any, Any, list[KnownDocument]]) -> list[KnownDocument]:
-    work, gone = asyncio.ensure_future(coming), asyncio.ensure_future(_gone(request))
-    await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-    if work.done():
-        gone.cancel()
-        return work.result()
-    work.cancel()
-    gone.result()  # raises where the request is too large
-    raise BusyError("Nobody waits for this any longer.")
+async def finish_uploads(engine: Veracity, jobs: DocumentJobs) -> None:
+    """Finishes uploads that a crashed process left. Errors are only logged."""
+    try:
+        names = await jobs.run(engine.unfinished_uploads, Job(""))
+        if names:
+            with jobs.add("upload") as job:
+                for name in names:
+                    job.require_not_cancelled()
+                    outcome = await jobs.run(partial(engine.finish_upload, name), job, name)
+                    log.info("Finished an interrupted upload: %s", outcome)
+    except VeracityError as error:
+        if not _is_stopping(error):
+            log.warning("Interrupted uploads could not be finished: %s", error)
+    except Exception:
+        log.exception("Finishing interrupted uploads failed")
 
 
-async def _gone(request: Request) -> None:
+async def _respond(request: Request, user: User, change: Change, resources: ExitStack) -> Response:
+    """Starts the change, which takes over the resources because it may outlast the request."""
+    if not wants_events(request.headers.get("accept", "")):
+        _, task = start_change(change, resources.pop_all())
+        report = await asyncio.shield(task)
+        return JSONResponse(report.model_dump(mode="json"))
+
+    def start() -> AsyncIterator[LiveEvent]:
+        return start_change(change, resources.pop_all())[0].stream()
+
+    return stream_events(request, user, start)
+
+
+async def _upload(
+    engine: Veracity, files: list[UploadFile], jobs: DocumentJobs, job: Job, events: JobEvents
+) -> IngestReport:
+    """One task per file, so that other jobs can run in between. An error before the first file fails the request; a
+    later one fails the remaining files."""
+    started = time.monotonic()
+    outcomes: list[Outcome] = []
+    stored: set[str] = set()
+    failure: VeracityError | None = None
+    for file in files:
+        name = _file_name(file)
+        try:
+            if safe_file_name(name) in stored:
+                outcome = _failed(name, SAME_NAME)
+            elif failure:
+                outcome = _failed(name, str(failure))
+            else:
+                job.require_not_cancelled()
+                work = partial(engine.upload, name, file.file)
+                [outcome] = (await jobs.run(work, job, _shorten(name), on_wait=events.publish_wait)).outcomes
+        except VeracityError as error:
+            if not outcomes or _is_stopping(error):
+                raise
+            failure, outcome = error, _failed(name, str(error))
+            if job.cancelled_by:
+                events.publish("cancelled", by=job.cancelled_by)
+        stored.add(safe_file_name(name))
+        outcomes.append(outcome)
+        events.publish_outcome(outcome, len(files) - len(outcomes))
+    return IngestReport(outcomes=outcomes, seconds=time.monotonic() - started)
+
+
+class _FormParser(MultiPartParser):
+    """Starlette's parser accepts a truncated form and drops its last file; this one raises."""
+
+    def __init__(self, headers: Headers, stream: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(headers, self._require_end(stream), max_files=MAX_FILES, max_fields=MAX_FILES)
+        self._is_complete = False
+
+    def on_end(self) -> None:
+        self._is_complete = True
+
+    async def _require_end(self, stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        async for chunk in stream:
+            yield chunk
+        if not self._is_complete:
+            raise InputError(INTERRUPTED)
+
+
+async def _parse_files(request: Request) -> list[UploadFile]:
+    """Parsed here because FastAPI would read the whole upload before authentication."""
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise InputError(f'Upload files as multipart/form-data, in the field "{FORM_FIELD}".')
+    try:
+        async with aclosing(request.stream()) as stream:
+            form = await _FormParser(request.headers, stream).parse()
+    except ClientDisconnect:
+        raise InputError(INTERRUPTED) from None
+    except MultiPartException as error:
+        raise InputError(f"The form is invalid: {error.message}") from None
+    except ValueError:
+        raise InputError("The form is invalid: encode it in UTF-8.") from None
+    files = [value for name, value in form.multi_items() if isinstance(value, UploadFile) and name == FORM_FIELD]
+    if not files:
+        await form.close()
+        raise InputError(f'The upload contains no file: send at least one in the field "{FORM_FIELD}".')
+    return files
+
+
+def _file_name(file: UploadFile) -> str:
+    """.NET sends names twice: MIME-encoded, which is not supported here, and percent-encoded."""
+    encoded = ENCODED_NAME.search(file.headers.get("content-disposition", ""))
+    return unquote(encoded[1], errors="replace") if encoded else file.filename or ""
+
+
+def _close(files: list[UploadFile]) -> None:
+    for file in files:
+        file.file.close()
+
+
+def _failed(name: str, reason: str) -> Outcome:
+    return Outcome(name=_shorten(name), status="failed", reason=reason)
+
+
+def _shorten(name: str) -> str:
+    return visible(name)[:MAX_NAME_LENGTH]
+
+
+def _is_stopping(error: Exception) -> bool:
+    return isinstance(error, RefusedError) and error.kind == "Stopping"
+
+
+async def _unless_disconnected(request: Request, work: Coroutine[Any, Any, list[KnownDocument]]) -> list[KnownDocument]:
+    task, disconnected = asyncio.ensure_future(work), asyncio.ensure_future(_wait_for_disconnect(request))
+    await asyncio.wait({task, disconnected}, return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        disconnected.cancel()
+        return task.result()
+    task.cancel()
+    disconnected.result()  # raises if the body is too large
+    raise BusyError("The client disconnected before the removal started.")
+
+
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

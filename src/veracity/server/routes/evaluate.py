@@ -1,68 +1,66 @@
-"""The evaluator over HTTP: which metrics there are, and scoring an answer with them.
+"""The evaluator: the configured metrics, and scoring an answer with them.
 
-What is asked here chooses among the metrics of the workspace; models and instructions are never taken from outside.
-Knows nothing about how they score.
+Requests choose among the workspace's metrics but never set models or instructions.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.evaluator.evaluator import EvaluatorDescription
 from veracity.models import EvaluationResult
-from veracity.server.auth import Caller, Engine, KnownFirst
-from veracity.server.errors import refusals
-from veracity.server.limits import Computing, Limits
-from veracity.server.permissions import shown
+from veracity.server.auth import AuthenticatedRoute, Caller, Engine, from_state
+from veracity.server.errors import error_responses
+from veracity.server.limits import ConcurrencyLimit, Limits
+from veracity.server.permissions import redact_paths
 
-LONGEST_TEXT = 100_000  # characters
-MOST_CONTEXT = 50
-MOST_METRICS = 100
+MAX_TEXT_LENGTH = 100_000
+MAX_CONTEXT = 50
+MAX_METRICS = 100
 
-router = APIRouter(prefix="/api", tags=["evaluator"], route_class=KnownFirst)
+router = APIRouter(prefix="/api", tags=["evaluator"], route_class=AuthenticatedRoute)
 
-Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Text = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
+RateLimits = Annotated[Limits, from_state("limits")]
+Evaluations = Annotated[ConcurrencyLimit, from_state("evaluations")]
 
 
 class GateDescription(EvaluatorDescription):
-    """As runs use it: below the `threshold` a person is asked, as the `policy` says."""
+    """The evaluator as runs use it."""
 
-    threshold: float
+    threshold: float = Field(description="answers that score lower need approval, depending on the policy")
     policy: str
 
 
-class Evaluation(BaseModel):
-    """`context` is the evidence that the answer was given. The `metrics` that are named count in equal parts; without
-    them, those in force do as they are weighed."""
-
+class EvaluateRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: Text
     answer: Text
-    context: list[Text] = Field(default=[], max_length=MOST_CONTEXT)
-    metrics: list[Annotated[str, Field(max_length=200)]] | None = Field(default=None, max_length=MOST_METRICS)
+    context: list[Text] = Field(default=[], max_length=MAX_CONTEXT, description="the evidence for the answer")
+    metrics: list[Annotated[str, Field(max_length=200)]] | None = Field(
+        default=None,
+        max_length=MAX_METRICS,
+        description="metrics to use, equally weighted; the configured ones with their weights if omitted",
+    )
 
 
-@router.get("/evaluator", responses=refusals(500))
+@router.get("/evaluator", responses=error_responses(500))
 def describe_evaluator(caller: Caller, engine: Engine) -> GateDescription:
-    approval = engine.settings.approval
-    described = engine.describe_metrics()
-    gate = GateDescription(**described.model_dump(), threshold=approval.threshold, policy=approval.policy)
-    return shown(gate, caller)
+    """The configured metrics and the approval threshold."""
+    approval, description = engine.settings.approval, engine.describe_metrics().model_dump()
+    gate = GateDescription(**description, threshold=approval.threshold, policy=approval.policy)
+    return redact_paths(gate, caller)
 
 
-@router.post("/evaluate", responses=refusals(400, 413, 500, 502))
-async def evaluate(request: Request, caller: Caller, engine: Engine, given: Evaluation) -> EvaluationResult:
-    """Counts as a question, for the limits."""
-    limits: Limits = request.app.state.limits
+@router.post("/evaluate", responses=error_responses(400, 413, 500, 502))
+async def evaluate(
+    limits: RateLimits, evaluations: Evaluations, caller: Caller, engine: Engine, body: EvaluateRequest
+) -> EvaluationResult:
+    """Score an answer. Counts as a question towards the rate limit."""
     limits.require_ask(caller.name)
-    evaluations: Computing = request.app.state.evaluations
-
-    def scored() -> EvaluationResult:
-        texts = (given.question, given.answer, given.context)
-        return shown(engine.evaluate(*texts, metrics=given.metrics, user=caller.name), caller)
-
-    return await evaluations(caller.name, scored)
+    result = await evaluations(caller.name, lambda: engine.evaluate(**body.model_dump(), user=caller.name))
+    return redact_paths(result, caller)

@@ -1,4 +1,4 @@
-"""Runs: what was asked, what happened, the receipt, and what people say of the answer."""
+"""Runs: list, receipt, events and feedback."""
 
 from __future__ import annotations
 
@@ -9,88 +9,86 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.models import Feedback, Receipt, RunSummary, Thumb, User
-from veracity.pages import receipt_page
-from veracity.server.auth import Caller, Engine, KnownFirst, Live, require_role
-from veracity.server.errors import refusals
-from veracity.server.permissions import receipt_without_drafts, require_sight, sees_drafts, shown, whole
-from veracity.server.sse import EventStream, follow_response
+from veracity.server.auth import AuthenticatedRoute, Caller, Engine, Live, require_role
+from veracity.server.errors import error_responses
+from veracity.server.permissions import redact_paths, redact_receipt, require_full_id, require_visible
+from veracity.server.sse import EventStream, stream_events
 
-router = APIRouter(prefix="/api/runs", tags=["runs"], route_class=KnownFirst)
+router = APIRouter(prefix="/api/runs", tags=["runs"], route_class=AuthenticatedRoute)
 
-RECEIPT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-
-
-TOLD = (
-    "Server-sent events, each with its `kind` and `run_id`: `queued` (so many are `ahead`), `started` (`name` of a "
-    "step), `draft` (`text`; `begins`: what came before is left), `finished` (`name`, `step`), and as the last one "
+RECEIPT_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+EVENTS_DESCRIPTION = (
+    "Server-sent events, each with `kind` and `run_id`: `queued` (`ahead`: queue position), `started` (`name` of the "
+    "step), `draft` (`text`; `begins`: it replaces the draft so far), `finished` (`name`, `step`), and finally "
     "`answer` (the `answer`) or `failed` (the `problem`)."
 )
 
 
-class Opinion(BaseModel):
+class FeedbackRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     thumb: Thumb
     why: Annotated[str, Field(max_length=2000)] = ""
 
 
-@router.get("", responses=refusals())
-def runs(
+@router.get("", responses=error_responses())
+def list_runs(
     caller: Caller,
     engine: Engine,
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
-    everyone: bool = False,
-    after: Annotated[str, Query(max_length=100)] = "",
+    everyone: Annotated[bool, Query(description="runs of all users, for approvers")] = False,
+    after: Annotated[str, Query(max_length=100, description="the last known run")] = "",
 ) -> list[RunSummary]:
-    """What was asked, the latest first. `after` is the last run that is known."""
+    """List runs, newest first."""
     if everyone:
         require_role(caller, "approver")
-    return shown(engine.runs(limit, user=None if everyone else caller.name, after=after), caller)
+    return redact_paths(engine.runs(limit, user=None if everyone else caller.name, after=after), caller)
 
 
-@router.get("/{run_id}", responses=refusals(404))
-def receipt(run_id: str, caller: Caller, engine: Engine) -> Receipt:
-    """All that is known of a run."""
+@router.get("/{run_id}", responses=error_responses(404))
+def read_receipt(run_id: str, caller: Caller, engine: Engine) -> Receipt:
+    """A run's receipt: everything that is recorded about it."""
     return _receipt(run_id, caller, engine)
 
 
-@router.get("/{run_id}/page", response_class=HTMLResponse, responses=refusals(404, of_text=True))
-def page(run_id: str, caller: Caller, engine: Engine) -> HTMLResponse:
-    """The same as one page that asks for nothing else."""
-    made = receipt_page(_receipt(run_id, caller, engine))
-    return HTMLResponse(made, headers={"Content-Security-Policy": RECEIPT_POLICY, "Cache-Control": "no-store"})
+@router.get("/{run_id}/page", response_class=HTMLResponse, responses=error_responses(404, is_text=True))
+def read_receipt_page(run_id: str, caller: Caller, engine: Engine) -> HTMLResponse:
+    """The receipt as a self-contained HTML page."""
+    return HTMLResponse(engine.receipt_html(_receipt(run_id, caller, engine)), headers=RECEIPT_HEADERS)
 
 
 @router.get(
     "/{run_id}/events",
     status_code=200,
     response_class=EventStream,
-    response_description=TOLD,
-    responses=refusals(404, of_text=True),
+    response_description=EVENTS_DESCRIPTION,
+    responses=error_responses(404, is_text=True),
 )
-async def events(
+async def follow_run(
     run_id: str,
     caller: Caller,
     live: Live,
     request: Request,
     last_event_id: Annotated[str, Header(max_length=100)] = "",
-    after: Annotated[str, Query(max_length=100)] = "",
+    after: Annotated[str, Query(max_length=100, description="like Last-Event-ID")] = "",
 ) -> EventStream:
-    """What happened since the event that is named, and what happens until the run ends or waits for a person."""
-    await live.require_sight(whole(run_id, "run"), caller)
-    return follow_response(request, caller, lambda: live.follow(run_id, caller, last_event_id or after))
+    """Follow a run from the given event until it ends or waits for approval."""
+    await live.require_visible(require_full_id(run_id, "run"), caller)
+    return stream_events(request, caller, lambda: live.follow(run_id, caller, last_event_id or after))
 
 
-@router.post("/{run_id}/feedback", responses=refusals(400, 404))
-def feedback(run_id: str, opinion: Opinion, caller: Caller, engine: Engine) -> Feedback:
-    """A thumb, and a word of why. Down makes the question one that is searched for harder next time."""
+@router.post("/{run_id}/feedback", responses=error_responses(400, 404))
+def give_feedback(run_id: str, body: FeedbackRequest, caller: Caller, engine: Engine) -> Feedback:
+    """Rate an answer. After thumbs down, similar questions are searched for more thoroughly."""
     run = _receipt(run_id, caller, engine).run
-    return engine.rate(run.run_id, opinion.thumb, why=opinion.why, by=caller.name)
+    return engine.rate(run.run_id, body.thumb, why=body.why, by=caller.name)
 
 
-def _receipt(run_id: str, caller: User, engine: Engine) -> Receipt:
-    found = engine.receipt(whole(run_id, "run"))
-    require_sight(caller, found.run.user, "run", run_id)
-    return shown(found if sees_drafts(caller, engine.settings.server) else receipt_without_drafts(found), caller)
+def _receipt(run_id: str, user: User, engine: Engine) -> Receipt:
+    receipt = engine.receipt(require_full_id(run_id, "run"))
+    require_visible(user, receipt.run.user, "run", run_id)
+    return redact_receipt(receipt, user, engine.settings.server)

@@ -1,40 +1,37 @@
-"""Searching over HTTP. Knows nothing about how passages are found."""
+"""Searching the documents."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.engine import LONGEST_QUERY, MOST_RESULTS
+from veracity.engine import MAX_QUERY_LENGTH, MAX_RESULTS
 from veracity.models import Evidence
-from veracity.server.auth import Caller, Engine, KnownFirst
-from veracity.server.errors import refusals
-from veracity.server.limits import Computing
-from veracity.server.permissions import shown
+from veracity.server.auth import AuthenticatedRoute, Caller, Engine, from_state
+from veracity.server.errors import error_responses
+from veracity.server.limits import ConcurrencyLimit
+from veracity.server.permissions import redact_paths
 
-MOST_SOURCES = 10
+MAX_SOURCES = 10
 
-router = APIRouter(prefix="/api", tags=["search"], route_class=KnownFirst)
+Searches = Annotated[ConcurrencyLimit, from_state("searches")]
+
+router = APIRouter(prefix="/api", tags=["search"], route_class=AuthenticatedRoute)
 
 
-class Search(BaseModel):
-    """Without `sources`, in those of the settings."""
-
+class SearchRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    query: str = Field(max_length=LONGEST_QUERY)
-    top_k: int = Field(default=10, ge=1, le=MOST_RESULTS)
-    sources: Annotated[list[str], Field(min_length=1, max_length=MOST_SOURCES)] | None = None
+    query: str = Field(max_length=MAX_QUERY_LENGTH)
+    top_k: int = Field(default=10, ge=1, le=MAX_RESULTS)
+    sources: Annotated[list[str], Field(min_length=1, max_length=MAX_SOURCES)] | None = Field(
+        default=None, description="retrieval sources; those of the settings if omitted"
+    )
 
 
-@router.post("/search", responses=refusals(400, 409, 502))
-async def search(request: Request, caller: Caller, engine: Engine, wanted: Search) -> list[Evidence]:
-    """The passages that bear on the query, the best first."""
-    searches: Computing = request.app.state.searches
-
-    def found() -> list[Evidence]:
-        return shown(engine.search(wanted.query, wanted.top_k, sources=wanted.sources), caller)
-
-    return await searches(caller.name, found)
+@router.post("/search", responses=error_responses(400, 409, 502))
+async def search(searches: Searches, caller: Caller, engine: Engine, body: SearchRequest) -> list[Evidence]:
+    """Find the passages most relevant to the query, best first."""
+    return redact_paths(await searches(caller.name, lambda: engine.search(**body.model_dump())), caller)

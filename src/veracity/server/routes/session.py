@@ -1,4 +1,4 @@
-"""Signing in with a token, and who one is."""
+"""Signing in with a token, and the signed-in user."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from veracity.models import Role
-from veracity.server.auth import Caller, Engine, cookie_name, recognized
-from veracity.server.errors import refusals
+from veracity.server.auth import Caller, Engine, authenticate_token, cookie_name
+from veracity.server.errors import error_responses
 from veracity.version import __version__
+
+SESSION_SECONDS = 30 * 86400
 
 router = APIRouter(prefix="/api", tags=["session"])
 
@@ -24,7 +26,7 @@ class UploadLimits(BaseModel):
 
 
 class Me(BaseModel):
-    """Who asks, and what the page should know of this workspace. `writer` is empty where answers are extracted."""
+    """The signed-in user, and the settings that the page needs."""
 
     user: str
     role: Role
@@ -33,33 +35,34 @@ class Me(BaseModel):
     threshold: float
     policy: str
     web: bool
-    writer: str
+    writer: str = Field(description="empty if answers are extracted without a model")
     reviewer: str
     languages: list[str] = ["en", "zh", "ja"]
     limits: UploadLimits
 
 
-@router.post("/session", status_code=204, responses=refusals(413))
-async def sign_in(given: Token, request: Request) -> Response:
-    """Sets a cookie that holds the token, which no script can read."""
-    await recognized(given.token, request)
+@router.post("/session", status_code=204, responses=error_responses(413))
+async def sign_in(body: Token, request: Request) -> Response:
+    """Sign in: sets a cookie with the token that scripts cannot read."""
+    await authenticate_token(body.token, request)
     response = Response(status_code=204)
-    is_secure = request.headers.get("origin", "").startswith("https:")
-    response.set_cookie(
-        cookie_name(request), given.token, httponly=True, samesite="strict", secure=is_secure, max_age=30 * 86400
-    )
+    is_https = request.headers.get("origin", "").startswith("https:")
+    options = {"httponly": True, "samesite": "strict", "secure": is_https, "max_age": SESSION_SECONDS}
+    response.set_cookie(cookie_name(request), body.token, **options)  # type: ignore[arg-type]
     return response
 
 
-@router.delete("/session", status_code=204, responses=refusals())
+@router.delete("/session", status_code=204, responses=error_responses())
 def sign_out(request: Request) -> Response:
+    """Sign out: deletes the cookie."""
     response = Response(status_code=204)
     response.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
     return response
 
 
-@router.get("/me", responses=refusals())
-def me(caller: Caller, engine: Engine) -> Me:
+@router.get("/me", responses=error_responses())
+def read_me(caller: Caller, engine: Engine) -> Me:
+    """The signed-in user and the settings that the page needs."""
     settings = engine.settings
     return Me(
         user=caller.name,

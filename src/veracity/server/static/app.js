@@ -1,77 +1,102 @@
-// The shell of the page: the door, or the navigation with the view for the address; tells when the connection is lost.
-// Knows nothing about what the views show.
-import { html, render, useEffect, useRef, useState } from "./vendor/preact.js";
-import { feed } from "./api.js";
-import { t, useLanguage } from "./i18n.js";
-import { Icon } from "./icons.js";
-import { Navigation } from "./navigation.js";
-import { usePending } from "./pending.js";
-import { readRoute, takeToken } from "./routes.js";
-import { useSession } from "./session.js";
-import { SignIn } from "./signin.js";
-import { View } from "./views.js";
+// The shell of the page: the sign-in form, or the navigation with the view for the address.
+import { html, render, useEffect, useRef, useState } from "./lib/preact.js";
+import { feed } from "./lib/feed.js";
+import { t, useLanguage } from "./lib/i18n.js";
+import { Icon } from "./lib/icons.js";
+import { readRoute, takeToken } from "./lib/routes.js";
+import { Navigation } from "./shell/navigation.js";
+import { useSession } from "./shell/session.js";
+import { SignIn } from "./shell/sign-in.js";
+import { View } from "./shell/views.js";
 
-const arrivedWith = takeToken(); // before anything reads the address
+const SHORT_BREAK = 1500; // milliseconds; a shorter loss of the connection is not shown
+
+const initialToken = takeToken(); // before anything reads the address
 
 function useRoute() {
   const [route, setRoute] = useState(() => readRoute());
   useEffect(() => {
-    const changed = () => { if (!location.hash.startsWith("#token=")) setRoute(readRoute()); };
-    const again = (event) => { // a link to where one is already changes no address, and yet one arrives anew
-      const address = event.target.closest("a")?.getAttribute("href");
-      if (address === (location.hash || "#/") && !event.defaultPrevented) changed();
+    const onHashChange = () => { if (!location.hash.startsWith("#token=")) setRoute(readRoute()); };
+    const onClick = (/** @type {MouseEvent} */ event) => { // a link to the current address starts its view anew
+      const address = /** @type {Element} */ (event.target).closest("a")?.getAttribute("href");
+      if (address === (location.hash || "#/") && !event.defaultPrevented) onHashChange();
     };
-    window.addEventListener("hashchange", changed);
-    window.addEventListener("click", again);
+    window.addEventListener("hashchange", onHashChange);
+    window.addEventListener("click", onClick);
     return () => {
-      window.removeEventListener("hashchange", changed);
-      window.removeEventListener("click", again);
+      window.removeEventListener("hashchange", onHashChange);
+      window.removeEventListener("click", onClick);
     };
   }, []);
   return route;
 }
 
-function useConnection() {
+function useConnectionLost() {
   const [isLost, setLost] = useState(false);
   useEffect(() => {
     let timer = 0;
-    const off = feed.on("state", (state) => { // a short break is not worth a word
+    const unsubscribe = feed.on("state", (state) => {
       clearTimeout(timer);
-      if (state === "reconnecting") timer = setTimeout(() => setLost(true), 1500);
+      if (state === "reconnecting") timer = setTimeout(() => setLost(true), SHORT_BREAK);
       else setLost(false);
     });
-    return () => { clearTimeout(timer); off(); };
+    return () => { clearTimeout(timer); unsubscribe(); };
   }, []);
   return isLost;
 }
 
+/** The number of pending approvals, kept up to date by the feed. */
+function usePendingCount() {
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    const isPending = new Map(); // by approval id, since the last "hello", which counted all before
+    const unsubscribe = [
+      feed.on("hello", ({ pending }) => {
+        isPending.clear();
+        setCount(pending || 0);
+      }),
+      feed.on("approval", ({ approval_id: id, state }) => {
+        const was = isPending.get(id) ?? state !== "pending"; // the first event of an approval always changes the count
+        const is = state === "pending";
+        isPending.set(id, is);
+        if (is !== was) setCount((count) => Math.max(0, count + (is ? 1 : -1)));
+      }),
+    ];
+    return () => unsubscribe.forEach((off) => off());
+  }, []);
+  return count;
+}
+
 function Page() {
   useLanguage();
-  const session = useSession(arrivedWith);
+  const session = useSession(initialToken);
   const route = useRoute();
-  const pending = usePending();
-  const isLost = useConnection();
-  const main = useRef(null);
-  const before = useRef(route.view);
+  const pending = usePendingCount();
+  const isLost = useConnectionLost();
+  const main = useRef(/** @type {HTMLElement | null} */ (null));
+  const lastView = useRef(route.view);
 
   useEffect(() => {
-    const name = t(`shell.${route.view}`);
-    const waiting = pending > 0 && session.me ? `(${pending}) ` : "";
-    document.title = `${waiting}${name} · ${t("shell.name")}`;
+    const count = pending > 0 && session.me ? `(${pending}) ` : "";
+    document.title = `${count}${t(`shell.${route.view}`)} · ${t("shell.name")}`;
   });
   useEffect(() => {
-    if (before.current === route.view) return;
-    before.current = route.view;
+    if (lastView.current === route.view) return;
+    lastView.current = route.view;
     window.scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [route.view]);
 
+  const skip = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    main.current?.focus();
+  };
   if (session.state === "starting") return null;
-  if (session.state === "offline") return html`<${Unreachable} problem=${session.problem} onRetry=${() => session.start(arrivedWith)} />`;
+  if (session.state === "offline") return html`<${Unreachable} problem=${session.problem} onRetry=${() => session.start(initialToken)} />`;
   if (session.state === "out") return html`<${SignIn} problem=${session.problem} onSignedIn=${session.enter} />`;
   return html`
-    <div class="shell" inert=${session.state === "again"}>
-      <a class="shell-skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>${t("shell.skip")}</a>
+    <div class="shell" inert=${session.state === "expired"}>
+      <a class="shell-skip" href="#main" onClick=${skip}>${t("shell.skip")}</a>
       <${Navigation} me=${session.me} view=${route.view} pending=${pending} onSignOut=${session.leave} />
       <main id="main" class="shell-main" tabindex="-1" ref=${main}>
         <div role="status">${isLost && html`<p class="shell-lost notice warn"><${Icon} name="warn" /> ${t("shell.reconnecting")}</p>`}</div>
@@ -79,13 +104,14 @@ function Page() {
         <${View} key=${route.view} me=${session.me} route=${route} />
       </main>
     </div>
-    ${session.state === "again" && html`<${SignIn} isAgain onSignedIn=${session.enter} />`}`;
+    ${session.state === "expired" && html`<${SignIn} isExpired onSignedIn=${session.enter} />`}`;
 }
 
+/** @param {{ problem: string, onRetry: () => void }} props */
 function Unreachable({ problem, onRetry }) {
-  return html`<div class="shell-door"><div class="card stack shell-sign-in"><h1>${t("shell.name")}</h1>
+  return html`<div class="shell-sign-in-page"><div class="card stack shell-sign-in"><h1>${t("shell.name")}</h1>
     <p class="notice warn" role="alert"><${Icon} name="warn" /> ${problem}</p>
     <button type="button" class="primary" onClick=${onRetry}>${t("shell.tryAgain")}</button></div></div>`;
 }
 
-render(html`<${Page} />`, document.getElementById("page"));
+render(html`<${Page} />`, /** @type {HTMLElement} */ (document.getElementById("page")));

@@ -1,0 +1,148 @@
+// A question and its answer: the stages, the draft while it is written, then the answer.
+import { html, useEffect, useState } from "../lib/preact.js";
+import { Answer, isForgotten, Reason } from "../answer/answer.js";
+import { Feedback } from "../answer/feedback.js";
+import { CopyButton } from "../lib/components.js";
+import { get, translateReason } from "../lib/http.js";
+import { duration, t } from "../lib/i18n.js";
+import { Icon } from "../lib/icons.js";
+import { Markdown } from "../lib/markdown.js";
+import { approvalLink, runLink } from "../lib/routes.js";
+import { detectLanguage, printable } from "../lib/text.js";
+import { isPending, isRunning } from "./run-state.js";
+import { Timeline } from "./timeline.js";
+/** @import { Answer as AnswerData, Approval, Citation, Decision, FollowedRun, Me, OnCite, Run } from "../lib/types.d.ts" */
+
+const NARROW = window.matchMedia("(max-width: 760px)");
+
+/**
+ * `isFolded` hides the stages behind a button.
+ * @param {{ run: FollowedRun, me: Me, isFolded?: boolean, onCite?: OnCite, onAskAgain?: (run: Run) => void }} props
+ */
+export function Turn({ run, me, isFolded = false, onCite, onAskAgain }) {
+  const isBusy = isRunning(run);
+  return html`<article class="ask-turn">
+    ${run.question && html`<h2 class="ask-question" lang=${detectLanguage(run.question)}><bdi>${printable(run.question)}</bdi></h2>`}
+    ${!isFolded && html`<p class="visually-hidden" role="status">${announcement(run)}</p>`}
+    <${Stages} run=${run} isFolded=${isFolded} />
+    ${isBusy && run.connection === "reconnecting" && html`<p class="notice warn"><span class="spinner"></span> ${t("ask.reconnecting")}</p>`}
+    ${run.phase === "queued" && run.ahead > 0 && html`<p class="notice"><${Icon} name="clock" /> ${t("ask.queued", { n: run.ahead })}</p>`}
+    ${isBusy && run.draft && html`<${LiveDraft} run=${run} />`}
+    ${run.answer && isPending(run) && html`<${Pending} run=${run} answer=${run.answer} me=${me} onCite=${onCite} />`}
+    ${run.answer && run.phase === "done" && !isPending(run) && html`
+      <${Decisions} answer=${run.answer} />
+      <${Answer} answer=${run.answer} onCite=${bindAnswer(onCite, run.answer)} />
+      <${Foot} run=${run} answer=${run.answer} me=${me} />`}
+    ${run.phase === "unread" && html`<${Failure} title=${t("ask.unread")} problem=${run.error?.message ?? ""} onRetry=${run.reload} />`}
+    ${(run.phase === "failed" || run.phase === "refused") && html`<${Failure} title=${t("ask.failed")} problem=${describeProblem(run)}
+      label=${t("ask.again")} onRetry=${onAskAgain && (() => onAskAgain(run))} />`}
+  </article>`;
+}
+
+/** @param {OnCite | undefined} onCite @param {AnswerData} answer */
+function bindAnswer(onCite, answer) {
+  return onCite && ((/** @type {Citation} */ citation) => onCite(citation, answer));
+}
+
+/** What a screen reader announces: the stages, not every piece of a draft. @param {Run} run */
+function announcement(run) {
+  if (run.phase === "done") return t(`ask.spoken.${run.answer?.status}`);
+  if (run.phase === "failed" || run.phase === "refused") return t("ask.failed");
+  if (run.phase === "unread") return t("ask.unread");
+  const step = run.active.at(-1)?.name;
+  return step ? t(`ask.step.${step}`) : t("ask.asking");
+}
+
+/**
+ * On phones the stages fold once the run is over, to make room for the answer.
+ * @param {{ run: Run, isFolded: boolean }} props
+ */
+function Stages({ run, isFolded }) {
+  const [isOpen, setOpen] = useState(false);
+  const isOver = !isRunning(run);
+  if (!run.steps.length && isOver) return null;
+  const timeline = html`<${Timeline} steps=${run.steps} active=${run.active} isOver=${isOver} isPending=${isPending(run)} question=${run.question} />`;
+  if (!isOver || !(isFolded || NARROW.matches)) return timeline;
+  const seconds = run.answer?.seconds || 0;
+  return html`<div class="ask-stages"><button type="button" class="quiet small" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
+    <${Icon} name=${isOpen ? "down" : "right"} size=${14} /> ${t("ask.howItCame")}${seconds > 0 ? ` · ${duration(seconds)}` : ""}</button>
+    ${isOpen && timeline}</div>`;
+}
+
+/** @param {{ run: Run }} props */
+function LiveDraft({ run }) {
+  const isWritten = run.active.length > 0 && !run.active.some(({ name }) => name === "generate_answer");
+  const label = isWritten ? "ask.draftExamined" : run.isOutdated ? "ask.draftRevised" : "ask.draftMark";
+  return html`<section class="ask-draft" aria-label=${t("ask.draft")} aria-busy="true">
+    <p class="ask-draft-mark"><${Icon} name="edit" size=${14} /> ${t(label)}</p>
+    <div lang=${detectLanguage(run.draft)}><${Markdown} text=${run.draft} /></div>
+  </section>`;
+}
+
+/**
+ * Shows the pending draft to users who may see it: it is part of the approval.
+ * @param {{ run: Run, answer: AnswerData, me: Me, onCite?: OnCite }} props
+ */
+function Pending({ run, answer, me, onCite }) {
+  const [approval, setApproval] = useState(/** @type {Approval | null} */ (null));
+  const id = answer.approval_id;
+  useEffect(() => {
+    let isCurrent = true;
+    get(`/api/approvals/${encodeURIComponent(id)}`).then((loaded) => isCurrent && setApproval(loaded), () => {});
+    return () => { isCurrent = false; };
+  }, [id]);
+  const mayDecide = me.role !== "asker";
+  return html`<div class="notice accent ask-waiting"><${Icon} name="person" />
+      <div><strong>${t("ask.waits")}</strong><p>${t(mayDecide ? "ask.waits.decide" : "ask.waits.lead")}</p></div>
+      ${mayDecide && html`<a class="button small" href=${approvalLink(id)}>${t("ask.toInbox")}</a>`}
+    </div>
+    <${Decisions} answer=${answer} />
+    ${approval?.draft?.text && html`<${Answer} answer=${approval.draft} isDraft onCite=${bindAnswer(onCite, approval.draft)} />`}
+    <${Foot} run=${run} answer=${answer} me=${me} />`;
+}
+
+/** Decisions that were made on the way to this answer. @param {{ answer: AnswerData }} props */
+function Decisions({ answer }) {
+  const decisions = (answer.decisions ?? []).map((decision) => ({ ...decision, key: decisionKey(decision, answer) })).filter(({ key }) => key);
+  if (!decisions.length) return null;
+  return html`<ul class="ask-decisions">${decisions.map(({ key, by, reason }) => html`<li class="small">
+    <${Icon} name="person" size=${16} /><span>${t(key, { name: printable(by) })}<${Reason} text=${reason} /></span></li>`)}</ul>`;
+}
+
+/**
+ * A notice mentions an approval without a reason, and the banner the rejection of this answer.
+ * @param {Decision} decision
+ * @param {AnswerData} answer
+ */
+function decisionKey({ verdict, attempt, reason }, answer) {
+  if (verdict === "approve") return reason ? "ask.decided.approved" : "";
+  if (attempt < answer.attempt) return "ask.decided.first";
+  return answer.status === "abstained" ? "ask.decided.search" : "";
+}
+
+/** @param {{ run: Run, answer: AnswerData, me: Me }} props */
+function Foot({ run, answer, me }) {
+  const ownFeedback = run.feedback.find(({ by }) => by === me.user) || null;
+  const takesFeedback = !isPending(run) && answer.status !== "rejected" && !isForgotten(answer);
+  return html`<footer class="ask-foot">
+    ${takesFeedback && html`<${Feedback} runId=${run.runId} given=${ownFeedback} />`}
+    <span class="row">
+      <${CopyButton} label=${t("ask.copyLink")} text=${() => `${location.origin}/${runLink(run.runId)}`} />
+      <a class="button quiet small" href=${`/api/runs/${encodeURIComponent(run.runId)}/page`} target="_blank" rel="noopener"><${Icon} name="receipt" size=${16} /> ${t("ask.receipt")}</a>
+    </span>
+  </footer>`;
+}
+
+/** @param {{ title: string, problem: string, label?: string, onRetry?: () => void }} props */
+export function Failure({ title, problem, label = t("shell.tryAgain"), onRetry }) {
+  return html`<div class="notice bad ask-failed" role="alert"><${Icon} name="warn" />
+      <div><strong>${title}</strong><p>${printable(problem)}</p></div>
+      ${onRetry && html`<button type="button" class="small" onClick=${() => onRetry()}><${Icon} name="again" size=${16} /> ${label}</button>`}
+    </div>`;
+}
+
+/** @param {Run} run */
+function describeProblem({ problem, error }) {
+  if (problem) return translateReason(problem);
+  return error?.status === 401 ? t("ask.signedOut") : error?.message ?? "";
+}

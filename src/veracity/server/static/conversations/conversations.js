@@ -1,0 +1,155 @@
+// The user's conversations: search, open, delete; and single questions outside of conversations.
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { ConfirmDialog, ErrorNotice, isComposing, withValue } from "../lib/components.js";
+import { useLoaded } from "../lib/feed.js";
+import { asApiError, del, get } from "../lib/http.js";
+import { ago, dateTime, t } from "../lib/i18n.js";
+import { Icon } from "../lib/icons.js";
+import { conversationLink, runLink } from "../lib/routes.js";
+import { printable } from "../lib/text.js";
+/** @import { ConversationSummary, RunSummary } from "../lib/types.d.ts" */
+
+const SEARCH_DELAY = 250; // milliseconds after the last key press
+const PAGE_SIZE = 50;
+const MAX_CONVERSATIONS = 500;
+const RECENT_RUNS = 50;
+/** @type {Partial<Record<RunSummary["status"], string>>} */
+const TONES = { answered: "good", awaiting_approval: "warn", rejected: "bad", failed: "bad" };
+
+export function Conversations() {
+  const search = useSearch();
+  const [limit, setLimit] = useState(PAGE_SIZE);
+  const parameters = new URLSearchParams({ query: search.query, limit: String(limit) }).toString();
+  const load = () => /** @type {Promise<ConversationSummary[]>} */ (get(`/api/conversations?${parameters}`));
+  const { value: conversations, error, reload } = useLoaded(load, [parameters]);
+  const [toDelete, setToDelete] = useState(/** @type {ConversationSummary | null} */ (null));
+  const [deleted, setDeleted] = useState(/** @type {ConversationSummary | null} */ (null));
+  const heading = useRef(/** @type {HTMLElement | null} */ (null));
+  const onDeleted = () => {
+    setDeleted(toDelete);
+    setToDelete(null);
+    reload();
+  };
+  useEffect(() => { if (deleted) heading.current?.focus({ preventScroll: true }); }, [deleted]); // its row disappears
+  useEffect(() => { setDeleted(null); }, [search.query]);
+  return html`
+    <div class="view conversations">
+      <div class="view-head"><h1 tabindex="-1" ref=${heading}>${t("shell.conversations")}</h1>
+        <a class="button" href="#/"><${Icon} name="plus" />${t("conversations.new")}</a></div>
+      <${SearchBox} search=${search} />
+      <p role="status" class="conversations-message small muted">
+        ${deleted ? t("conversations.deleted", { title: titleOf(deleted) })
+          : search.query && conversations ? t("conversations.found", { n: conversations.length }) : ""}</p>
+      ${error ? html`<${ErrorNotice} text=${error.message} onRetry=${reload} />`
+        : !conversations ? html`<p class="muted">${t("shell.loading")}</p>`
+        : html`<${List} conversations=${conversations} query=${search.query} onDelete=${setToDelete} />`}
+      ${conversations?.length === limit && limit < MAX_CONVERSATIONS && html`
+        <p class="conversations-more"><button type="button" onClick=${() => setLimit(Math.min(MAX_CONVERSATIONS, limit * 2))}>
+          ${t("conversations.more")}</button></p>`}
+      ${!search.query && html`<${RecentRuns} />`}
+      ${toDelete && html`<${DeleteDialog} conversation=${toDelete} onDeleted=${onDeleted} onClose=${() => setToDelete(null)} />`}
+    </div>`;
+}
+
+/** @param {ConversationSummary} conversation */
+function titleOf({ title }) {
+  return printable(title) || t("conversations.untitled");
+}
+
+/** `query` follows `text` after a pause, and waits for the end of an input method's composition. */
+function useSearch() {
+  const [text, setText] = useState("");
+  const [query, setQuery] = useState("");
+  const [isComposing, setComposing] = useState(false);
+  useEffect(() => {
+    if (isComposing) return undefined;
+    const timer = setTimeout(() => setQuery(text.trim()), text ? SEARCH_DELAY : 0);
+    return () => clearTimeout(timer);
+  }, [text, isComposing]);
+  return { text, setText, query, setComposing };
+}
+
+/** @param {{ search: ReturnType<typeof useSearch> }} props */
+function SearchBox({ search }) {
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const clear = () => {
+    search.setText("");
+    field.current?.focus();
+  };
+  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Escape" && !isComposing(event) && search.text) clear();
+  };
+  return html`
+    <form class="conversations-search" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+      <${Icon} name="search" />
+      <input ref=${field} type="text" enterkeyhint="search" autocomplete="off" spellcheck=${false} maxlength="200" value=${search.text}
+        aria-label=${t("conversations.search")} placeholder=${t("conversations.search")} onKeyDown=${onKeyDown}
+        onInput=${withValue(search.setText)}
+        onCompositionStart=${() => search.setComposing(true)} onCompositionEnd=${() => search.setComposing(false)} />
+      ${search.text && html`<button type="button" class="quiet icon" aria-label=${t("conversations.clear")} onClick=${clear}>
+        <${Icon} name="close" /></button>`}
+    </form>`;
+}
+
+/** @param {{ conversations: ConversationSummary[], query: string, onDelete: (conversation: ConversationSummary) => void }} props */
+function List({ conversations, query, onDelete }) {
+  if (!conversations.length && query) return html`<p class="empty">${t("conversations.nothing", { query: printable(query) })}</p>`;
+  if (!conversations.length) {
+    return html`<div class="empty"><${Icon} name="conversations" size=${28} /><h2>${t("conversations.none.title")}</h2>
+      <p>${t("conversations.none.text")}</p></div>`;
+  }
+  return html`<ul class="conversations-list" aria-label=${t("conversations.list")}>${conversations.map((conversation) => html`
+    <li key=${conversation.conversation}>
+      <a href=${conversationLink(conversation.conversation)}>
+        <span class="conversations-title">${titleOf(conversation)}</span>
+        <span class="small muted">${t("conversations.turns", { n: conversation.turns })} ·${" "}
+          <time datetime=${conversation.last} title=${dateTime(conversation.last)}>${t("conversations.last", { when: ago(conversation.last) })}</time></span>
+      </a>
+      <button type="button" class="quiet icon" title=${t("conversations.delete")}
+        aria-label=${t("conversations.delete.name", { title: titleOf(conversation) })} onClick=${() => onDelete(conversation)}><${Icon} name="trash" /></button>
+    </li>`)}</ul>`;
+}
+
+/** @param {{ conversation: ConversationSummary, onDeleted: () => void, onClose: () => void }} props */
+function DeleteDialog({ conversation, onDeleted, onClose }) {
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  const confirm = async () => {
+    setBusy(true);
+    setProblem("");
+    try {
+      await del(`/api/conversations/${encodeURIComponent(conversation.conversation)}`);
+      onDeleted();
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      if (error.status === 404) return onDeleted();
+      setProblem(error.message);
+      setBusy(false);
+    }
+    return undefined;
+  };
+  return html`<${ConfirmDialog} title=${t("conversations.delete.ask")} problem=${problem} isDanger isBusy=${isBusy} isCommitted=${isBusy}
+    cancel=${t("conversations.delete.cancel")} action=${t(isBusy ? "conversations.deleting" : "conversations.delete.confirm")}
+    onAction=${confirm} onClose=${onClose}>
+    <p class="dialog-named">${titleOf(conversation)}</p>
+    <p>${t("conversations.delete.text", { n: conversation.turns })}</p>
+  <//>`;
+}
+
+/** Questions outside of conversations. */
+function RecentRuns() {
+  const load = async () => /** @type {RunSummary[]} */ (await get(`/api/runs?limit=${RECENT_RUNS}`)).filter(({ conversation }) => !conversation);
+  const { value: runs } = useLoaded(load, []);
+  if (!runs?.length) return null;
+  return html`
+    <section class="conversations-recent" aria-labelledby="conversations-recent">
+      <h2 id="conversations-recent">${t("conversations.recent")}</h2>
+      <p class="muted small">${t("conversations.recent.text")}</p>
+      <ul class="conversations-list">${runs.map((run) => html`
+        <li key=${run.run_id}><a href=${runLink(run.run_id)}>
+          <span class="conversations-title">${printable(run.question) || t("conversations.untitled")}</span>
+          <span class="small muted row"><span class=${`badge ${TONES[run.status] ?? ""}`}>${t(`conversations.status.${run.status}`)}</span>
+            <time datetime=${run.started} title=${dateTime(run.started)}>${ago(run.started)}</time></span>
+        </a></li>`)}</ul>
+    </section>`;
+}

@@ -1,0 +1,46 @@
+// The address of the page: the part after "#".
+/** @import { Route } from "./types.d.ts" */
+
+/** @type {Record<string, string>} */
+const VIEWS = { "": "ask", c: "ask", inbox: "inbox", conversations: "conversations", documents: "documents", evaluator: "evaluator", runs: "run" };
+const NEEDS_ID = new Set(["c", "runs"]);
+const TAKES_ID = new Set(["c", "runs", "inbox"]);
+
+/** The view is "notFound" for an unknown address. @returns {Route} */
+export function readRoute(hash = location.hash) {
+  const path = hash.replace(/^#/, "") || "/";
+  const [first = "", id = "", ...more] = path.replace(/^\//, "").split("/");
+  const notFound = { view: "notFound", id: "", path };
+  if (!Object.hasOwn(VIEWS, first) || more.length || (NEEDS_ID.has(first) && !id) || (id && !TAKES_ID.has(first))) return notFound;
+  try {
+    return { view: VIEWS[first], id: decodeURIComponent(id), path };
+  } catch {
+    return notFound;
+  }
+}
+
+/** @param {string} path */
+export function go(path) {
+  location.hash = `#${path}`;
+}
+
+/** Changes the address without a new history entry. @param {string} path */
+export function replaceRoute(path) {
+  history.replaceState(null, "", `#${path}`);
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/** Returns the token of a start-up address (#token=…), and removes it from the address and the history. */
+export function takeToken() {
+  const match = /^#token=([^&]+)/.exec(location.hash);
+  if (!match) return "";
+  replaceRoute("/");
+  try { return decodeURIComponent(match[1]); } catch { return match[1]; }
+}
+
+/** @param {string} id */
+export const conversationLink = (id) => `#/c/${encodeURIComponent(id)}`;
+/** @param {string} id */
+export const runLink = (id) => `#/runs/${encodeURIComponent(id)}`;
+/** @param {string} id */
+export const approvalLink = (id) => `#/inbox/${encodeURIComponent(id)}`;

@@ -1,0 +1,85 @@
+// The header of every view: links, language, theme, and the signed-in user.
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { withValue } from "../lib/components.js";
+import { LANGUAGES, language, setLanguage, t } from "../lib/i18n.js";
+import { Icon, LOGO } from "../lib/icons.js";
+import { local } from "../lib/storage.js";
+/** @import { Me } from "../lib/types.d.ts" */
+
+const LINKS = [["ask", "#/"], ["inbox", "#/inbox"], ["conversations", "#/conversations"], ["documents", "#/documents"], ["evaluator", "#/evaluator"]];
+/** @type {Record<string, string>} */
+const THEMES = { auto: "screen", light: "sun", dark: "moon" };
+
+/** @param {{ me: Me | null, view: string, pending: number, onSignOut: () => void }} props */
+export function Navigation({ me, view, pending, onSignOut }) {
+  return html`<header class="shell-head">
+    <a class="shell-brand" href="#/"><img src=${LOGO} alt="" width="26" height="26" /><span>${t("shell.name")}</span></a>
+    <nav class="shell-nav" aria-label=${t("shell.navigation")}>
+      <ul>${LINKS.map(([name, address]) => html`<li><${Link} name=${name} address=${address} isCurrent=${name === view}
+        pending=${name === "inbox" ? pending : 0} /></li>`)}</ul>
+    </nav>
+    <${Preferences} me=${me} onSignOut=${onSignOut} />
+  </header>`;
+}
+
+/** @param {{ name: string, address: string, isCurrent: boolean, pending: number }} props */
+function Link({ name, address, isCurrent, pending }) {
+  return html`<a href=${address} aria-current=${isCurrent ? "page" : null}>
+    <${Icon} name=${name} size=${20} /><span class="shell-label">${t(`shell.${name}`)}</span>
+    <span class="shell-label shell-short">${t(`shell.${name}.short`)}</span>
+    ${pending > 0 && html`<span class="shell-count number"><span aria-hidden="true">${pending > 99 ? "99+" : pending}</span>
+      <span class="visually-hidden">${t("shell.pending", { n: pending })}</span></span>`}
+  </a>`;
+}
+
+/**
+ * Always visible at the foot of the side bar; behind a button on narrow screens.
+ * @param {{ me: Me | null, onSignOut: () => void }} props
+ */
+function Preferences({ me, onSignOut }) {
+  const [isOpen, setOpen] = useState(false);
+  const root = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const closeOutside = (/** @type {Event} */ event) => {
+      if (!root.current?.contains(/** @type {Node} */ (event.target))) setOpen(false);
+    };
+    document.addEventListener("pointerdown", closeOutside);
+    return () => document.removeEventListener("pointerdown", closeOutside);
+  }, [isOpen]);
+  const onKey = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Escape" || !isOpen) return;
+    setOpen(false);
+    root.current?.querySelector("button")?.focus();
+  };
+  return html`<div class="shell-preferences" ref=${root} onKeyDown=${onKey}>
+    <button type="button" class="quiet icon shell-more" aria-expanded=${isOpen} aria-controls="preferences"
+      aria-label=${t("shell.preferences")} onClick=${() => setOpen(!isOpen)}><${Icon} name="sliders" size=${20} /></button>
+    <div id="preferences" class="shell-panel" data-open=${isOpen}>
+      <${LanguageChoice} /><${ThemeChoice} />
+      ${me && html`<div class="shell-me"><${Icon} name="person" />
+        <span class="shell-user"><strong class="clip">${me.user}</strong><span class="small muted">${t(`shell.role.${me.role}`)}</span></span>
+        <button type="button" class="quiet small" onClick=${onSignOut}>${t("shell.signOut")}</button></div>`}
+    </div>
+  </div>`;
+}
+
+export function LanguageChoice() {
+  return html`<label class="shell-choice"><${Icon} name="globe" /><span class="visually-hidden">${t("shell.language")}</span>
+    <select value=${language()} onChange=${withValue(setLanguage)}>
+      ${Object.entries(LANGUAGES).map(([code, name]) => html`<option value=${code} selected=${code === language()} lang=${code}>${name}</option>`)}
+    </select></label>`;
+}
+
+export function ThemeChoice() {
+  const [theme, setTheme] = useState(document.documentElement.dataset.theme || "auto");
+  const choose = (/** @type {string} */ name) => {
+    setTheme(name);
+    window.boot.showTheme(name);
+    local.set("veracity.theme", name); // boot.js reads it before the next first paint
+  };
+  return html`<label class="shell-choice"><${Icon} name=${THEMES[theme]} /><span class="visually-hidden">${t("shell.theme")}</span>
+    <select value=${theme} onChange=${withValue(choose)}>
+      ${Object.keys(THEMES).map((name) => html`<option value=${name} selected=${name === theme}>${t(`shell.theme.${name}`)}</option>`)}
+    </select></label>`;
+}
