@@ -1,4 +1,4 @@
-"""Libraries in folders of their own that share the worker processes of the test session."""
+"""Libraries in temporary folders that share the worker processes of the test session."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.knowledge.material import Hashed, MakeLibrary, aged
+from tests.knowledge.material import HashEmbedder, MakeLibrary, aged
 from veracity.embedding import Embedder
 from veracity.knowledge.library import Library
 from veracity.knowledge.prepare import TASK
-from veracity.reading import CappedWorkers
+from veracity.reading.sandbox.pool import SandboxPool
 from veracity.settings import KnowledgeSettings, ReadingSettings
 
 
 @pytest.fixture(scope="session")
-def workers() -> Iterator[CappedWorkers]:
-    with CappedWorkers(TASK, workers=2, seconds=60, memory_megabytes=1024) as shared:
+def workers() -> Iterator[SandboxPool]:
+    with SandboxPool(TASK, workers=2, seconds=600, memory_megabytes=1024) as shared:
         yield shared
 
 
@@ -32,10 +32,10 @@ def files(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make_library(folder: Path, workers: CappedWorkers) -> MakeLibrary:
+def make_library(folder: Path, workers: SandboxPool) -> MakeLibrary:
     def make(embedder: Embedder | None = None, reading: ReadingSettings | None = None, **knowledge: Any) -> Library:
         settings = KnowledgeSettings(**{"passage_tokens": 200, "overlap_tokens": 30, **knowledge})
-        made = Library(folder, embedder or Hashed(), settings, reading or ReadingSettings(workers=2))
+        made = Library(folder, embedder or HashEmbedder(), settings, reading or ReadingSettings(workers=2))
         made._ingestion._workers = workers
         return made
 
@@ -49,7 +49,7 @@ def library(make_library: MakeLibrary) -> Library:
 
 @pytest.fixture
 def write(files: Path) -> Callable[..., Path]:
-    """`write("a.md", text)` gives the path. It looks old, so that its looks tell whether it was changed."""
+    """`write("a.md", text)` returns the path. The file looks old, so that its timestamp proves it unchanged."""
 
     def write(name: str, text: str | bytes, *, age: float = 100) -> Path:
         path = files / name

@@ -1,6 +1,6 @@
-"""What the kill tests kill: a process that ingests, changes, ingests again, and notes down what it was told.
+"""The processes that the kill tests kill: they ingest in a loop and log every reported outcome.
 
-Imports the knowledge side only in the process that is to be killed: LanceDB does not survive a fork.
+Imports `veracity.knowledge` inside the functions only, since LanceDB does not survive a fork.
 """
 
 import os
@@ -16,7 +16,7 @@ def name_of(number: int) -> str:
 
 
 def token(number: int, generation: int) -> str:
-    """A word that stands in one generation of one file only. Without digits, at which words are cut."""
+    """A word that occurs in one generation of one file only. Without digits, which would split it."""
     return "zz" + "".join("bcdfghjk"[int(digit)] for digit in f"{number * 1000 + generation:o}")
 
 
@@ -30,25 +30,25 @@ def content(number: int, generation: int) -> str:
 
 
 def make_library(knowledge: Path, embedder: str = "hashed"):  # type: ignore[no-untyped-def]
-    from tests.knowledge.material import Hashed
+    from tests.knowledge.material import HashEmbedder
     from veracity.knowledge.library import Library
     from veracity.settings import KnowledgeSettings, ReadingSettings
 
     settings = KnowledgeSettings(passage_tokens=64, overlap_tokens=10)
-    return Library(knowledge, Hashed(embedder), settings, ReadingSettings(workers=1))
+    return Library(knowledge, HashEmbedder(embedder), settings, ReadingSettings(workers=1))
 
 
-def hasten() -> None:
-    """Small batches and much upkeep, so that there is much to interrupt."""
+def use_small_limits() -> None:
+    """Small batches and frequent compaction, so that there is more to interrupt."""
     from veracity.knowledge import ingest, store
 
-    ingest.PASSAGES = 12
-    store.ROWS_WORTH_INDEXING, store.COMMITS_WORTH_MERGING = 64, 6
-    store.VERSIONS_WORTH_REMOVING, store.KEPT, store.LEEWAY = 8, 0.5, 0.1
+    ingest.MAX_BATCH_PASSAGES = 12
+    store.MAX_UNINDEXED_ROWS, store.MAX_SMALL_FRAGMENTS = 64, 6
+    store.MAX_SUPERSEDED_VERSIONS, store.KEEP_VERSIONS_SECONDS, store.CLOCK_TOLERANCE_SECONDS = 8, 0.5, 0.1
 
 
 def write_files(files: Path, numbers: list[int], generation: int) -> None:
-    """Each whole or not at all: half a file would be ingested as half a file, and rightly so."""
+    """Writes each file atomically: a partial file would rightly be ingested as it is."""
     for number in numbers:
         draft = files / ".draft"
         draft.write_text(content(number, generation), encoding="utf-8")
@@ -56,8 +56,8 @@ def write_files(files: Path, numbers: list[int], generation: int) -> None:
 
 
 def ingest_for_ever(knowledge: Path, files: Path, log: Path, first: int) -> None:
-    """The first generation is on the disk. A line is written before a file is, and after a document is told of."""
-    hasten()
+    """Logs a line before each file is written and after each outcome is reported."""
+    use_small_limits()
     library = make_library(knowledge)
     note = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(note, b"started\n")
@@ -66,7 +66,9 @@ def ingest_for_ever(knowledge: Path, files: Path, log: Path, first: int) -> None
         library.ingest(
             [files],
             True,
-            lambda outcome, _: os.write(note, f"told {Path(outcome.name).name} {outcome.status}\n".encode()) and None,
+            lambda outcome, _: (
+                os.write(note, f"reported {Path(outcome.name).name} {outcome.status}\n".encode()) and None
+            ),
         )
         os.write(note, b"reindexing\n")
         if generation % 3 == 2:
@@ -80,12 +82,12 @@ def ingest_for_ever(knowledge: Path, files: Path, log: Path, first: int) -> None
 
 
 def reindex_for_ever(knowledge: Path, log: Path) -> None:
-    """From one embedder to the other and back."""
-    hasten()
+    """Switches between two embedders."""
+    use_small_limits()
     note = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     libraries = [make_library(knowledge, "other"), make_library(knowledge, "hashed")]
     os.write(note, b"started\n")
     while True:
         for library in libraries:
-            library.reindex(lambda outcome, _: os.write(note, b"told\n") and None)
+            library.reindex(lambda outcome, _: os.write(note, b"reported\n") and None)
             os.write(note, b"done\n")

@@ -1,4 +1,4 @@
-"""What the tests of the knowledge side share: an embedder, a way to search, and what holds for every store."""
+"""Shared by the knowledge tests: an embedder, a search, and invariants of every store."""
 
 import os
 import re
@@ -25,8 +25,8 @@ JAPANESE = "# 休暇\n\n大阪の社員は年に二十日の有給休暇をも�
 MakeLibrary = Callable[..., Library]
 
 
-class Hashed:
-    """Deterministic and quick: each word, each character of Chinese and Japanese, counts in one of 16 dimensions."""
+class HashEmbedder:
+    """A fast, deterministic embedder: each word or CJK character counts in one of 16 dimensions."""
 
     dimensions = 16
 
@@ -52,18 +52,19 @@ class Hashed:
         return vector
 
 
-def quiet(outcome: Outcome, to_come: int | None) -> None:
-    """For who does not watch."""
+def no_progress(outcome: Outcome, to_come: int | None) -> None:
+    """No-op progress callback."""
 
 
 def aged(path: Path, seconds: float) -> Path:
+    """Set the modification time of the file to this many seconds ago."""
     changed = time.time_ns() - int(seconds * 1e9)
     os.utime(path, ns=(changed, changed))
     return path
 
 
-def found(store: Store, query: str) -> list[str]:
-    """The documents that hold the words, the best first."""
+def search(store: Store, query: str) -> list[str]:
+    """The ids of the documents that contain the words, best first."""
     hits = store.by_words(search_tokens(query, guess_language(query)), 50)
     return list(dict.fromkeys(hit.passage.document_id for hit in hits))
 
@@ -74,8 +75,8 @@ def rows_of(store: Store) -> list[dict[str, Any]]:
     return [] if table is None else table.search().select(columns).limit(None).to_list()
 
 
-def require_whole(store: Store) -> None:
-    """No document twice or in part, no passage without its document, each one a slice of its text."""
+def assert_consistent(store: Store) -> None:
+    """No duplicate or partial document, no orphaned passage, and each passage is a slice of its document."""
     rows = rows_of(store)
     assert [name for name, count in Counter(row["id"] for row in rows).items() if count > 1] == []
     documents = {row["document_id"]: row for row in rows if row["kind"] == DOCUMENT}

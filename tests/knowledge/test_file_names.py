@@ -1,4 +1,4 @@
-"""Names of files that strangers hand in: harmless everywhere, one spelling, and two stay two."""
+"""Names of uploaded files: safe on every file system, normalized, and distinct names stay distinct."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from veracity.knowledge.file_names import kept_name
+from veracity.knowledge.file_names import safe_file_name
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ from veracity.knowledge.file_names import kept_name
         ("archive.tar.gz", "archive.tar.gz"),
     ],
 )
-def test_names_stay_as_they_are_but_for_the_way_there(name: str, expected: str) -> None:
-    assert kept_name(name) == expected
+def test_plain_names_stay_and_folders_become_part_of_the_name(name: str, expected: str) -> None:
+    assert safe_file_name(name) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,29 +50,29 @@ def test_names_stay_as_they_are_but_for_the_way_there(name: str, expected: str) 
         ("x" * 300, r"x{191}-\w{8}"),
     ],
 )
-def test_a_name_that_had_to_be_changed_is_marked(name: str, expected: str) -> None:
-    assert re.fullmatch(expected, kept_name(name))
+def test_a_changed_name_gets_a_hash(name: str, expected: str) -> None:
+    assert re.fullmatch(expected, safe_file_name(name))
 
 
-def test_names_that_begin_alike_stay_apart() -> None:
+def test_names_with_a_common_start_stay_distinct() -> None:
     names = ["字" * 200 + ".pdf", "字" * 201 + ".pdf", ".字.pdf", "字.pdf", "字?.pdf", "字*.pdf"]
-    assert len({kept_name(name) for name in names}) == len(names)
+    assert len({safe_file_name(name) for name in names}) == len(names)
 
 
 @given(st.text() | st.text(alphabet="./\\ ~:con\x00\u202e\u200cか\u3099e\u0300字\ud800", max_size=400))
-@example("e\u200c\u0300.txt")  # becomes one letter when what is unseen has gone
-def test_any_name_becomes_one_that_stays_in_the_folder(name: str) -> None:
-    fit = kept_name(name)
-    assert fit == fit.strip() == unicodedata.normalize("NFC", fit)
-    assert len(fit.encode()) <= 255
-    assert not any(unicodedata.category(one) in ("Cc", "Cf", "Cs") for one in fit)
-    assert not re.search(r'[/\\<>:"|?*]', fit)
-    assert not fit.startswith((".", "~"))
-    assert not fit.endswith(".")
-    assert os.path.normpath(f"/folder/{fit}") == f"/folder/{fit}"
-    assert kept_name(fit) == fit
+@example("e\u200c\u0300.txt")  # becomes one letter when the invisible character is removed
+def test_any_name_becomes_safe(name: str) -> None:
+    safe = safe_file_name(name)
+    assert safe == safe.strip() == unicodedata.normalize("NFC", safe)
+    assert len(safe.encode()) <= 255
+    assert not any(unicodedata.category(character) in ("Cc", "Cf", "Cs") for character in safe)
+    assert not re.search(r'[/\\<>:"|?*]', safe)
+    assert not safe.startswith((".", "~"))
+    assert not safe.endswith(".")
+    assert os.path.normpath(f"/folder/{safe}") == f"/folder/{safe}"
+    assert safe_file_name(safe) == safe
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "字" * 300 + ".pdf", "y" * 198 + "?.txt", " " * 300 + ".", "a. " * 200])
-def test_a_name_that_was_changed_is_not_changed_again(name: str) -> None:
-    assert kept_name(kept_name(name)) == kept_name(name)
+def test_safe_names_are_stable(name: str) -> None:
+    assert safe_file_name(safe_file_name(name)) == safe_file_name(name)

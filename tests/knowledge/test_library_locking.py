@@ -1,4 +1,4 @@
-"""One writer at a time; the second is told so, whichever process or thread it is."""
+"""The writer lock excludes other processes and threads."""
 
 import os
 import subprocess
@@ -9,81 +9,81 @@ from pathlib import Path
 import pytest
 
 from veracity.errors import BusyError, KnowledgeError
-from veracity.knowledge.library import writing
+from veracity.knowledge.library import writer_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from veracity.knowledge.locking import writing
-with writing(Path(sys.argv[1])):
+from veracity.knowledge.library import writer_lock
+with writer_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
 
 
-def test_the_folder_is_created_and_the_lock_can_be_taken_again(folder: Path) -> None:
+def test_the_lock_creates_the_folder_and_can_be_reacquired(folder: Path) -> None:
     for _ in range(2):
-        with writing(folder / "deeper"):
+        with writer_lock(folder / "deeper"):
             assert (folder / "deeper").is_dir()
 
 
-def test_another_process_is_named_and_its_end_frees_the_lock(folder: Path) -> None:
+def test_the_error_names_the_process_whose_end_frees_the_lock(folder: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        told = f"are being changed by process {holder.pid}: try again when"
-        with pytest.raises(BusyError, match=told), writing(folder):
+        message = f"are being changed by process {holder.pid}: try again when"
+        with pytest.raises(BusyError, match=message), writer_lock(folder):
             pytest.fail("two writers")
         holder.kill()
         holder.wait()
-        with writing(folder):
+        with writer_lock(folder):
             assert (folder / ".writer.pid").read_text() == str(os.getpid())
 
 
-def test_another_thread_has_to_wait_too(folder: Path) -> None:
-    told: list[BaseException] = []
+def test_the_lock_excludes_other_threads(folder: Path) -> None:
+    errors: list[BaseException] = []
 
     def write() -> None:
         try:
-            with writing(folder):
+            with writer_lock(folder):
                 pass
         except BusyError as problem:
-            told.append(problem)
+            errors.append(problem)
 
-    with writing(folder):
+    with writer_lock(folder):
         thread = threading.Thread(target=write)
         thread.start()
         thread.join()
-    assert "by another thread of this process" in str(told[0])
+    assert "by another thread of this process" in str(errors[0])
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, ValueError])
-def test_the_lock_is_released_however_the_writer_ends(folder: Path, ending: type[BaseException]) -> None:
-    with pytest.raises(ending), writing(folder):
+def test_the_lock_is_released_on_errors(folder: Path, ending: type[BaseException]) -> None:
+    with pytest.raises(ending), writer_lock(folder):
         raise ending
-    with writing(folder):
+    with writer_lock(folder):
         pass
 
 
 @pytest.mark.parametrize("content", [None, "nonsense"])
-def test_a_holder_that_left_no_name_is_another_process(folder: Path, content: str | None) -> None:
-    with writing(folder):
+def test_a_holder_without_a_pid_is_another_process(folder: Path, content: str | None) -> None:
+    with writer_lock(folder):
         (folder / ".writer.pid").unlink()
         if content:
             (folder / ".writer.pid").write_text(content)
-        with pytest.raises(BusyError, match="by another process"), writing(folder):
+        with pytest.raises(BusyError, match="by another process"), writer_lock(folder):
             pass
 
 
-def test_a_note_that_cannot_be_written_is_no_obstacle(folder: Path) -> None:
+def test_an_unwritable_pid_file_is_ignored(folder: Path) -> None:
     (folder / ".writer.pid").mkdir(parents=True)
-    with writing(folder), pytest.raises(BusyError, match="by another process"), writing(folder):
+    with writer_lock(folder), pytest.raises(BusyError, match="by another process"), writer_lock(folder):
         pass
 
 
 @pytest.mark.parametrize("place", ["/proc/veracity", "{file}", "{file}/below"])
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, place: str) -> None:
+def test_an_unwritable_folder_is_an_error(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("x")
     target = Path(place.format(file=tmp_path / "file"))
-    with pytest.raises(KnowledgeError, match="cannot be written .*: make it a writable folder"), writing(target):
+    with pytest.raises(KnowledgeError, match="cannot be written .*: make it a writable folder"), writer_lock(target):
         pass

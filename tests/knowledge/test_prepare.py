@@ -1,4 +1,4 @@
-"""A document made ready: read, cut, with its words and names; or the reason why nothing comes of it."""
+"""A document prepared for the store: read and chunked, with words and entities; or the reason why not."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from tests.knowledge.material import CHINESE, ENGLISH, JAPANESE
-from veracity.knowledge.prepare import UNCHANGED, context, prepare
+from veracity.knowledge.prepare import UNCHANGED, passage_context, prepare
 
-CUT = {"most": 200, "overlap": 30}
+CHUNKING = {"max_tokens": 200, "overlap_tokens": 30}
 Write = Callable[..., Path]
 
 
-def of_text(text: str, title: str = "", markdown: bool = True, **cut: int) -> dict[str, Any]:
+def prepare_text(text: str, title: str = "", markdown: bool = True, **chunking: int) -> dict[str, Any]:
     request = {"text": text, "title": title, "format": "text", "markdown": markdown, "pages": [], "digest": "d"}
-    return prepare({**request, "cut": {**CUT, **cut}})
+    return prepare({**request, "chunking": {**CHUNKING, **chunking}})
 
 
-def of_file(path: Path, **more: str) -> dict[str, Any]:
-    return prepare({"path": str(path), "cut": CUT, **more})
+def prepare_file(path: Path, **more: str) -> dict[str, Any]:
+    return prepare({"path": str(path), "chunking": CHUNKING, **more})
 
 
 @pytest.mark.parametrize(
@@ -27,65 +27,67 @@ def of_file(path: Path, **more: str) -> dict[str, Any]:
     [(ENGLISH, "en", "Leave", "dublin"), (CHINESE, "zh", "差旅", "上海"), (JAPANESE, "ja", "休暇", "大阪")],
 )
 def test_a_file_in_each_language(write: Write, text: str, language: str, heading: str, word: str) -> None:
-    made = of_file(write("文書.md", text))
-    assert (made["language"], made["format"], made["markdown"]) == (language, "markdown", True)
-    (passage,) = made["passages"]
-    assert made["text"][passage["start"] : passage["end"]] == made["text"]
+    prepared = prepare_file(write("文書.md", text))
+    assert (prepared["language"], prepared["format"], prepared["markdown"]) == (language, "markdown", True)
+    (passage,) = prepared["passages"]
+    assert prepared["text"][passage["start"] : passage["end"]] == prepared["text"]
     assert (passage["language"], passage["headings"]) == (language, [heading])
     assert word in passage["words"].split()
 
 
-def test_the_title_is_the_given_one_then_the_documents_then_the_files_name(write: Write) -> None:
-    assert of_text("plain words", "Given")["title"] == "Given"
-    assert of_text("plain words")["title"] == ""
-    assert of_file(write("旅費規程.txt", "plain words and nothing else"))["title"] == "旅費規程"
+def test_title_falls_back_to_the_document_then_the_file_name(write: Write) -> None:
+    assert prepare_text("plain words", "Given")["title"] == "Given"
+    assert prepare_text("plain words")["title"] == ""
+    assert prepare_file(write("旅費規程.txt", "plain words and nothing else"))["title"] == "旅費規程"
 
 
 def test_title_and_headings_count_for_each_passage() -> None:
-    made = of_text("# Vacation\n\nTwenty days.", "規程 Dublin")
-    (passage,) = made["passages"]
+    prepared = prepare_text("# Vacation\n\nTwenty days.", "規程 Dublin")
+    (passage,) = prepared["passages"]
     assert {"dublin", "規程", "vacat"} <= set(passage["words"].split())
 
 
-def test_repeated_texts_have_marks_of_their_own_and_the_same_text_the_same() -> None:
+def test_passage_keys_are_distinct_and_stable() -> None:
     text = "\n\n".join(f"# {n}\n\n" + "Again and again and again. " * 20 for n in "aaa")
-    marks = [passage["mark"] for passage in of_text(text, most=100, overlap=0)["passages"]]
-    assert len(set(marks)) == len(marks) > 2
-    assert marks == [passage["mark"] for passage in of_text(text, most=100, overlap=0)["passages"]]
+    keys = [passage["key"] for passage in prepare_text(text, max_tokens=100, overlap_tokens=0)["passages"]]
+    assert len(set(keys)) == len(keys) > 2
+    assert keys == [passage["key"] for passage in prepare_text(text, max_tokens=100, overlap_tokens=0)["passages"]]
 
 
-def test_a_file_that_holds_what_it_held_is_not_prepared_again(write: Write) -> None:
+def test_a_file_with_the_known_digest_is_unchanged(write: Write) -> None:
     path = write("a.md", ENGLISH)
-    digest = of_file(path)["digest"]
-    assert of_file(path, known_digest=digest) == {"unreadable": ["skipped", UNCHANGED]}
-    assert "text" in of_file(write("a.md", JAPANESE), known_digest=digest)
+    digest = prepare_file(path)["digest"]
+    assert prepare_file(path, known_digest=digest) == {"unreadable": ["skipped", UNCHANGED]}
+    assert "text" in prepare_file(write("a.md", JAPANESE), known_digest=digest)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t\u3000"])
 def test_an_empty_text_is_skipped(text: str) -> None:
-    assert of_text(text) == {"unreadable": ["skipped", "it is empty"]}
+    assert prepare_text(text) == {"unreadable": ["skipped", "it is empty"]}
 
 
-def test_half_a_character_is_told() -> None:
-    for made in (of_text("a\ud800b"), of_text("text", "\udfff")):
-        status, reason = made["unreadable"]
+def test_a_lone_surrogate_fails() -> None:
+    for prepared in (prepare_text("a\ud800b"), prepare_text("text", "\udfff")):
+        status, reason = prepared["unreadable"]
         assert status == "failed"
         assert "lone surrogate" in reason
 
 
-def test_a_nul_is_a_character() -> None:
-    assert of_text("before\0after")["text"] == "before\0after"
+def test_null_characters_are_kept() -> None:
+    assert prepare_text("before\0after")["text"] == "before\0after"
 
 
-def test_files_that_cannot_be_read_say_why(files: Path) -> None:
-    assert of_file(files / "gone.md") == {"unreadable": ["failed", "it cannot be read (No such file or directory)"]}
-    assert of_file(files) == {"unreadable": ["failed", "it cannot be read (Is a directory)"]}
+def test_unreadable_files_have_a_reason(files: Path) -> None:
+    assert prepare_file(files / "gone.md") == {
+        "unreadable": ["failed", "it cannot be read (No such file or directory)"]
+    }
+    assert prepare_file(files) == {"unreadable": ["failed", "it cannot be read (Is a directory)"]}
     loop = files / "loop"
     loop.symlink_to(loop)
-    assert "Too many levels" in of_file(loop)["unreadable"][1]
+    assert "Too many levels" in prepare_file(loop)["unreadable"][1]
 
 
-def test_context_is_what_the_passage_does_not_say_itself() -> None:
-    assert context("Leave", ["Leave", "Ireland"], "In Ireland: 25 days.") == "Leave"
-    assert context("休暇", ("大阪",), "二十日") == "休暇 – 大阪"
-    assert context("", [], "text") == ""
+def test_context_leaves_out_what_the_passage_repeats() -> None:
+    assert passage_context("Leave", ["Leave", "Ireland"], "In Ireland: 25 days.") == "Leave"
+    assert passage_context("休暇", ("大阪",), "二十日") == "休暇 – 大阪"
+    assert passage_context("", [], "text") == ""

@@ -22,12 +22,12 @@ METADATA: dict[str, MetadataValue] = {
 
 def prepared(*spans: tuple[int, int], **changes: Any) -> dict[str, Any]:
     passages = [
-        {"mark": f"m{start}", "start": start, "end": end, "headings": ["休暇", "Leave"], "page": None,
+        {"key": f"m{start}", "start": start, "end": end, "headings": ["休暇", "Leave"], "page": None,
          "language": "en", "words": f"w{start}", "entities": ["大阪", "dublin"]}
         for start, end in spans
     ]  # fmt: skip
-    told = {"text": TEXT, "title": "規程", "format": "text", "pages": [0, 9], "markdown": True, "digest": "d"}
-    return {**told, "language": "ja", "passages": passages, **changes}
+    fields = {"text": TEXT, "title": "規程", "format": "text", "pages": [0, 9], "markdown": True, "digest": "d"}
+    return {**fields, "language": "ja", "passages": passages, **changes}
 
 
 def entry(name: str, *spans: tuple[int, int]) -> Entry:
@@ -39,7 +39,7 @@ def table(*entries: Entry, vectors: Any, covered: list[bool], dimensions: int = 
     return rows.table_of(entries, filled, np.array(covered, bool), rows.schema(dimensions, {"embedder": "x"}))
 
 
-def test_a_document_and_its_passages_come_back_as_they_were() -> None:
+def test_a_document_and_its_passages_round_trip() -> None:
     made = table(entry("a", (0, 7), (8, 14)), vectors=[[1, 0], [0, 1]], covered=[True, True])
     document, *passages = made.to_pylist()
     assert document["text"] == TEXT
@@ -55,44 +55,44 @@ def test_a_document_and_its_passages_come_back_as_they_were() -> None:
     assert [row["id"] for row in passages] == ["a.m0", "a.m8"]
 
 
-def test_vectors_go_to_the_passages_that_are_covered() -> None:
+def test_vectors_belong_to_covered_passages() -> None:
     made = table(entry("a", (0, 7), (8, 14)), entry("b", (0, 7)), vectors=[[1, 0], [0, 1]], covered=[False, True, True])
-    found = made.append_column("_score", pa.array([0.0] * 5)).slice(2)
-    hits = rows.hits_of(found, "_score")
+    passages = made.append_column("_score", pa.array([0.0] * 5)).slice(2)
+    hits = rows.hits_of(passages, "_score")
     assert [None if hit.vector is None else hit.vector.tolist() for hit in hits] == [None, [1, 0], [0, 1]]
 
 
-def test_a_vector_of_no_numbers_is_none() -> None:
+def test_non_finite_vectors_become_null() -> None:
     made = table(entry("a", (0, 7), (8, 14)), vectors=[[np.nan, 0], [np.inf, 1]], covered=[True, True])
     assert made["vector"].to_pylist() == [None] * 3
 
 
-def test_a_document_called_like_a_passage_has_a_row_of_its_own() -> None:
+def test_row_ids_of_documents_and_passages_never_clash() -> None:
     made = table(entry("a", (0, 7)), entry("a.m0", (0, 7)), vectors=[], covered=[False, False])
     assert len(set(made["id"].to_pylist())) == 4
 
 
-def test_nothing_gives_no_rows() -> None:
+def test_no_entries_make_no_rows() -> None:
     made = table(vectors=[], covered=[])
     assert made.num_rows == 0
     assert rows.hits_of(made.append_column("_score", pa.array([], pa.float32())), "_score") == []
     assert table(entry("a"), vectors=[], covered=[]).num_rows == 1
 
 
-def test_the_recipe_is_kept_with_the_rows() -> None:
+def test_the_recipe_is_stored_in_the_schema() -> None:
     recipe = {"embedder": "ベクトル", "format": 1}
     assert rows.recipe_of(rows.schema(4, recipe)) == recipe
     assert rows.recipe_of(pa.schema([])) == {}
     assert rows.schema(4, recipe).field("vector").type.list_size == 4
 
 
-def test_a_time_shortly_before_the_check_is_uncertain() -> None:
-    def mark(modified: int) -> Fingerprint:
+def test_a_recent_modification_is_uncertain() -> None:
+    def fingerprint(modified: int) -> Fingerprint:
         return Fingerprint("a", "/f", 1, modified, "", 0, 10_000_000_000)
 
-    assert mark(7_000_000_000).is_certain
-    assert not mark(9_000_000_000).is_certain
-    assert not mark(99_000_000_000).is_certain
+    assert fingerprint(7_000_000_000).is_certain
+    assert not fingerprint(9_000_000_000).is_certain
+    assert not fingerprint(99_000_000_000).is_certain
 
 
 def test_metadata_is_plain_ascii() -> None:

@@ -1,4 +1,4 @@
-"""Builds real documents, byte by byte where it must be, for the tests of reading."""
+"""Builds real PDF and Office files for the tests."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def pptx_file(*slides: tuple[str, str], notes: str = "", table: list[list[str]] 
 
 
 def pdf(*pages: str, title: str = "") -> bytes:
-    """A PDF whose characters are numbered by their code point, with a map back to Unicode, as real ones have."""
+    """A PDF whose character codes are code points, with a ToUnicode map."""
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Count %d /Kids [%s] >>"
@@ -139,10 +139,10 @@ def _stream(content: bytes) -> bytes:
 
 def _unicode_map(text: str) -> bytes:
     codes = sorted({ord(character) for character in text if character != "\n"})
-    pieces = [codes[at : at + 100] for at in range(0, len(codes), 100)]
+    blocks = [codes[at : at + 100] for at in range(0, len(codes), 100)]
     ranges = b"".join(
-        b"%d beginbfchar\n%s\nendbfchar\n" % (len(piece), b"\n".join(b"<%04X> <%04X>" % (code, code) for code in piece))
-        for piece in pieces
+        b"%d beginbfchar\n%s\nendbfchar\n" % (len(block), b"\n".join(b"<%04X> <%04X>" % (code, code) for code in block))
+        for block in blocks
     )
     return (
         b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Test def /CMapType 2 def\n"

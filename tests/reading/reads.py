@@ -1,10 +1,11 @@
-"""Short ways to read, and to be refused."""
+"""Helpers: the text of a document, the refusal of a document, and what holds for every reading."""
 
 from __future__ import annotations
 
 import pytest
 
-from veracity.reading import Reading, Unreadable, extract
+from veracity.reading.base import Reading, Unreadable
+from veracity.reading.extract import extract
 
 
 def text_of(content: bytes, name: str) -> str:
@@ -18,7 +19,7 @@ def refusal(content: bytes, name: str) -> Unreadable:
 
 
 def assert_clean(reading: Reading) -> None:
-    """What every reading promises."""
+    """Assert the invariants of every reading."""
     for text in (reading.text, reading.title):
         assert not set(text) & set("\0\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\ufeff")
         text.encode("utf-8")  # no lone surrogates

@@ -1,4 +1,4 @@
-"""Tasks that misbehave in every way, for the worker processes of the tests."""
+"""Tasks that misbehave, for the worker processes of the tests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from veracity.reading import extract
+from veracity.reading.extract import extract
 from veracity.reading.sandbox import frames
 
-_hoard: list[bytes] = []
+_leaked: list[bytes] = []
 
 
-def do(request: dict[str, Any]) -> dict[str, Any]:
-    """Whatever the request names."""
-    result: dict[str, Any] = globals()[request["what"]](request)
+def run_task(request: dict[str, Any]) -> dict[str, Any]:
+    """Run the function that the request names."""
+    result: dict[str, Any] = globals()[request["task"]](request)
     return result
 
 
@@ -42,9 +42,9 @@ def allocate(request: dict[str, Any]) -> dict[str, Any]:
     return {"length": len(b"x" * request["megabytes"] * 1_000_000)}
 
 
-def hoard(request: dict[str, Any]) -> dict[str, Any]:
-    """Leaks, as a library may."""
-    _hoard.append(b"x" * request["megabytes"] * 1_000_000)
+def leak(request: dict[str, Any]) -> dict[str, Any]:
+    """Leaks memory, as a library may."""
+    _leaked.append(b"x" * request["megabytes"] * 1_000_000)
     return {"process": os.getpid()}
 
 
@@ -57,7 +57,7 @@ def segfault(request: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def leave(request: dict[str, Any]) -> dict[str, Any]:
+def exit_at_once(request: dict[str, Any]) -> dict[str, Any]:
     os._exit(3)
 
 
@@ -98,8 +98,8 @@ def run_program(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(request: dict[str, Any]) -> dict[str, Any]:
-    found = extract(bytes.fromhex(request["content"]), request["name"])
-    return {"text": found.text, "format": found.format}
+    reading = extract(bytes.fromhex(request["content"]), request["name"])
+    return {"text": reading.text, "format": reading.format}
 
 
 def environment(request: dict[str, Any]) -> dict[str, Any]:
@@ -115,12 +115,12 @@ def not_json(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def too_long(request: dict[str, Any]) -> dict[str, Any]:
-    frames.LONGEST = 1_000
+    frames.MAX_FRAME_BYTES = 1_000
     return {"a": "x" * 2_000}
 
 
 def lie(request: dict[str, Any]) -> dict[str, Any]:
-    """Speaks on the pipe behind the protocol's back, as a worker would that has been taken over."""
+    """Writes to the pipe directly, as a compromised worker would."""
     for number in range(3, 20):
         try:
             os.write(number, bytes.fromhex(request["bytes"]))

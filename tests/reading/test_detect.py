@@ -1,4 +1,4 @@
-"""Documents that are not what their names say."""
+"""Detecting formats, also under misleading names."""
 
 import time
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.reading import documents
 from tests.reading.reads import refusal, text_of
-from veracity.reading import extract
+from veracity.reading.extract import extract
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0" * 40
 PROGRAM = b"MZ\x90\0\3\0\0\0\4\0\0\0\xff\xff\0\0" + b"\0" * 100
@@ -29,7 +29,7 @@ OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
         (b"%PDF is a signature. Thirty days", "note.txt", "text"),
     ],
 )
-def test_it_is_read_as_what_it_is(content: bytes, name: str, kind: str) -> None:
+def test_content_wins_over_the_file_name(content: bytes, name: str, kind: str) -> None:
     reading = extract(content, name)
     assert reading.format == kind
     assert "Thirty days" in reading.text
@@ -39,7 +39,7 @@ def test_it_is_read_as_what_it_is(content: bytes, name: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("content", "kind"), [(PNG, "image"), (PROGRAM, "program"), (b"\x1f\x8b\x08" + PNG, "archive")]
 )
-def test_what_cannot_be_read_is_skipped_by_its_kind(content: bytes, kind: str, name: str) -> None:
+def test_unsupported_kinds_are_skipped(content: bytes, kind: str, name: str) -> None:
     refused = refusal(content, name)
     assert (refused.status, refused.reason) == ("skipped", f"its format is not supported ({kind})")
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_read_is_skipped_by_its_kind(content: bytes, kind: str, n
         (OLE2, "old Office"),
     ],
 )
-def test_kinds_that_are_not_supported(content: bytes, kind: str) -> None:
+def test_the_reason_names_the_unsupported_kind(content: bytes, kind: str) -> None:
     refused = refusal(content, "document.docx")
     assert refused.status == "skipped"
     assert kind in refused.reason
@@ -70,7 +70,7 @@ def test_encrypted_office() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.xlsx", "a.pptx"])
-def test_junk_under_the_name_of_a_document_is_damaged(name: str) -> None:
+def test_invalid_content_under_a_document_name_is_damaged(name: str) -> None:
     refused = refusal(b"\x07\x00\x01" * 100, name)
     assert refused.status == "failed"
     assert "damaged" in refused.reason
@@ -83,17 +83,17 @@ def test_empty(content: bytes, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.py", "a.rst", "a.toml", "a.yaml", "a.log", "a.xml", "Makefile", "a.b.unknown"])
-def test_what_decodes_as_text_is_text(name: str) -> None:
+def test_unknown_extensions_are_plain_text(name: str) -> None:
     reading = extract("key = '值' # 三十日以内".encode(), name)
     assert (reading.format, reading.markdown, reading.text) == ("text", False, "key = '值' # 三十日以内")
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.csv"])
 @pytest.mark.parametrize("filling", [b" ", b"#", b"# ", b"![", b"<!--", b"\n", b"-", b"<p>", b"|", b'"', b"\x1b["])
-def test_repetition_without_end_takes_no_long_time(filling: bytes, name: str) -> None:
+def test_repetitive_input_takes_linear_time(filling: bytes, name: str) -> None:
     started = time.monotonic()
     assert text_of(b"# start " + filling * 100_000 + b" end", name)
-    assert time.monotonic() - started < 20  # squared, it were minutes
+    assert time.monotonic() - started < 20  # quadratic time would be minutes
 
 
 def test_a_huge_single_line() -> None:

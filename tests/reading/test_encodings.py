@@ -1,4 +1,4 @@
-"""Every encoding, in short texts as people write them."""
+"""Detecting the encoding of short texts."""
 
 import codecs
 
@@ -87,7 +87,7 @@ def test_short_text_in_every_encoding(encoding: str, text: str) -> None:
 
 @pytest.mark.parametrize("encoding", MARKS)
 @pytest.mark.parametrize("text", [JAPANESE[0], SIMPLIFIED[0], LATIN[0], "plain"])
-def test_a_byte_order_mark_is_believed_and_left_out(encoding: str, text: str) -> None:
+def test_a_byte_order_mark_is_trusted_and_removed(encoding: str, text: str) -> None:
     assert text_of(MARKS[encoding] + text.encode(encoding), "note.txt") == text
 
 
@@ -99,7 +99,7 @@ def test_other_alphabets(encoding: str, text: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
-def test_a_long_text_with_one_broken_spot_keeps_its_encoding() -> None:
+def test_a_few_broken_bytes_do_not_change_the_encoding() -> None:
     text = SIMPLIFIED[0] * 50
     assert SIMPLIFIED[0] in decode(text.encode("utf-8") + b"\xff" + text.encode("utf-8"))
     assert JAPANESE[0] in decode((JAPANESE[0] * 50).encode("cp932") + b"\xff\xff" + JAPANESE[0].encode("cp932"))
@@ -109,16 +109,16 @@ def test_a_long_text_with_one_broken_spot_keeps_its_encoding() -> None:
     ("encoding", "text"), [("cp1252", LATIN[1]), ("cp932", JAPANESE[0]), ("gb18030", SIMPLIFIED[0])]
 )
 @pytest.mark.parametrize("gap", [" plain words", "\nplain line"])
-def test_the_first_letter_above_ascii_may_come_late(encoding: str, text: str, gap: str) -> None:
+def test_the_first_non_ascii_letter_may_come_late(encoding: str, text: str, gap: str) -> None:
     whole = gap * 10_000 + " " + text
     assert decode(whole.encode(encoding)) == whole
 
 
-def test_terminal_colours_are_left_out() -> None:
+def test_terminal_colours_are_removed() -> None:
     assert text_of(b"\x1b[1;31merror\x1b[0m: disk full\n", "a.log") == "error: disk full"
 
 
-def test_a_character_cut_in_two_at_the_end_of_the_sample_does_no_harm() -> None:
+def test_a_character_split_by_the_sample_boundary() -> None:
     for lead in ("", "a", "ab"):
         text = lead + JAPANESE[0] * 2_000
         assert decode(text.encode("cp932")) == text
@@ -129,7 +129,7 @@ def test_binary_junk_is_not_text(junk: bytes) -> None:
     assert refusal(junk, "note.txt").status == "skipped"
 
 
-def test_a_stray_control_character_is_left_out() -> None:
+def test_stray_control_characters_are_removed() -> None:
     assert text_of(
         b"An ordinary line, long enough, then a bell\x07 and it goes on.\r\nNext\x0cpage\r" * 3, "a.txt"
     ) == ("\n".join(["An ordinary line, long enough, then a bell and it goes on.", "Next", "page"] * 3))
@@ -141,13 +141,13 @@ def _sentences(texts: list[str]) -> st.SearchStrategy[str]:
 
 @settings(max_examples=60, deadline=None)
 @given(_sentences(JAPANESE), st.sampled_from(["cp932", "euc_jp", "utf-16-le", "utf-16-be", "iso2022_jp"]))
-def test_japanese_comes_back(text: str, encoding: str) -> None:
+def test_japanese_round_trip(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
 @settings(max_examples=60, deadline=None)
 @given(_sentences(SIMPLIFIED), st.sampled_from(["gb18030", "gbk", "utf-16-le", "utf-16-be"]))
-def test_chinese_comes_back(text: str, encoding: str) -> None:
+def test_chinese_round_trip(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
@@ -156,7 +156,7 @@ def test_chinese_comes_back(text: str, encoding: str) -> None:
     st.text(st.sampled_from("のはをにがでとしたるいますアイスコーヒー日本人年大学会社時間"), min_size=20, max_size=60),
     st.sampled_from(["cp932", "euc_jp"]),
 )
-def test_random_kana_and_kanji_come_back(text: str, encoding: str) -> None:
+def test_random_kana_and_kanji_round_trip(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
@@ -168,5 +168,5 @@ def test_random_kana_and_kanji_come_back(text: str, encoding: str) -> None:
         lambda text: len(set(text)) > 7  # 一一一 in GB is also valid UTF-8
     ),
 )
-def test_random_common_chinese_comes_back(text: str) -> None:
+def test_random_common_chinese_round_trip(text: str) -> None:
     assert decode(text.encode("gb18030")) == text

@@ -1,9 +1,11 @@
+"""HTML pages: main text, hidden elements, encodings."""
+
 from pathlib import Path
 
 import pytest
 
 from tests.reading.reads import refusal, text_of
-from veracity.reading import extract
+from veracity.reading.extract import extract
 
 SENTENCES = {
     "en": "Goods may be returned within thirty days of purchase.",
@@ -18,7 +20,7 @@ def article(sentence: str, paragraphs: int = 20) -> str:
 
 @pytest.mark.parametrize("sentence", SENTENCES.values())
 @pytest.mark.parametrize("frame", ["{}", "<main>{}</main>", "<article>{}</article>", "<div><div>{}</div></div>"])
-def test_the_main_text_with_its_headings(sentence: str, frame: str) -> None:
+def test_main_text_keeps_its_headings(sentence: str, frame: str) -> None:
     body = frame.format(f"<h1>Head 一</h1>{article(sentence)}<h2>Second 二</h2>{article(sentence)}")
     page = f"<!doctype html><html><head><title>The title</title></head><body>{body}</body></html>"
     reading = extract(page.encode(), "page.html")
@@ -39,13 +41,13 @@ def test_a_page_of_one_sentence(sentence: str, page: str) -> None:
 
 
 @pytest.mark.parametrize("sentence", SENTENCES.values())
-def test_a_soup_of_divs(sentence: str) -> None:
+def test_nested_divs(sentence: str) -> None:
     soup = "".join(f"<div class=x{n}><div><span>{n}</span> <div>{sentence}</div></div></div>" for n in range(60))
     assert text_of(f"<html><body>{soup}</body></html>".encode(), "page.html").count(sentence) == 60
 
 
 @pytest.mark.parametrize("sentence", SENTENCES.values())
-def test_a_table_and_nothing_else(sentence: str) -> None:
+def test_a_page_of_one_table(sentence: str) -> None:
     rows = "".join(f"<tr><td>{n}</td><td>{sentence}</td></tr>" for n in range(40))
     text = text_of(f"<table><tr><th>No</th><th>Rule</th></tr>{rows}</table>".encode(), "page.html")
     assert text.count(sentence) == 40
@@ -70,13 +72,13 @@ def test_a_table_and_nothing_else(sentence: str) -> None:
 @pytest.mark.parametrize(
     "meta", ['<meta charset="{}">', '<meta http-equiv="Content-Type" content="text/html; charset={}">', ""]
 )
-def test_encodings_declared_rightly_wrongly_or_not_at_all(encoding: str, name: str, language: str, meta: str) -> None:
+def test_declared_wrongly_declared_and_undeclared_encodings(encoding: str, name: str, language: str, meta: str) -> None:
     sentence = SENTENCES[language]
     page = f"<html><head>{meta.format(name)}</head><body><p>{sentence}</p></body></html>"
     assert text_of(page.encode(encoding), "page.html") == sentence
 
 
-def test_an_encoding_that_only_the_page_knows() -> None:
+def test_the_declared_encoding_is_used() -> None:
     page = '<html><head><meta charset="windows-1251"></head><body>Да</body></html>'
     assert text_of(page.encode("cp1251"), "page.html") == "Да"
 
@@ -100,18 +102,18 @@ def test_an_encoding_that_only_the_page_knows() -> None:
     ],
 )
 @pytest.mark.parametrize("paragraphs", [1, 30])
-def test_what_is_not_shown_is_not_read(hidden: str, paragraphs: int) -> None:
+def test_hidden_elements_are_left_out(hidden: str, paragraphs: int) -> None:
     page = f"<html><body>{article(SENTENCES['en'], paragraphs)}{hidden} after it</body></html>"
     text = text_of(page.encode(), "page.html")
     assert "SECRET" not in text
     assert SENTENCES["en"] in text
 
 
-def test_text_after_what_is_hidden_stays() -> None:
+def test_text_after_hidden_elements_stays() -> None:
     assert text_of(b"<p>before <script>x</script>between<!-- c --> after</p>", "a.html") == "before between after"
 
 
-def test_what_stands_around_is_left_out_unless_it_is_all() -> None:
+def test_navigation_is_left_out_unless_it_is_everything() -> None:
     page = "<nav>Home</nav><p>Thirty days.</p><footer>Imprint</footer>"
     assert text_of(page.encode(), "a.html") == "Thirty days."
     assert text_of(b"<nav>Home</nav>", "a.html") == "Home"
@@ -146,12 +148,12 @@ def test_external_entities_are_never_resolved(tmp_path: Path) -> None:
     assert "SECRET" not in text_of(page.encode(), "a.html")
 
 
-def test_many_things_that_are_not_shown() -> None:
+def test_many_hidden_elements() -> None:
     text = text_of(b"<p>a" + b"<!-- x --> b<script></script>" * 20_000 + b"</p>", "a.html")
     assert text.count("b") == 20_000
 
 
-def test_depth() -> None:
+def test_deep_nesting() -> None:
     assert text_of(b"<div>" * 200 + b"bottom" + b"</div>" * 200, "a.html") == "bottom"
     assert text_of(b"top" + b"<div>" * 100_000 + b"bottom", "a.html").startswith("top")
 

@@ -1,8 +1,10 @@
+"""PDF files: pages, hyphenation, damaged files."""
+
 import pytest
 
 from tests.reading import documents
 from tests.reading.reads import assert_clean, refusal, text_of
-from veracity.reading import extract
+from veracity.reading.extract import extract
 
 PAGES = ("Returns within thirty days.", "退货须在三十天内办理。", "返品は三十日以内です。")
 
@@ -31,7 +33,7 @@ def test_empty_pages_count() -> None:
         ("first line\nsecond line", "first line\nsecond line"),
     ],
 )
-def test_words_cut_at_the_end_of_a_line(page: str, text: str) -> None:
+def test_hyphenated_words_are_joined(page: str, text: str) -> None:
     assert text_of(documents.pdf(page), "a.pdf").replace("1990-2000", "1990-\n2000") == text
 
 
@@ -69,20 +71,20 @@ def test_encrypted() -> None:
         [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Count 0 /Kids [] >>"],
     ],
 )
-def test_circles_end(objects: list[bytes]) -> None:
+def test_circular_references(objects: list[bytes]) -> None:
     assert refusal(documents.pdf_of(objects), "a.pdf").reason
 
 
-def test_cut_off_or_junk() -> None:
+def test_truncated_or_invalid_files() -> None:
     whole = documents.pdf(*PAGES)
     assert refusal(whole[:60], "a.pdf").status == "failed"
     assert refusal(b"%PDF-1.7\n" + b"junk\xff\x00" * 100, "a.pdf").status == "failed"
 
 
-def test_without_its_end_it_is_read_all_the_same() -> None:
+def test_a_missing_trailer_is_tolerated() -> None:
     assert PAGES[0] in text_of(documents.pdf(*PAGES)[:-12], "a.pdf")
 
 
-def test_many_pages_that_are_not_there() -> None:
+def test_a_wrong_page_count() -> None:
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Count 50000 /Kids [] >>"]
     assert refusal(documents.pdf_of(objects), "a.pdf").reason

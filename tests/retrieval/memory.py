@@ -1,4 +1,4 @@
-"""A store and an embedder that need neither disk nor model, for tests of what is built on them."""
+"""A passage store and an embedder in memory, for tests."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -19,8 +19,7 @@ Vector = NDArray[np.float32]
 
 
 class Concepts:
-    """Words that mean the same share a dimension; all other words have the last one. Covers English, or what it is
-    told to."""
+    """An embedder: words of one concept share a dimension, all other words the last one. Covers English by default."""
 
     def __init__(
         self,
@@ -31,7 +30,9 @@ class Concepts:
         self.name = name
         self.dimensions = len(concepts) + 1
         self.covers = covers
-        self._places = {word: place for place, concept in enumerate(concepts) for word in search_tokens(concept, "en")}
+        self._dimensions = {
+            word: dimension for dimension, concept in enumerate(concepts) for word in search_tokens(concept, "en")
+        }
 
     def embed_passages(self, texts: Sequence[str]) -> Vector:
         return np.array([self.embed_query(text) for text in texts], np.float32).reshape(-1, self.dimensions)
@@ -39,7 +40,7 @@ class Concepts:
     def embed_query(self, text: str) -> Vector:
         vector = np.zeros(self.dimensions, np.float32)
         for word in search_tokens(text, "en"):
-            vector[self._places.get(word, -1)] += 1 if word in self._places else 0.01
+            vector[self._dimensions.get(word, -1)] += 1 if word in self._dimensions else 0.01
         vector[-1] += 1e-3
         vector /= np.linalg.norm(vector)
         return vector
@@ -71,49 +72,49 @@ def passage(
 
 
 class MemoryStore:
-    """BM25 without the length of passages."""
+    """A `PassageStore` with BM25 that ignores the length of passages."""
 
     def __init__(self, embedder: Embedder = NO_EMBEDDER) -> None:
         self._embedder = embedder
         self.hits: dict[str, Hit] = {}
         self.version = 0
-        self.questions: list[str] = []  # what it was asked
+        self.queries: list[str] = []
 
     def add(self, *passages: Passage) -> None:
-        for one in passages:
-            language = guess_language(one.text)
-            words = search_tokens(one.title, language) + search_tokens(one.text, language)
-            vector = self._embedder.embed_query(one.text) if self._embedder.covers(one.text) else None
-            self.hits[one.id] = Hit(one, 0.0, " ".join(words), vector)
+        for new in passages:
+            language = guess_language(new.text)
+            words = search_tokens(new.title, language) + search_tokens(new.text, language)
+            vector = self._embedder.embed_query(new.text) if self._embedder.covers(new.text) else None
+            self.hits[new.id] = Hit(new, 0.0, " ".join(words), vector)
         self.version += 1
 
     def by_words(self, words: Sequence[str], limit: int, language: str | None = None) -> list[Hit]:
-        self.questions.append("words")
+        self.queries.append("words")
         wanted = [hit for hit in self.hits.values() if language in (None, hit.passage.language)]
         return self._by_terms(words, {hit.passage.id: hit.words.split() for hit in wanted}, limit)
 
     def by_entities(self, names: Sequence[str], limit: int) -> list[Hit]:
-        self.questions.append("entities")
+        self.queries.append("entities")
         return self._by_terms(names, {name: hit.passage.entities for name, hit in self.hits.items()}, limit)
 
     def by_vector(self, vector: Any, limit: int) -> list[Hit]:
-        self.questions.append("vector")
+        self.queries.append("vector")
         near = [hit for hit in self.hits.values() if hit.vector is not None]
         return sorted(near, key=lambda hit: (-float(vector @ hit.vector), hit.passage.id))[:limit]
 
     def by_ids(self, ids: Sequence[str]) -> list[Hit]:
-        self.questions.append("ids")
+        self.queries.append("ids")
         return [self.hits[name] for name in ids if name in self.hits]
 
     def languages(self) -> frozenset[str]:
         return frozenset(hit.passage.language for hit in self.hits.values())
 
-    def _by_terms(self, terms: Iterable[str], held: dict[str, Sequence[str]], limit: int) -> list[Hit]:
-        holders = Counter(term for mine in held.values() for term in set(mine))
+    def _by_terms(self, terms: Iterable[str], terms_by_id: dict[str, Sequence[str]], limit: int) -> list[Hit]:
+        holders = Counter(term for words in terms_by_id.values() for term in set(words))
         rarity = {term: log(1 + len(self.hits) / holders[term]) for term in terms if term in holders}
         scores = {
-            name: sum(rarity.get(term, 0.0) * count / (count + 1) for term, count in Counter(mine).items())
-            for name, mine in held.items()
+            name: sum(rarity.get(term, 0.0) * count / (count + 1) for term, count in Counter(words).items())
+            for name, words in terms_by_id.items()
         }
         best = sorted((name for name in scores if scores[name] > 0), key=lambda name: (-scores[name], name))
         return [

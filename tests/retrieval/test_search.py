@@ -13,9 +13,9 @@ from tests.retrieval.memory import Concepts, MemoryStore, passage, searcher_over
 from veracity.errors import InputError, ModelError, ModelUnreachableError
 from veracity.models import Evidence, Passage
 from veracity.retrieval import Searcher
-from veracity.retrieval.base import Found
+from veracity.retrieval.base import RankedPassage
 from veracity.retrieval.hybrid import HybridSearch
-from veracity.retrieval.search import DEPTH, RERANKED
+from veracity.retrieval.search import MIN_DEPTH, RERANK_DEPTH
 from veracity.retrieval.sources import TemporalSource
 from veracity.settings import RetrievalSettings
 
@@ -26,8 +26,8 @@ BREAD = passage("Bread is made of flour, water, salt and patience.", "bread", "B
 QUESTION = "Where does the writer of the novel about a lighthouse come from?"
 
 
-class Backwards:
-    """Likes best what was ranked last."""
+class ReverseReranker:
+    """Reverses the order."""
 
     name = "backwards"
 
@@ -39,15 +39,15 @@ class Backwards:
         return [float(place) for place in range(len(passages))]
 
 
-def names(found: list[Evidence]) -> list[str]:
-    return [item.document_id for item in found]
+def names(evidence: list[Evidence]) -> list[str]:
+    return [item.document_id for item in evidence]
 
 
 def numbered(count: int) -> list[Passage]:
     return [passage(f"Car number {number:04} of the fleet.", f"{number:04}") for number in range(count)]
 
 
-def test_c3_evidence_tells_its_source_and_its_relevance() -> None:
+def test_c3_evidence_has_source_and_relevance() -> None:
     searcher, _ = searcher_over(BOOK, AUTHOR, BREAD)
     book, author = searcher.search(QUESTION, 10)
     assert (book.source, book.metadata.found_by) == ("knowledge", ["knowledge", "graph"])
@@ -56,17 +56,17 @@ def test_c3_evidence_tells_its_source_and_its_relevance() -> None:
     assert (book.id, book.text, book.title, book.start, book.end) == (BOOK.id, BOOK.text, BOOK.title, 0, len(BOOK.text))
 
 
-def test_the_documents_own_metadata_stands_beside_ours_and_never_instead() -> None:
+def test_document_metadata_never_overrides_ours() -> None:
     metadata = {"author": "me", "relevance_score": 7.0, "found_by": "me", "model_config": 1, "year": 2024}
     searcher, _ = searcher_over(passage("A car.", "one", metadata=metadata))  # type: ignore[arg-type]
-    (found,) = searcher.search("car", 1)
-    told = found.model_dump()["metadata"]
-    assert 0 <= told["relevance_score"] <= 1
-    assert told["found_by"] == ["knowledge", "graph"]
-    assert (told["author"], told["year"], told["model_config"]) == ("me", 2024, 1)
+    (evidence,) = searcher.search("car", 1)
+    stored = evidence.model_dump()["metadata"]
+    assert 0 <= stored["relevance_score"] <= 1
+    assert stored["found_by"] == ["knowledge", "graph"]
+    assert (stored["author"], stored["year"], stored["model_config"]) == ("me", 2024, 1)
 
 
-def test_the_sources_of_the_settings_unless_others_are_named() -> None:
+def test_sources_default_to_the_settings() -> None:
     searcher, _ = searcher_over(BOOK, AUTHOR, sources=["knowledge"])
     assert names(searcher.search(QUESTION, 10)) == ["book"]
     assert names(searcher.search(QUESTION, 10, ["graph"])) == ["book", "author"]
@@ -74,30 +74,30 @@ def test_the_sources_of_the_settings_unless_others_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sources", "told"),
+    ("sources", "message"),
     [
-        (["knowledge", "web"], 'There is no source "web"; there are: knowledge, graph.'),
-        ([""], 'There is no source ""; there are: knowledge, graph.'),
-        ([], "No source is named to search in; there are: knowledge, graph."),
+        (["knowledge", "web"], 'There is no source "web"; known: knowledge, graph.'),
+        ([""], 'There is no source ""; known: knowledge, graph.'),
+        ([], "No source is named to search in; known: knowledge, graph."),
     ],
 )
-def test_sources_that_are_none(sources: list[str], told: str) -> None:
+def test_unknown_sources_are_an_error(sources: list[str], message: str) -> None:
     searcher, store = searcher_over(BOOK)
     with pytest.raises(InputError) as caught:
         searcher.search(QUESTION, 10, sources)
-    assert str(caught.value) == told
-    assert store.questions == []
+    assert str(caught.value) == message
+    assert store.queries == []
 
 
 @pytest.mark.parametrize("fusion", ["rrf", "weighted", "cascade"])
 def test_c7_fusion_is_a_setting(fusion: str) -> None:
     class Fixed:
-        def __init__(self, name: str, *found: tuple[str, float]) -> None:
+        def __init__(self, name: str, *scores: tuple[str, float]) -> None:
             self.name = name
-            self._found = [Found(passage(text, text), score, 0.5) for text, score in found]
+            self._results = [RankedPassage(passage(text, text), score, 0.5) for text, score in scores]
 
-        def search(self, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
-            return self._found[:limit]
+        def search(self, query: str, limit: int, added_words: Sequence[str] = ()) -> list[RankedPassage]:
+            return self._results[:limit]
 
     sources = [Fixed("knowledge", ("a", 1), ("b", 0.5), ("c", 0.4)), Fixed("graph", ("d", 9), ("b", 8), ("c", 1))]
     settings = RetrievalSettings.model_validate({"fusion": fusion})
@@ -107,53 +107,53 @@ def test_c7_fusion_is_a_setting(fusion: str) -> None:
     assert names(searcher.search("query", 10)) == expected[fusion]
 
 
-def test_a_text_in_several_documents_is_taken_once_at_its_best_place() -> None:
+def test_a_text_in_several_documents_is_returned_once() -> None:
     best = passage("The car is red.", "best", "Red car, red car")
     between = passage("The car and the house and the tree.", "between", "Red car")
     copy = passage("The car is red.", "copy")
     searcher, _ = searcher_over(best, between, copy)
     lists = {"knowledge": searcher.find("knowledge", "red car", 10)}
-    assert [one.passage.document_id for one in lists["knowledge"]] == ["best", "between", "copy"]
+    assert [result.passage.document_id for result in lists["knowledge"]] == ["best", "between", "copy"]
     assert names(searcher.search("red car", 10)) == ["best", "between"]
 
 
 @pytest.mark.parametrize("embedder", [Concepts(covers=lambda text: False), EMBEDDER])
-def test_copies_do_not_crowd_out_the_others(embedder: Concepts) -> None:
+def test_duplicate_texts_do_not_crowd_out_others(embedder: Concepts) -> None:
     copies = [passage("A car, a car, a car.", f"copy{number:04}") for number in range(300)]
     searcher, _ = searcher_over(*copies, *numbered(20), embedder=embedder)
     assert len(searcher.search("car", 10)) == 10
 
 
-@pytest.mark.parametrize("top_k", [1, 10, DEPTH, DEPTH + 1, 200, 1000])
+@pytest.mark.parametrize("top_k", [1, 10, MIN_DEPTH, MIN_DEPTH + 1, 200, 1000])
 @pytest.mark.parametrize("embedder", [Concepts(covers=lambda text: False), EMBEDDER])
-def test_as_many_as_are_asked_for_if_they_exist(top_k: int, embedder: Concepts) -> None:
+def test_top_k_results_if_they_exist(top_k: int, embedder: Concepts) -> None:
     searcher, store = searcher_over(*numbered(220), embedder=embedder)
-    found = names(searcher.search("car", top_k))
-    assert len(found) == len(set(found)) == min(top_k, 220)
-    assert store.questions.count("words") == 1
+    results = names(searcher.search("car", top_k))
+    assert len(results) == len(set(results)) == min(top_k, 220)
+    assert store.queries.count("words") == 1
 
 
-def test_c7_the_reranker_orders_what_was_fused() -> None:
-    reranker = Backwards()
+def test_c7_the_reranker_reorders_the_best() -> None:
+    reranker = ReverseReranker()
     plain, _ = searcher_over(*numbered(40), embedder=EMBEDDER)
     reranked, _ = searcher_over(*numbered(40), embedder=EMBEDDER, reranker=reranker)
     before, after = plain.search("car 0007", 40), reranked.search("car 0007", 40)
-    assert names(after) == [*names(before)[:RERANKED][::-1], *names(before)[RERANKED:]]
-    assert reranker.seen == [("car 0007", [item.text for item in before[:RERANKED]])]
+    assert names(after) == [*names(before)[:RERANK_DEPTH][::-1], *names(before)[RERANK_DEPTH:]]
+    assert reranker.seen == [("car 0007", [item.text for item in before[:RERANK_DEPTH]])]
 
 
 def test_c3_relevance_is_the_same_before_and_after_reranking() -> None:
     passages = [*numbered(10), BOOK, AUTHOR, BREAD]
     plain, _ = searcher_over(*passages, embedder=EMBEDDER)
-    reranked, _ = searcher_over(*passages, embedder=EMBEDDER, reranker=Backwards())
+    reranked, _ = searcher_over(*passages, embedder=EMBEDDER, reranker=ReverseReranker())
     before = {item.id: item for item in plain.search("vehicle 0003", 50)}
     after = {item.id: item for item in reranked.search("vehicle 0003", 50)}
     assert before == after
     assert list(before) == list(after)[::-1]
 
 
-def test_equal_scores_of_the_reranker_keep_the_order() -> None:
-    class Indifferent(Backwards):
+def test_equal_reranker_scores_keep_the_order() -> None:
+    class Indifferent(ReverseReranker):
         def scores(self, query: str, passages: Sequence[str]) -> list[float]:
             return [0.0] * len(passages)
 
@@ -162,45 +162,45 @@ def test_equal_scores_of_the_reranker_keep_the_order() -> None:
     assert plain.search("car", 10) == reranked.search("car", 10)
 
 
-def test_where_nothing_was_found_no_reranker_is_asked() -> None:
-    reranker = Backwards()
+def test_without_results_the_reranker_is_not_called() -> None:
+    reranker = ReverseReranker()
     searcher, _ = searcher_over(BREAD, reranker=reranker)
     assert searcher.search("lighthouse", 10) == []
     assert reranker.seen == []
 
 
-def test_errors_of_the_reranker_pass_through() -> None:
-    class Failing(Backwards):
+def test_reranker_errors_propagate() -> None:
+    class Failing(ReverseReranker):
         def scores(self, query: str, passages: Sequence[str]) -> list[float]:
-            raise ModelUnreachableError("The reranker is away.")
+            raise ModelUnreachableError("The reranker is unreachable.")
 
     searcher, _ = searcher_over(BREAD, reranker=Failing())
-    with pytest.raises(ModelError, match="The reranker is away."):
+    with pytest.raises(ModelError, match="The reranker is unreachable."):
         searcher.search("bread", 10)
 
 
 @pytest.mark.parametrize("query", ["the of and", "?!", "🙂", "word " * 20_000, "\udcff", "東京", "a" * 100_000])
-def test_any_question_is_answered(query: str) -> None:
+def test_any_query_works(query: str) -> None:
     searcher, _ = searcher_over(BOOK, AUTHOR, BREAD, embedder=EMBEDDER)
     for item in searcher.search(query, 10):
         assert 0 <= item.metadata.relevance_score <= 1
 
 
-def test_the_same_question_gets_the_same_answer() -> None:
+def test_results_are_deterministic() -> None:
     passages = [*numbered(80), BOOK, AUTHOR, BREAD]
-    one, _ = searcher_over(*passages, embedder=EMBEDDER)
+    searcher, _ = searcher_over(*passages, embedder=EMBEDDER)
     other, _ = searcher_over(*passages[::-1], embedder=EMBEDDER)
-    assert one.search("car", 60) == one.search("car", 60) == other.search("car", 60)
+    assert searcher.search("car", 60) == searcher.search("car", 60) == other.search("car", 60)
 
 
-def test_a_change_of_the_store_is_seen_at_once() -> None:
+def test_a_changed_store_is_searched() -> None:
     searcher, store = searcher_over(BOOK)
     assert names(searcher.search(QUESTION, 10)) == ["book"]
     store.add(AUTHOR)
     assert names(searcher.search(QUESTION, 10)) == ["book", "author"]
 
 
-def test_threads_get_the_answers_to_their_own_questions() -> None:
+def test_concurrent_searches_do_not_mix() -> None:
     searcher, _ = searcher_over(*numbered(40), BOOK, AUTHOR, BREAD, embedder=EMBEDDER)
     questions = [f"car number {number:04}" for number in range(7)] + [QUESTION]
     alone = {question: searcher.search(question, 10) for question in questions}
@@ -212,7 +212,7 @@ def test_threads_get_the_answers_to_their_own_questions() -> None:
         assert all(threads.map(ask, questions))
 
 
-def test_a_program_ends_though_nothing_was_closed() -> None:
+def test_a_program_exits_without_close() -> None:
     program = (
         "from tests.retrieval.memory import passage, searcher_over\n"
         "searcher, _ = searcher_over(passage('A car.', 'a'))\n"

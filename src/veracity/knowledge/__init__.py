@@ -1,6 +1,6 @@
-"""The documents of a workspace: read, cut into passages, indexed, kept. `library` is the way in."""
+"""The documents of a workspace: read, chunked into passages, indexed and stored. `library.py` is the entry point."""
 
 import os
 
-# LanceDB writes to stderr what it finds worth a warning, and none of it is for who uses Veracity. Read on its import.
+# LanceDB reads this on import. Its warnings go to stderr and mean nothing to Veracity's users.
 os.environ.setdefault("LANCEDB_LOG", "error")

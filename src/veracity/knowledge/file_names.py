@@ -1,9 +1,4 @@
-"""Names for files that strangers hand in: from any name one that every file system takes and that leads nowhere else.
-
-Knows nothing about the files.
-"""
-
-from __future__ import annotations
+"""File names and locations of uploads: safe names on any file system, and stored locations that survive a move."""
 
 import hashlib
 import os
@@ -12,19 +7,27 @@ import unicodedata
 from contextlib import suppress
 from pathlib import Path
 
+UNNAMED = "untitled"
+FOLDER_SEPARATOR = " - "  # replaces the slashes of a relative path
+MAX_NAME_BYTES = 200  # file systems allow 255
+MAX_EXTENSION_BYTES = 20
+FORBIDDEN_ON_WINDOWS = frozenset('<>:"|?*')
+RESERVED_ON_WINDOWS = re.compile(r"(?i)(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)")
+UNSAFE_ENDS = re.compile(r"^[\s.~]+|[\s.]+$")
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")  # Unicode categories
 
-class Places:
-    """`uploads` is the folder of the files that were handed in, where there is one."""
+
+class Locations:
+    """Converts file paths to stored locations and back. Uploads are stored relative to the workspace."""
 
     def __init__(self, uploads: Path | None) -> None:
         self._folder = str(uploads or "")
         self._prefix = f"{uploads.name}/" if uploads else ""
 
     def location_of(self, path: str) -> str:
-        """As it is stored."""
         folder, name = os.path.split(path)
-        if self._folder and f"{folder}/".endswith(self._prefix):  # to look where each folder leads would take long
-            with suppress(ValueError):  # no file can have such a path
+        if self._folder and f"{folder}/".endswith(self._prefix):  # cheap test first: realpath is slow for many files
+            with suppress(ValueError):  # the path holds a null byte
                 if os.path.realpath(folder) == os.path.realpath(self._folder):
                     return self._prefix + name
         return path
@@ -35,58 +38,37 @@ class Places:
         return os.path.normpath(Path(self._folder).absolute() / location.removeprefix(self._prefix))
 
     def upload_at(self, location: str) -> Path | None:
-        """The file, where it is an upload."""
+        """The file at this location, or None if it is not an upload."""
         path = self.path_of(location)
         return Path(path) if self.location_of(path) != path else None
 
 
-UNNAMED = "untitled"
-BETWEEN = " - "  # the folders of a path and its file
-LONGEST = 200  # bytes; file systems take 255
-LONGEST_ENDING = 20  # bytes of .docx and the like
-FORBIDDEN = frozenset('<>:"|?*')  # on Windows
-RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)")  # there as well
-AT_THE_ENDS = re.compile(r"^[\s.~]+|[\s.]+$")
-UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+def safe_file_name(name: str) -> str:
+    """Turn any name into a visible file name (NFC) that every file system accepts and that stays in its folder.
+
+    A relative path keeps its folders ("a/b.md" becomes "a - b.md"), so that files of two folders stay apart; of any
+    other path only the last part is used. A name that has to change beyond that gets a hash of the original appended,
+    so that it replaces no other file.
+    """
+    normalized = unicodedata.normalize("NFC", re.sub("[\ud800-\udfff]", "\ufffd", name)).removeprefix("./")
+    parts = re.split(r"[/\\]", normalized)
+    is_relative = not re.match(r"[a-zA-Z]:", normalized) and not any(part in ("", "..") for part in parts)
+    flat = FOLDER_SEPARATOR.join(parts) if is_relative else parts[-1]
+    safe = _remove_unsafe(flat)
+    return safe if safe == flat and len(safe.encode()) <= MAX_NAME_BYTES else _append_hash(safe, flat)
 
 
-def kept_name(name: str) -> str:
-    """Of a path that leads down from where one is, all parts, so that files of two folders stay apart; of any other the
-    last part. In one spelling (NFC). What had to be changed beyond that gets a mark made of what it was, so that it
-    takes no other's place. Names that differ in nothing else become one: "a/b.md" is "a - b.md"."""
-    given = unicodedata.normalize("NFC", _without_halves(name)).removeprefix("./")
-    parts = re.split(r"[/\\]", given)
-    plain = BETWEEN.join(parts) if _leads_down(given, parts) else parts[-1]
-    fit = _harmless(plain)
-    return fit if fit == plain and len(fit.encode()) <= LONGEST else _marked(fit, plain)
+def _remove_unsafe(name: str) -> str:
+    visible = "".join(character for character in name if unicodedata.category(character) not in INVISIBLE)
+    allowed = "".join("_" if character in FORBIDDEN_ON_WINDOWS else character for character in visible)
+    safe = UNSAFE_ENDS.sub("", unicodedata.normalize("NFC", allowed))  # removed characters may have split a sequence
+    return f"_{safe}" if RESERVED_ON_WINDOWS.match(safe) else safe or UNNAMED
 
 
-def _leads_down(given: str, parts: list[str]) -> bool:
-    return not re.match(r"[a-zA-Z]:", given) and not any(part in ("", "..") for part in parts)
-
-
-def _without_halves(name: str) -> str:
-    return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in name)
-
-
-def _harmless(name: str) -> str:
-    """Nothing hidden, nothing unseen, nothing that a file system keeps for itself. Without the unseen, the spelling may
-    be another one."""
-    seen = "".join(one for one in name if unicodedata.category(one) not in UNSEEN)
-    plain = "".join("_" if one in FORBIDDEN else one for one in seen)
-    plain = AT_THE_ENDS.sub("", unicodedata.normalize("NFC", plain))
-    return f"_{plain}" if RESERVED.match(plain) else plain or UNNAMED
-
-
-def _marked(name: str, original: str) -> str:
-    mark = f"-{hashlib.blake2b(original.encode(), digest_size=4).hexdigest()}"
-    stem, ending = _split(name)
-    left = LONGEST - len((mark + ending).encode())
-    return AT_THE_ENDS.sub("", stem.encode()[:left].decode(errors="ignore")) + mark + ending
-
-
-def _split(name: str) -> tuple[str, str]:
-    """What comes before the last dot, and the rest, unless that is too long to be an ending."""
-    stem, dot, ending = name.rpartition(".")
-    is_ending = bool(stem and ending) and len(ending.encode()) < LONGEST_ENDING
-    return (stem, dot + ending) if is_ending else (name, "")
+def _append_hash(name: str, original: str) -> str:
+    digest = f"-{hashlib.blake2b(original.encode(), digest_size=4).hexdigest()}"
+    suffix = Path(name).suffix
+    extension = suffix if len(suffix.encode()) <= MAX_EXTENSION_BYTES else ""
+    stem = name.removesuffix(extension)
+    space = MAX_NAME_BYTES - len((digest + extension).encode())
+    return UNSAFE_ENDS.sub("", stem.encode()[:space].decode(errors="ignore")) + digest + extension

@@ -1,9 +1,4 @@
-"""The documents of a workspace: bring in, forget, index anew. Whoever changes something holds the writer's lock.
-
-Knows nothing about searching them.
-"""
-
-from __future__ import annotations
+"""The documents of a workspace: ingest, add, forget, reindex. Every change holds the writer lock."""
 
 import contextlib
 import os
@@ -11,17 +6,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
 from veracity.embedding import Embedder
 from veracity.errors import BusyError, InputError, KnowledgeError, NotFoundError, reason_of
-from veracity.knowledge import ingest as ingest_module
-from veracity.knowledge.discovery import EMPTY, File, discover, vanished
-from veracity.knowledge.file_names import Places
-from veracity.knowledge.ingest import Ingestion, Task
+from veracity.knowledge.discovery import EMPTY, File, discover, find_deleted
+from veracity.knowledge.file_names import Locations
+from veracity.knowledge.ingest import Ingestion, Task, file_document_id
 from veracity.knowledge.prepare import RECIPE
 from veracity.knowledge.rows import Fingerprint
 from veracity.knowledge.store import Store
@@ -29,63 +22,8 @@ from veracity.models import Document, IngestReport, KnownDocument, Outcome
 from veracity.secrets import presentable
 from veracity.settings import KnowledgeSettings, ReadingSettings
 
-
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Raise BusyError at once when another process or thread writes there."""
-    lock = FileLock(folder / ".writer.lock", timeout=0, thread_local=False)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except Timeout:
-        raise BusyError(
-            f'The documents in "{folder}" are being changed by {_holder(folder)}: try again when that has finished.'
-        ) from None
-    except (OSError, NotImplementedError) as problem:  # some network drives know no locks
-        raise KnowledgeError(
-            f'"{folder}" cannot be written ({reason_of(problem)}): make it a writable folder.'
-        ) from None
-    try:
-        with contextlib.suppress(OSError):  # it is for a message only
-            (folder / ".writer.pid").write_text(str(os.getpid()), encoding="ascii")
-        yield
-    finally:
-        lock.release()
-
-
-def _holder(folder: Path) -> str:
-    try:
-        number = int((folder / ".writer.pid").read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return "another process"
-    return "another thread of this process" if number == os.getpid() else f"process {number}"
-
-
-# Is told what became of a document, and how many are still to come, where that is known.
+# Called with each outcome and the number of documents still to come, if that is known.
 Progress = Callable[[Outcome, int | None], None]
-
-
-def forget(
-    store: Store, folder: Path, name: str, places: Places, also: Callable[[list[str]], None] = lambda ids: None
-) -> list[KnownDocument]:
-    """Remove the document with this id, path or location. Returns what was removed. The store needs no embedder.
-
-    `also` forgets them elsewhere. It is called before, since what is gone from here cannot be named again after a kill,
-    and after, for what was found here in between.
-    """
-    with writing(folder):
-        place, known = places.location_of(os.path.abspath(os.path.expanduser(name))), store.documents()
-        gone = [one for one in known if one.id == name or one.location == place]
-        gone = gone or [one for one in known if one.location and one.location == name]
-        if not gone:
-            told = presentable(name)
-            raise NotFoundError(f'There is no document "{told}": "veracity documents" lists those there are.')
-        ids = [one.id for one in gone]
-        also(ids)
-        store.forget(ids)
-        also(ids)
-        store.maintain()
-        return gone
 
 
 class Library:
@@ -95,107 +33,164 @@ class Library:
         embedder: Embedder,
         knowledge: KnowledgeSettings,
         reading: ReadingSettings,
-        leave_out: Sequence[Path] = (),
+        exclude: Sequence[Path] = (),
         uploads: Path | None = None,
     ) -> None:
-        """`leave_out` are files and folders that are nobody's documents, beside the `folder` itself. `uploads` is the
-        folder of those that were handed in."""
+        """`exclude` lists files and folders that are never ingested; `folder` itself is always excluded."""
         self._folder = folder
-        self._leave_out = (folder, *leave_out)
-        self._places = Places(uploads)
+        self._exclude = (folder, *exclude)
+        self._locations = Locations(uploads)
         self._reading = reading
-        self.store = Store(folder, lambda: embedder.dimensions, _recipe(embedder, knowledge))
+        tokens = {"passage_tokens": knowledge.passage_tokens, "overlap_tokens": knowledge.overlap_tokens}
+        recipe = {"embedder": embedder.name, **tokens, "format": RECIPE}
+        self.store = Store(folder, lambda: embedder.dimensions, recipe)
         self._ingestion = Ingestion(self.store, embedder, knowledge, reading)
 
     def ingest(self, paths: Sequence[Path | str], prune: bool, progress: Progress) -> IngestReport:
-        """Bring in files. With `prune`, documents whose files are gone from there go too."""
+        """Ingest files. With `prune`, also forget the documents under `paths` whose files were deleted."""
         if not paths:
             raise InputError("There is nothing to ingest: name files, folders or patterns.")
-        if not self._folder.exists():  # a wrong path must not leave a workspace behind
-            list(discover(paths, max_megabytes=self._reading.max_megabytes, leave_out=self._leave_out))
-        with writing(self._folder):
+        if not self._folder.exists():  # a wrong path must not create a workspace
+            list(self._discover(paths))
+        with writer_lock(self._folder):
             self.store.require_same_recipe()
-            known = {mark.document_id: mark for mark in self.store.fingerprints()}
-            stored = [mark.location for mark in known.values() if mark.location] if prune else []
-            files = set(map(self._places.path_of, stored))
-            megabytes = self._reading.max_megabytes
-            found = list(discover(paths, max_megabytes=megabytes, leave_out=self._leave_out, remembered=files))
-            gone = vanished(files, paths)
-            return self._report(self._ingest(found, gone, known), progress, len(found) + len(gone))
+            known = {fingerprint.document_id: fingerprint for fingerprint in self.store.fingerprints()}
+            locations = [fingerprint.location for fingerprint in known.values() if fingerprint.location]
+            stored = set(map(self._locations.path_of, locations)) if prune else set()
+            files = list(self._discover(paths, stored))
+            deleted = find_deleted(stored, paths)
+            return self._report(self._ingest(files, deleted, known), progress, len(files) + len(deleted))
 
     def add(self, documents: Iterable[Document], progress: Progress) -> IngestReport:
-        """Bring in texts. One that is known replaces what was there, also within `documents`."""
-        with writing(self._folder):
+        """Add texts. A document replaces an earlier one with the same id."""
+        with writer_lock(self._folder):
             self.store.require_same_recipe()
             total = len(documents) if isinstance(documents, Sized) else None
             return self._report(self._ingestion.run(self._text_tasks(documents)), progress, total)
 
     def forget(self, name: str) -> list[KnownDocument]:
-        return forget(self.store, self._folder, name, self._places)
+        return forget(self.store, self._folder, name, self._locations)
 
     def reindex(self, progress: Progress) -> IngestReport:
-        """Cut and embed every text anew, as the settings are now. Until all is done the old index stays in use."""
-        with writing(self._folder):
+        """Chunk and embed all stored texts with the current settings. The old index stays in use until all is done."""
+        with writer_lock(self._folder):
             started = time.monotonic()
-            stored = len(self.store.fingerprints())
-            told: list[Outcome] = []
+            total = len(self.store.fingerprints())
+            reported: list[Outcome] = []
 
             def tables() -> Iterator[pa.Table]:
-                for table, outcomes in self._ingestion.tables(map(ingest_module.of_stored, self.store.bodies())):
+                for table, outcomes in self._ingestion.tables(map(Task.from_row, self.store.document_rows())):
                     yield table
                     for outcome in outcomes:
-                        told.append(outcome)
-                        progress(outcome, stored - len(told))
+                        reported.append(outcome)
+                        progress(outcome, total - len(reported))
 
-            if stored:
+            if total:
                 self.store.rebuild(tables())
                 self.store.maintain(purge=True)
-            return IngestReport(outcomes=told, seconds=time.monotonic() - started)
+            return IngestReport(outcomes=reported, seconds=time.monotonic() - started)
 
     def close(self) -> None:
         self._ingestion.close()
 
-    def _ingest(self, found: list[File | Outcome], gone: list[str], known: dict[str, Fingerprint]) -> Iterator[Outcome]:
-        changed = []
-        for one in found:
-            location = self._places.location_of(one.name if isinstance(one, Outcome) else one.path)
-            mark = known.get(ingest_module.id_of(location))
-            if isinstance(one, Outcome):
-                yield one if mark is None or mark.location != location else self._given_up(one, mark)
-            elif ingest_module.is_unchanged(one, location, mark):
-                yield Outcome(name=one.path, status="unchanged", document_id=ingest_module.id_of(location))
-            else:
-                changed.append(ingest_module.of_file(one, location, mark))
-        yield from self._ingestion.run(changed)
-        ids = [ingest_module.id_of(self._places.location_of(path)) for path in gone]
-        self.store.forget(ids)
-        yield from (Outcome(name=path, status="removed", document_id=one) for path, one in zip(gone, ids, strict=True))
+    def _discover(self, paths: Sequence[Path | str], stored: set[str] | None = None) -> Iterator[File | Outcome]:
+        return discover(
+            paths, max_megabytes=self._reading.max_megabytes, exclude=self._exclude, stored=stored or frozenset()
+        )
 
-    def _given_up(self, outcome: Outcome, known: Fingerprint) -> Outcome:
-        return self._ingestion.give_up(outcome, known.document_id, is_certain=outcome.reason == EMPTY)
+    def _ingest(
+        self, files: list[File | Outcome], deleted: list[str], known: dict[str, Fingerprint]
+    ) -> Iterator[Outcome]:
+        changed = []
+        for file in files:
+            location = self._locations.location_of(file.name if isinstance(file, Outcome) else file.path)
+            document_id = file_document_id(location)
+            stored = known.get(document_id)
+            if isinstance(file, Outcome):
+                is_ours = stored is not None and stored.location == location
+                certain = file.reason == EMPTY
+                yield self._ingestion.give_up(file, document_id, is_certain=certain) if is_ours else file
+            elif stored and stored.is_certain and stored.describes(location, file.size, file.modified):
+                yield Outcome(name=file.path, status="unchanged", document_id=document_id)
+            else:
+                changed.append(Task.from_file(file, location, stored))
+        yield from self._ingestion.run(changed)
+        ids = [file_document_id(self._locations.location_of(path)) for path in deleted]
+        self.store.forget(ids)
+        for path, document_id in zip(deleted, ids, strict=True):
+            yield Outcome(name=path, status="removed", document_id=document_id)
 
     def _text_tasks(self, documents: Iterable[Document]) -> Iterator[Task]:
-        known = {mark.document_id for mark in self.store.fingerprints()}
+        known = {fingerprint.document_id for fingerprint in self.store.fingerprints()}
         for document in documents:
             if not isinstance(document, Document):
                 raise InputError(f"Documents are added as Document(id=…, text=…), not as {type(document).__name__}.")
-            yield ingest_module.of_document(document, document.id in known)
+            yield Task.from_document(document, document.id in known)
             known.add(document.id)
 
     def _report(self, outcomes: Iterator[Outcome], progress: Progress, total: int | None) -> IngestReport:
         started = time.monotonic()
-        told: list[Outcome] = []
+        reported: list[Outcome] = []
         for outcome in outcomes:
-            told.append(outcome)
-            progress(outcome, None if total is None else max(0, total - len(told)))
+            reported.append(outcome)
+            progress(outcome, None if total is None else max(0, total - len(reported)))
         self.store.maintain()
-        return IngestReport(outcomes=told, seconds=time.monotonic() - started)
+        return IngestReport(outcomes=reported, seconds=time.monotonic() - started)
 
 
-def _recipe(embedder: Embedder, knowledge: KnowledgeSettings) -> dict[str, Any]:
-    return {
-        "embedder": embedder.name,
-        "passage_tokens": knowledge.passage_tokens,
-        "overlap_tokens": knowledge.overlap_tokens,
-        "format": RECIPE,
-    }
+def forget(
+    store: Store,
+    folder: Path,
+    name: str,
+    locations: Locations,
+    forget_elsewhere: Callable[[list[str]], None] = lambda ids: None,
+) -> list[KnownDocument]:
+    """Forget the document with this id, path or location, and return it. Needs no embedder.
+
+    `forget_elsewhere` is called with the ids before, since after a crash the ids could not be looked up again, and
+    after, for traces that appeared in between.
+    """
+    with writer_lock(folder):
+        location, documents = locations.location_of(os.path.abspath(os.path.expanduser(name))), store.documents()
+        matches = [document for document in documents if document.id == name or document.location == location]
+        matches = matches or [document for document in documents if document.location and document.location == name]
+        if not matches:
+            raise NotFoundError(f'There is no document "{presentable(name)}": run "veracity documents" to list them.')
+        ids = [document.id for document in matches]
+        forget_elsewhere(ids)
+        store.forget(ids)
+        forget_elsewhere(ids)
+        store.maintain()
+        return matches
+
+
+@contextmanager
+def writer_lock(folder: Path) -> Iterator[None]:
+    """Raise BusyError at once if another process or thread holds the lock."""
+    lock = FileLock(folder / ".writer.lock", timeout=0, thread_local=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise BusyError(
+            f'The documents in "{folder}" are being changed by {_lock_holder(folder)}: try again when that has '
+            "finished."
+        ) from None
+    except (OSError, NotImplementedError) as problem:  # some network drives do not support locks
+        raise KnowledgeError(
+            f'"{folder}" cannot be written ({reason_of(problem)}): make it a writable folder.'
+        ) from None
+    try:
+        with contextlib.suppress(OSError):  # only used in the error message
+            (folder / ".writer.pid").write_text(str(os.getpid()), encoding="ascii")
+        yield
+    finally:
+        lock.release()
+
+
+def _lock_holder(folder: Path) -> str:
+    try:
+        number = int((folder / ".writer.pid").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return "another process"
+    return "another thread of this process" if number == os.getpid() else f"process {number}"

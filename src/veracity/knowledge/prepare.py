@@ -1,31 +1,38 @@
-"""Makes a document ready to be stored: reads it, cuts it into passages, finds their words and names.
+"""Prepares a document for the store: reads it, chunks it into passages, extracts their search words and entities.
 
-Runs in the capped worker processes, so what comes out is plain data. Knows nothing about embedding or the store.
+`prepare` runs in the sandboxed worker processes, so requests and replies are JSON objects.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from veracity.errors import reason_of
 from veracity.knowledge.chunking import Chunk, chunk
 from veracity.language import Language, entities, guess_language, search_tokens, title_entity
-from veracity.reading import Reading, Unreadable, extract
+from veracity.reading.base import Reading, Unreadable
+from veracity.reading.extract import extract
+
+if TYPE_CHECKING:
+    from veracity.settings import KnowledgeSettings
 
 TASK = f"{__name__}:prepare"
 
-# Raise it with every change that cuts or indexes texts differently: workspaces made before ask for a reindex then.
+# Increment with every change to chunking or indexing: existing workspaces then ask for a reindex.
 RECIPE = 1
-UNCHANGED = "unchanged"  # the reason why nothing comes of a file that holds what it held
+UNCHANGED = "unchanged"  # the `unreadable` reason of a file whose digest is `known_digest`
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def prepare(request: dict[str, Any]) -> dict[str, Any]:
-    """`path` is a file to read, or `text` is there already; `cut` tells how to cut it into passages.
+    """Prepare the file at `path`, or the given `text`.
 
-    The answer holds all that is stored of the document, or as `unreadable` why nothing comes of it.
+    Returns what is stored of the document, or `{"unreadable": [status, reason]}`.
     """
     try:
         reading, digest = _read(request)
@@ -33,7 +40,8 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
         return {"unreadable": [problem.status, problem.reason]}
     title = request.get("title") or reading.title or Path(request.get("path", "")).stem
     language = guess_language(reading.text)
-    cut = chunk(reading.text, markdown=reading.markdown, pages=reading.pages, **request["cut"])
+    keys: Counter[str] = Counter()
+    chunks = chunk(reading.text, markdown=reading.markdown, pages=reading.pages, **request["chunking"])
     return {
         "text": reading.text,
         "title": title,
@@ -42,13 +50,30 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
         "markdown": reading.markdown,
         "digest": digest,
         "language": language,
-        "passages": _passages(cut, title, language),
+        "passages": [_passage(piece, title, language, keys) for piece in chunks],
     }
 
 
+def chunking_options(settings: KnowledgeSettings) -> dict[str, int]:
+    """The `chunking` field of a request."""
+    return {
+        "max_tokens": settings.passage_tokens,
+        "overlap_tokens": min(settings.overlap_tokens, settings.passage_tokens // 2),
+    }
+
+
+def passage_context(title: str, headings: Sequence[str], text: str) -> str:
+    """The title and headings above a passage that its text does not repeat. Embedded together with the text."""
+    return " – ".join(part for part in dict.fromkeys((title, *headings)) if part and part not in text)
+
+
 def _read(request: dict[str, Any]) -> tuple[Reading, str]:
+    """The text and the digest. Raises Unreadable."""
     if "path" in request:
-        content = _content(request["path"])
+        try:
+            content = Path(request["path"]).read_bytes()
+        except OSError as problem:
+            raise Unreadable("failed", f"it cannot be read ({reason_of(problem)})") from None
         digest = hashlib.sha256(content).hexdigest()
         if digest == request.get("known_digest"):
             raise Unreadable("skipped", UNCHANGED)
@@ -56,58 +81,30 @@ def _read(request: dict[str, Any]) -> tuple[Reading, str]:
     text = request["text"]
     if not text.strip():
         raise Unreadable("skipped", "it is empty")
-    if not _is_unicode(text + request["title"]):
-        raise Unreadable("failed", "its text holds half a character (a lone surrogate), which is no Unicode")
+    if _SURROGATE.search(text + request["title"]):
+        raise Unreadable("failed", "its text holds a lone surrogate, which is not valid Unicode")
     reading = Reading(text, "", request["format"], request["markdown"], tuple(request["pages"]))
     return reading, request["digest"]
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _content(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as problem:
-        raise Unreadable("failed", f"it cannot be read ({reason_of(problem)})") from None
-
-
-def _passages(cut: list[Chunk], title: str, around: Language) -> list[dict[str, Any]]:
-    """The words of title and headings count for each passage under them; repeated texts get ids of their own."""
-    seen: Counter[str] = Counter()
-    return [_passage(one, title, _language(one.text, around), seen) for one in cut]
-
-
-def _language(text: str, around: Language) -> Language:
-    """A passage without kana in a Japanese document is Japanese."""
-    language = guess_language(text)
-    return around if language == "zh" and around == "ja" else language
-
-
-def _passage(one: Chunk, title: str, language: Language, seen: Counter[str]) -> dict[str, Any]:
-    mark = hashlib.blake2b(one.text.encode(), digest_size=6).hexdigest()
-    seen[mark] += 1
-    above = " ".join((title, *(heading for heading in one.headings if heading not in one.text)))
-    named = dict.fromkeys(entities(one.text, language))
-    if about := title_entity(title):
-        named.setdefault(about)
+def _passage(piece: Chunk, title: str, document_language: Language, keys: Counter[str]) -> dict[str, Any]:
+    """Words of the title and headings count for each passage below them. Repeated texts get distinct keys."""
+    language = guess_language(piece.text)
+    if language == "zh" and document_language == "ja":  # a Japanese passage without kana
+        language = "ja"
+    key = hashlib.blake2b(piece.text.encode(), digest_size=6).hexdigest()
+    keys[key] += 1
+    above = " ".join((title, *(heading for heading in piece.headings if heading not in piece.text)))
+    names = dict.fromkeys(entities(piece.text, language))
+    if subject := title_entity(title):
+        names.setdefault(subject)
     return {
-        "mark": mark if seen[mark] == 1 else f"{mark}-{seen[mark]}",
-        "start": one.start,
-        "end": one.end,
-        "headings": list(one.headings),
-        "page": one.page,
+        "key": key if keys[key] == 1 else f"{key}-{keys[key]}",
+        "start": piece.start,
+        "end": piece.end,
+        "headings": list(piece.headings),
+        "page": piece.page,
         "language": language,
-        "words": " ".join(search_tokens(above, language) + search_tokens(one.text, language)),
-        "entities": list(named),
+        "words": " ".join(search_tokens(above, language) + search_tokens(piece.text, language)),
+        "entities": list(names),
     }
-
-
-def context(title: str, headings: tuple[str, ...] | list[str], text: str) -> str:
-    """What a passage stands under and does not say itself: read with it, it tells what the passage is about."""
-    return " – ".join(part for part in dict.fromkeys((title, *headings)) if part and part not in text)

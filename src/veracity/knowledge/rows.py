@@ -1,9 +1,7 @@
-"""How documents and passages stand in the table: one row each, so that a document and its passages are one commit.
+"""The rows of the LanceDB table: one for each document and one for each passage, so that both change in one commit.
 
-A document's row holds its whole text and no words or vector, so no search finds it. Knows nothing about the database.
+A document's row holds the whole text, and neither words nor a vector, so no search returns it.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Sequence
@@ -19,20 +17,20 @@ from veracity.models import Hit, KnownDocument, Passage
 from veracity.models.documents import MetadataValue
 
 DOCUMENT, PASSAGE = "document", "passage"
-# What a search needs of a passage. The vector comes along, since what was found by words is compared by meaning too.
+# What a search returns. Includes the vector, since passages found by words are also compared by meaning.
 PASSAGE_COLUMNS = [
     "id", "document_id", "title", "location", "headings", "page", "start", "end", "language", "text", "entities",
     "metadata", "words", "vector",
 ]  # fmt: skip
 DOCUMENT_COLUMNS = ["document_id", "title", "location", "format", "language", "passages", "end", "added", "metadata"]
 FINGERPRINT_COLUMNS = ["document_id", "location", "size", "modified", "digest", "added", "checked"]
-# A file changed this shortly before it was read may have been changed once more at the "same" time: nanoseconds.
-UNCERTAIN = 2_000_000_000
+# A file modified this shortly before it was read may change again without a new timestamp.
+UNCERTAIN_NANOSECONDS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """By what a document is known to be unchanged. `checked` is when its file was last read; nanoseconds, all times."""
+    """Tells whether a file has changed. Times are in nanoseconds; `checked` is when the file was last read."""
 
     document_id: str
     location: str
@@ -44,13 +42,16 @@ class Fingerprint:
 
     @property
     def is_certain(self) -> bool:
-        """Would a change after `checked` show in the time of the file?"""
-        return self.checked - self.modified > UNCERTAIN
+        """True if a change after `checked` would show in the file's timestamp."""
+        return self.checked - self.modified > UNCERTAIN_NANOSECONDS
+
+    def describes(self, location: str, size: int, modified: int) -> bool:
+        return (location, size, modified) == (self.location, self.size, self.modified)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document that is ready to be stored: `prepared` comes from `preparing`, `fingerprint` tells it again."""
+    """A document that is ready to be stored. `prepared` is the reply of `prepare`."""
 
     fingerprint: Fingerprint
     prepared: dict[str, Any]
@@ -62,12 +63,11 @@ class Entry:
         return passages
 
     def text_of(self, passage: dict[str, Any]) -> str:
-        text: str = self.prepared["text"]
-        return text[passage["start"] : passage["end"]]
+        return str(self.prepared["text"])[passage["start"] : passage["end"]]
 
 
 def schema(dimensions: int, recipe: dict[str, Any]) -> pa.Schema:
-    """`recipe` tells how the rows were made; it is kept with them."""
+    """`recipe` says how the rows are made (embedder, passage size …). It is stored in the table's metadata."""
     fields = {
         "id": pa.string(),
         "kind": pa.string(),
@@ -97,27 +97,26 @@ def schema(dimensions: int, recipe: dict[str, Any]) -> pa.Schema:
     return pa.schema(list(fields.items()), metadata={b"veracity": json.dumps(recipe).encode()})
 
 
-def recipe_of(found: pa.Schema) -> dict[str, Any]:
-    recipe: dict[str, Any] = json.loads((found.metadata or {}).get(b"veracity", b"{}"))
-    return recipe
+def recipe_of(stored: pa.Schema) -> dict[str, Any]:
+    return dict(json.loads((stored.metadata or {}).get(b"veracity", b"{}")))
 
 
-def row_id(document_id: str, mark: str = "") -> str:
-    """Of a passage, or of the document itself: different even where a document is called like another's passage."""
-    return f"{document_id}.{mark}"
+def row_id(document_id: str, passage_key: str = "") -> str:
+    """The id of a passage's row, or of the document's own row. They never clash: only the latter ends in a dot."""
+    return f"{document_id}.{passage_key}"
 
 
 def table_of(
     entries: Sequence[Entry], vectors: NDArray[np.float32], covered: NDArray[np.bool_], like: pa.Schema
 ) -> pa.Table:
-    """The rows of documents and their passages. `vectors` are those of the passages that are `covered`, in order."""
-    passages = _passages(entries)
+    """The rows of the documents and their passages. `vectors` belong to the `covered` passages, in order."""
+    passages = _passage_columns(entries)
     passages["vector"] = _vector_column(vectors, covered, like.field("vector").type)
-    return pa.concat_tables([_table(_documents(entries), like), _table(passages, like)])
+    return pa.concat_tables([_table(_document_columns(entries), like), _table(passages, like)])
 
 
 def _table(columns: dict[str, Any], like: pa.Schema) -> pa.Table:
-    """With nothing in the columns that are not given."""
+    """Missing columns become null."""
     count = len(columns["id"])
     arrays = [
         pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(count, field.type)
@@ -127,33 +126,33 @@ def _table(columns: dict[str, Any], like: pa.Schema) -> pa.Table:
 
 
 def _vector_column(vectors: NDArray[np.float32], present: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
-    """A vector that holds anything but numbers is as good as none."""
+    """Vectors with NaN or infinity become null."""
     full = np.zeros((len(present), kind.list_size), np.float32)
     full[present] = vectors
     usable = present & np.isfinite(full).all(axis=1)
     return pa.FixedSizeListArray.from_arrays(pa.array(full.ravel()), type=kind, mask=pa.array(~usable))
 
 
-def _documents(entries: Sequence[Entry]) -> dict[str, Any]:
-    marks, prepared = [entry.fingerprint for entry in entries], [entry.prepared for entry in entries]
-    told = ("title", "format", "language", "text", "markdown", "pages")
+def _document_columns(entries: Sequence[Entry]) -> dict[str, Any]:
+    fingerprints, replies = [entry.fingerprint for entry in entries], [entry.prepared for entry in entries]
+    copied = ("title", "format", "language", "text", "markdown", "pages")
     return {
-        "id": [row_id(mark.document_id) for mark in marks],
+        "id": [row_id(fingerprint.document_id) for fingerprint in fingerprints],
         "kind": [DOCUMENT] * len(entries),
-        "end": [len(one["text"]) for one in prepared],
-        "passages": [len(one["passages"]) for one in prepared],
+        "end": [len(reply["text"]) for reply in replies],
+        "passages": [len(reply["passages"]) for reply in replies],
         "metadata": [json.dumps(entry.metadata) for entry in entries],
-        **{name: [getattr(mark, name) for mark in marks] for name in FINGERPRINT_COLUMNS},
-        **{name: [one[name] for one in prepared] for name in told},
+        **{name: [getattr(fingerprint, name) for fingerprint in fingerprints] for name in FINGERPRINT_COLUMNS},
+        **{name: [reply[name] for reply in replies] for name in copied},
     }
 
 
-def _passages(entries: Sequence[Entry]) -> dict[str, Any]:
+def _passage_columns(entries: Sequence[Entry]) -> dict[str, Any]:
     pairs = [(entry, passage) for entry in entries for passage in entry.passages]
     metadata = [(json.dumps(entry.metadata), len(entry.passages)) for entry in entries]
-    told = ("language", "headings", "page", "start", "end", "words")
+    copied = ("language", "headings", "page", "start", "end", "words")
     return {
-        "id": [row_id(entry.fingerprint.document_id, passage["mark"]) for entry, passage in pairs],
+        "id": [row_id(entry.fingerprint.document_id, passage["key"]) for entry, passage in pairs],
         "kind": [PASSAGE] * len(pairs),
         "document_id": [entry.fingerprint.document_id for entry, _ in pairs],
         "title": [entry.prepared["title"] for entry, _ in pairs],
@@ -161,22 +160,17 @@ def _passages(entries: Sequence[Entry]) -> dict[str, Any]:
         "text": [entry.text_of(passage) for entry, passage in pairs],
         "entities": [" ".join(passage["entities"]) for _, passage in pairs],
         "metadata": [text for text, count in metadata for _ in range(count)],
-        **{name: [passage[name] for _, passage in pairs] for name in told},
+        **{name: [passage[name] for _, passage in pairs] for name in copied},
     }
 
 
 def passage_of(row: dict[str, Any]) -> Passage:
     return Passage(
-        id=row["id"],
-        text=row["text"],
-        document_id=row["document_id"],
-        title=row["title"],
-        location=row["location"],
+        **{
+            name: row[name]
+            for name in ("id", "text", "document_id", "title", "location", "page", "start", "end", "language")
+        },
         headings=tuple(row["headings"] or ()),
-        page=row["page"],
-        start=row["start"],
-        end=row["end"],
-        language=row["language"],
         entities=tuple(row["entities"].split()),
         metadata=json.loads(row["metadata"]),
     )
@@ -184,23 +178,19 @@ def passage_of(row: dict[str, Any]) -> Passage:
 
 def known_document_of(row: dict[str, Any]) -> KnownDocument:
     return KnownDocument(
+        **{name: row[name] for name in ("title", "location", "format", "language", "passages")},
         id=row["document_id"],
-        title=row["title"],
-        location=row["location"],
-        format=row["format"],
-        language=row["language"],
-        passages=row["passages"],
         characters=row["end"],
         added=datetime.fromtimestamp(row["added"] / 1e9).astimezone(),
         metadata=json.loads(row["metadata"]),
     )
 
 
-def hits_of(found: pa.Table, score: str) -> list[Hit]:
-    """The vectors go straight to numpy: as Python numbers they would take longer than the search."""
-    column = found["vector"].combine_chunks()
+def hits_of(table: pa.Table, score: str) -> list[Hit]:
+    """Vectors go straight to numpy: converting them to Python numbers takes longer than the search."""
+    column = table["vector"].combine_chunks()
     vectors = column.values.to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)[column.offset :]
-    others = found.drop_columns(["vector"]).to_pylist()
+    others = table.drop_columns(["vector"]).to_pylist()
     return [
         Hit(passage_of(row), row[score], row["words"], vector if present else None)
         for row, vector, present in zip(others, vectors, column.is_valid().to_pylist(), strict=False)

@@ -1,12 +1,9 @@
-"""The files that were handed in and not found on a disk: kept in a folder of the workspace, each whole or not at all.
+"""Uploaded files: stored in a folder of the workspace, each whole or not at all.
 
-Whoever changes something there holds the lock of the folder. While it is not yet known whether a new file is a
-document, what stood in its place stays beside, under a name that tells which it was, and is empty where nothing did: so
-what a process left that died can be finished by another, and files that somebody else put there are left alone. Knows
-nothing about what the files hold.
+All changes hold the folder's lock. While a new file is being ingested, the file it replaces is kept as
+`.aside/before-<name>`, which is empty if there was none. So another process can finish an upload after a crash, and
+files that were put into the folder by other means are left alone.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -22,16 +19,16 @@ from filelock import FileLock, Timeout
 
 from veracity.errors import BusyError, KnowledgeError, reason_of
 from veracity.knowledge.discovery import EMPTY
-from veracity.knowledge.file_names import Places, kept_name
+from veracity.knowledge.file_names import Locations, safe_file_name
 from veracity.knowledge.ingest import KEPT
 from veracity.models import Outcome
 
-PATIENCE = 30.0  # seconds that an upload waits for others who change the documents
-BETWEEN_ATTEMPTS = 0.1
-AT_ONCE = 1_000_000  # bytes read at once
+LOCK_TIMEOUT_SECONDS = 30.0
+RETRY_SECONDS = 0.1
+READ_BYTES = 1_000_000
 
-BEFORE = "before-"  # what is being replaced
-TAKEN = ("added", "updated", "unchanged")
+BACKUP_PREFIX = "before-"
+ACCEPTED = ("added", "updated", "unchanged")
 
 Ingest = Callable[[Path], Outcome]
 
@@ -39,107 +36,108 @@ Ingest = Callable[[Path], Outcome]
 class Uploads:
     def __init__(self, folder: Path, max_megabytes: int) -> None:
         self._folder = folder
-        self._aside = folder / ".aside"  # hidden: nobody takes it for documents
-        self._most = max_megabytes * 1_000_000
-        self.places = Places(folder)
+        self._aside = folder / ".aside"  # hidden, so it is not ingested
+        self._max_bytes = max_megabytes * 1_000_000
+        self.locations = Locations(folder)
 
-    def bring_in(self, name: str, source: BinaryIO, ingest: Ingest) -> Outcome:
-        """Keep the file and ingest it. One of the same name is replaced, unless the new one turns out to be none."""
-        kept = kept_name(name)
-        with self._received(source) as received:
+    def add(self, name: str, source: BinaryIO, ingest: Ingest) -> Outcome:
+        """Store the file and ingest it. Replaces a file of the same name, unless the new one cannot be read."""
+        stored_name = safe_file_name(name)
+        with self._receive(source) as received:
             size = received.tell()
-            if size == 0 or size > self._most:
-                too_large = f"it has more than the {self._most / 1e6:,.0f} MB that reading.max_megabytes allows"
-                return Outcome(name=kept, status="skipped", reason=too_large if size else EMPTY)
-            with self.changing():
-                return self._exchanged(received, self._folder / kept, ingest).model_copy(update={"name": kept})
+            if size == 0 or size > self._max_bytes:
+                too_large = f"it has more than the {self._max_bytes / 1e6:,.0f} MB that reading.max_megabytes allows"
+                return Outcome(name=stored_name, status="skipped", reason=too_large if size else EMPTY)
+            with self.lock():
+                outcome = self._replace(received, self._folder / stored_name, ingest)
+                return outcome.model_copy(update={"name": stored_name})
 
     def unfinished(self) -> list[str]:
-        """The names of files of which nobody knows whether they are documents."""
-        with self.changing():
+        """The names of files whose ingestion was interrupted."""
+        with self.lock():
             return self._unfinished()
 
     def finish(self, name: str, ingest: Ingest) -> Outcome | None:
-        """As `bring_in` would have. None where there is nothing left to do."""
-        with self.changing():
-            is_left = name in self._unfinished()
-            return self._finished(self._folder / name, ingest).model_copy(update={"name": name}) if is_left else None
+        """Finish an interrupted upload. Returns None if there is nothing left to do."""
+        with self.lock():
+            if name not in self._unfinished():
+                return None
+            return self._finish(self._folder / name, ingest).model_copy(update={"name": name})
 
     def remove(self, locations: Iterable[str]) -> None:
-        """Those of the files that are ours."""
-        for path in filter(None, map(self.places.upload_at, locations)):
-            with self._explained():
+        """Delete the files at these locations that are uploads."""
+        for path in filter(None, map(self.locations.upload_at, locations)):
+            with self._explain_errors():
                 path.unlink(missing_ok=True)
-                self._before(path).unlink(missing_ok=True)
+                self._backup_of(path).unlink(missing_ok=True)
 
     @contextmanager
-    def changing(self, patience: float | None = None) -> Iterator[None]:
-        """One at a time, among threads and processes; BusyError when the others take too long."""
+    def lock(self, timeout_seconds: float | None = None) -> Iterator[None]:
+        """Exclude other threads and processes. Raises BusyError after the timeout."""
         if not self._folder.is_dir():
             yield
             return
-        wait = PATIENCE if patience is None else patience
-        lock = FileLock(self._aside / "lock", timeout=wait, thread_local=False)
+        timeout = LOCK_TIMEOUT_SECONDS if timeout_seconds is None else timeout_seconds
+        lock = FileLock(self._aside / "lock", timeout=timeout, thread_local=False)
         try:
-            with self._explained():
+            with self._explain_errors():
                 self._aside.mkdir(exist_ok=True)
-                lock.acquire(poll_interval=BETWEEN_ATTEMPTS)
+                lock.acquire(poll_interval=RETRY_SECONDS)
         except Timeout:
-            raise BusyError("Other documents are being brought in: try again when that has finished.") from None
+            raise BusyError("Other documents are being ingested: try again when that has finished.") from None
         try:
-            self._clear()
+            self._remove_leftovers()
             yield
         finally:
             lock.release()
 
     @contextmanager
-    def _received(self, source: BinaryIO) -> Iterator[BinaryIO]:
-        """All of it, or a little more than may be, in a file without a name: it goes with the process, however that
-        ends."""
-        with ExitStack() as held:
-            with self._explained():
+    def _receive(self, source: BinaryIO) -> Iterator[BinaryIO]:
+        """Copy the source, up to a little more than the limit, to an unnamed file that disappears with the process."""
+        with ExitStack() as stack:
+            with self._explain_errors():
                 self._folder.mkdir(parents=True, exist_ok=True)
-                file = held.enter_context(tempfile.TemporaryFile(dir=self._folder))
-                while file.tell() <= self._most and (some := source.read(AT_ONCE)):
-                    file.write(some)
+                file = stack.enter_context(tempfile.TemporaryFile(dir=self._folder))
+                while file.tell() <= self._max_bytes and (content := source.read(READ_BYTES)):
+                    file.write(content)
             yield file
 
-    def _exchanged(self, received: BinaryIO, place: Path, ingest: Ingest) -> Outcome:
-        if self._is_before(self._before(place)):
-            self._finished(place, ingest)
-        with self._explained():
-            written = self._written(received)
-            self._set_aside(place)
-            written.replace(place)
+    def _replace(self, received: BinaryIO, path: Path, ingest: Ingest) -> Outcome:
+        if self._is_backup(self._backup_of(path)):
+            self._finish(path, ingest)
+        with self._explain_errors():
+            written = self._write(received)
+            self._back_up(path)
+            written.replace(path)
         try:
-            outcome = _patiently(ingest, place)
+            outcome = _retry_while_busy(ingest, path)
         except BaseException:
-            self._put_back(place)
+            self._restore(path)
             raise
-        return self._settled(place, outcome, ingest)
+        return self._settle(path, outcome, ingest)
 
-    def _finished(self, place: Path, ingest: Ingest) -> Outcome:
-        """What raises leaves all as it is, for another time."""
-        outcome = _patiently(ingest, place)
-        if outcome.status == "failed":  # the process that read it may have been stopped together with ours: then this
-            outcome = _patiently(ingest, place)  # is not reached
-        return self._settled(place, outcome, ingest)
+    def _finish(self, path: Path, ingest: Ingest) -> Outcome:
+        """If this raises, the backup stays for the next attempt."""
+        outcome = _retry_while_busy(ingest, path)
+        if outcome.status == "failed":  # the reader may have been killed together with the process: try once more
+            outcome = _retry_while_busy(ingest, path)
+        return self._settle(path, outcome, ingest)
 
-    def _settled(self, place: Path, outcome: Outcome, ingest: Ingest) -> Outcome:
-        """One that is no document must not take the place of one that is."""
-        if outcome.status in TAKEN:
-            self._before(place).unlink(missing_ok=True)
-        elif self._put_back(place) and outcome.status == "removed":
-            _patiently(ingest, place)
-            return Outcome(name=place.name, status="skipped", reason=f"{outcome.reason}; {KEPT}")
+    def _settle(self, path: Path, outcome: Outcome, ingest: Ingest) -> Outcome:
+        """Keep the new file if it was accepted, otherwise restore the previous one."""
+        if outcome.status in ACCEPTED:
+            self._backup_of(path).unlink(missing_ok=True)
+        elif self._restore(path) and outcome.status == "removed":
+            _retry_while_busy(ingest, path)
+            return Outcome(name=path.name, status="skipped", reason=f"{outcome.reason}; {KEPT}")
         return outcome
 
-    def _written(self, received: BinaryIO) -> Path:
+    def _write(self, received: BinaryIO) -> Path:
         path = self._aside / "written"
         received.seek(0)
         try:
             with path.open("wb") as file:
-                shutil.copyfileobj(received, file, AT_ONCE)
+                shutil.copyfileobj(received, file, READ_BYTES)
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException:
@@ -147,71 +145,71 @@ class Uploads:
             raise
         return path
 
-    def _before(self, place: Path) -> Path:
-        return self._aside / f"{BEFORE}{place.name}"
+    def _backup_of(self, path: Path) -> Path:
+        return self._aside / f"{BACKUP_PREFIX}{path.name}"
 
-    def _set_aside(self, place: Path) -> None:
-        """Another name for the file that is there. After a kill the new one stands in its place, whole."""
-        before = self._before(place)
-        before.unlink(missing_ok=True)
-        if not place.is_file():
-            before.touch()
+    def _back_up(self, path: Path) -> None:
+        """Give the file a second name, so that at any time its own name refers to a whole file, old or new."""
+        backup = self._backup_of(path)
+        backup.unlink(missing_ok=True)
+        if not path.is_file():
+            backup.touch()
             return
         try:
-            before.hardlink_to(place)
-        except (OSError, NotImplementedError):  # not every file system knows a second name
+            backup.hardlink_to(path)
+        except (OSError, NotImplementedError):  # not every file system has hard links
             copy = self._aside / "copy"
-            shutil.copy2(place, copy)
-            copy.replace(before)
+            shutil.copy2(path, copy)
+            copy.replace(backup)
 
-    def _put_back(self, place: Path) -> bool:
-        """True if there was one before."""
-        before = self._before(place)
-        with self._explained():
-            if before.exists() and before.stat().st_size:
-                before.replace(place)
+    def _restore(self, path: Path) -> bool:
+        """Undo `_back_up`. Returns True if there was a file before."""
+        backup = self._backup_of(path)
+        with self._explain_errors():
+            if backup.exists() and backup.stat().st_size:
+                backup.replace(path)
                 return True
-            place.unlink(missing_ok=True)
-            before.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            backup.unlink(missing_ok=True)
             return False
 
     def _unfinished(self) -> list[str]:
-        with self._explained():
-            found = self._aside.iterdir() if self._aside.is_dir() else iter(())
-            return sorted(path.name.removeprefix(BEFORE) for path in found if self._is_before(path))
+        with self._explain_errors():
+            entries = self._aside.iterdir() if self._aside.is_dir() else iter(())
+            return sorted(path.name.removeprefix(BACKUP_PREFIX) for path in entries if self._is_backup(path))
 
-    def _clear(self) -> None:
-        """Who holds the lock is alone here: what else lies there was left by a process that died."""
+    def _remove_leftovers(self) -> None:
+        """Delete temporary files of crashed processes. Safe because the lock is held."""
         for path in self._aside.iterdir():
-            with contextlib.suppress(OSError):  # it is tried again with the next change
-                if path.name != "lock" and not self._is_before(path):
+            with contextlib.suppress(OSError):  # the next change tries again
+                if path.name != "lock" and not self._is_backup(path):
                     path.unlink()
 
-    def _is_before(self, path: Path) -> bool:
-        """That of a file which is still there: it is needed until that one is known to be a document."""
-        name = path.name.removeprefix(BEFORE)
+    def _is_backup(self, path: Path) -> bool:
+        """True for the backup of a file that exists: its ingestion is not finished."""
+        name = path.name.removeprefix(BACKUP_PREFIX)
         return path.name != name and path.exists() and (self._folder / name).is_file()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         try:
             yield
         except Timeout:
             raise
-        except (OSError, NotImplementedError) as problem:  # some network drives know no locks
+        except (OSError, NotImplementedError) as problem:  # some network drives do not support locks
             raise KnowledgeError(
-                f'"{self._folder}" cannot be written ({reason_of(problem)}): make it a writable folder with room for '
-                "the files."
+                f'"{self._folder}" cannot be written ({reason_of(problem)}): make it a writable folder with enough '
+                "free space."
             ) from None
 
 
-def _patiently(ingest: Ingest, path: Path) -> Outcome:
-    """Others may change the documents for a while: `veracity ingest` in another process, say."""
-    end = time.monotonic() + PATIENCE
+def _retry_while_busy(ingest: Ingest, path: Path) -> Outcome:
+    """Wait for other writers, such as `veracity ingest` in another process."""
+    end = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         try:
             return ingest(path)
         except BusyError:
             if time.monotonic() >= end:
                 raise
-        time.sleep(BETWEEN_ATTEMPTS)
+        time.sleep(RETRY_SECONDS)

@@ -1,24 +1,31 @@
-"""Makes decoded text clean: one kind of line break, no characters that are not text.
-
-Knows nothing about formats or encodings.
-"""
-
-from __future__ import annotations
+"""What a reader returns (`Reading`) or raises (`Unreadable`), and text clean-up that all readers share."""
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-Format = Literal["text", "markdown", "html", "pdf", "docx", "pptx", "xlsx", "csv", "json", "jsonl"]
+TextFormat = Literal["text", "markdown", "html", "csv", "json", "jsonl"]
+BinaryFormat = Literal["pdf", "docx", "pptx", "xlsx"]
+Format = TextFormat | BinaryFormat
 Status = Literal["skipped", "failed"]
+
+ENCRYPTED = "it is encrypted: remove the password first"
+MAX_TITLE_LENGTH = 300
+
+_TERMINAL_COLOUR = re.compile("\x1b\\[[0-9;?]{0,20}[A-Za-z]")
+_LINE_BREAK = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")  # control characters, BOM
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_TRAILING_SPACE = re.compile(r"(?<![ \t\u3000\xa0])[ \t\u3000\xa0]++(?=\n|\Z)")  # in linear time
+_MANY_EMPTY_LINES = re.compile(r"\n{4,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The text of a document. Its only line break is \\n, and it is never blank.
+    """The text of a document, never blank. Line breaks are \\n.
 
-    `markdown`: lines that begin with # are headings. `pages`: where in the text each page of a PDF, each slide of a
-    presentation begins, the first page first; empty for what has no pages.
+    `markdown`: lines that begin with # are headings. `pages`: the offset of each page of a PDF or slide of a
+    presentation; empty if the format has no pages.
     """
 
     text: str
@@ -28,10 +35,19 @@ class Reading:
     pages: tuple[int, ...] = ()
 
 
-class Unreadable(Exception):
-    """No text comes of this document. `reason` goes on from "… was skipped: " or "… failed: ".
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """Limits on the unpacked content of an Office file."""
 
-    Skipped is what holds nothing for us to read, failed is what should have been readable.
+    entries: int = 10_000
+    unpacked_megabytes: int = 512
+    ratio: int = 200
+
+
+class Unreadable(Exception):
+    """The document gives no text. `reason` continues "… was skipped: " or "… failed: ".
+
+    A document without anything to read is skipped. One that should have been readable failed.
     """
 
     def __init__(self, status: Status, reason: str) -> None:
@@ -48,27 +64,28 @@ def failed(reason: str) -> Unreadable:
     return Unreadable("failed", reason)
 
 
-LONGEST_TITLE = 300
-
-_TERMINAL_COLOUR = re.compile("\x1b\\[[0-9;?]{0,20}[A-Za-z]")
-_LINE_BREAK = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Controls, the byte order mark and the two that are no characters at all. Tabs and \n stay.
-_NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_TRAILING_SPACE = re.compile(r"(?<![ \t\u3000\xa0])[ \t\u3000\xa0]++(?=\n|\Z)")  # looks at each space once
-_MANY_EMPTY_LINES = re.compile(r"\n{4,}")
-
-
 def clean(text: str) -> str:
-    """The same text with \\n for every line break, and without controls, byte order marks and lone surrogates."""
+    """Normalize line breaks to \\n; remove control characters, byte order marks and lone surrogates."""
     return _SURROGATE.sub("\ufffd", _NOT_TEXT.sub("", _LINE_BREAK.sub("\n", _TERMINAL_COLOUR.sub("", text))))
 
 
 def tidy(text: str) -> str:
-    """Clean, without spaces at the ends of lines, heaps of empty lines, and blank lines around it."""
+    """Clean the text; remove trailing spaces, surrounding blank lines, and runs of empty lines."""
     return _MANY_EMPTY_LINES.sub("\n\n\n", _TRAILING_SPACE.sub("", clean(text))).strip("\n")
 
 
 def as_title(text: object) -> str:
-    """On one line and not long; nothing for what is not text."""
-    return " ".join(clean(text).split())[:LONGEST_TITLE].strip() if isinstance(text, str) else ""
+    """The text on one line, cut to the maximum length; empty for anything but a string."""
+    return " ".join(clean(text).split())[:MAX_TITLE_LENGTH].strip() if isinstance(text, str) else ""
+
+
+def join_pages(pages: list[str]) -> tuple[str, tuple[int, ...]]:
+    """The pages as one text, separated by empty lines, and the offset of each."""
+    starts, parts, length = [], [], 0
+    for page in pages:
+        starts.append(length)
+        if page:
+            parts.append(page)
+            length += len(page) + 2
+    text = "\n\n".join(parts)
+    return text, tuple(min(start, len(text)) for start in starts)

@@ -1,18 +1,13 @@
-"""Word and PowerPoint, as Markdown.
+"""Word, PowerPoint and Excel, as Markdown. Pictures give their description, links their text.
 
-Parsers see the file only after `archives` has looked into it. Pictures give their description, links their text.
-Knows nothing about zip archives.
+Every file is checked for zip bombs, XML entities and unsafe paths before a parser sees it.
 """
-
-from __future__ import annotations
 
 import io
 import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Any
 
@@ -21,27 +16,45 @@ from defusedxml import ElementTree  # type: ignore[import-untyped]
 from markitdown import StreamInfo
 from markitdown.converters import DocxConverter, PptxConverter
 
-from veracity.reading.base import Reading, as_title, failed, skipped, tidy
-from veracity.reading.pdf import joined
+from veracity.reading.base import ENCRYPTED, ArchiveLimits, Reading, as_title, failed, join_pages, skipped, tidy
 from veracity.reading.text import first_heading
 
+READ_BYTES = 1 << 16
+MIN_SUSPICIOUS_BYTES = 10_000_000  # below it no compression ratio is suspicious
+
 _DC_TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
-# Titles that PowerPoint and Word give of themselves.
-_NO_TITLE = re.compile(r"(?i)(?:powerpoint presentation|presentation|word document|untitled|document ?\d*)?")
+_DEFAULT_TITLE = re.compile(r"(?i)(?:powerpoint presentation|presentation|word document|untitled|document ?\d*)?")
+_SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
+_PICTURE = re.compile(r"!\[([^\]\n]{0,2000})\]\([^)\n]{0,2000}\)")
+_PICTURE_NAME = re.compile(r"(?i)(?:picture|image|bild|图片|図|grafik|content placeholder)? ?\d*|\S+\.\w{3,4}")
+_INLINE_TAGS = ["a", "b", "strong", "em", "i", "u", "s", "del", "sub", "sup"]
 
 
-def stored_title(content: bytes) -> str:
-    """The title among the document's properties; those that nobody chose do not count."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            found = ElementTree.fromstring(archive.read("docProps/core.xml")).findtext(_DC_TITLE)
-    except (KeyError, ElementTree.ParseError, ValueError):
-        return ""
-    title = as_title(found)
-    return "" if _NO_TITLE.fullmatch(title) else title
+def read_docx(content: bytes, limits: ArchiveLimits | None = None) -> Reading:
+    _check_archive(content, limits or ArchiveLimits())
+    converted = DocxConverter().convert(  # type: ignore[no-untyped-call]
+        _without_pictures(content),
+        StreamInfo(extension=".docx"),
+        strip=_INLINE_TAGS,
+        escape_asterisks=False,
+        escape_underscores=False,
+        escape_misc=False,
+    )
+    text = tidy(_PICTURE.sub(r"\1", converted.markdown))
+    return Reading(text, _stored_title(content) or first_heading(text), "docx", markdown=True)
 
 
-def read(content: bytes, name: str) -> Reading:
+def read_pptx(content: bytes, limits: ArchiveLimits | None = None) -> Reading:
+    _check_archive(content, limits or ArchiveLimits())
+    converter = PptxConverter()  # type: ignore[no-untyped-call]
+    converted = converter.convert(io.BytesIO(content), StreamInfo(extension=".pptx"), escape_misc=False)
+    slides = [tidy(_PICTURE.sub(_description, slide)).strip() for slide in _slides(converted.markdown)]
+    text, starts = join_pages(slides)
+    return Reading(text, _stored_title(content) or first_heading(text), "pptx", markdown=True, pages=starts)
+
+
+def read_xlsx(content: bytes, limits: ArchiveLimits | None = None) -> Reading:
+    _check_archive(content, limits or ArchiveLimits())
     workbook = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
     try:
         sheets = [(sheet.title, _rows(sheet)) for sheet in workbook.worksheets]
@@ -50,32 +63,64 @@ def read(content: bytes, name: str) -> Reading:
     parts = [f"## {' '.join(title.split())}\n\n{_table(rows)}" for title, rows in sheets if rows]
     if not parts:
         raise skipped("it holds no text")
-    return Reading(tidy("\n\n".join(parts)), stored_title(content), "xlsx", markdown=True)
+    return Reading(tidy("\n\n".join(parts)), _stored_title(content), "xlsx", markdown=True)
+
+
+def _stored_title(content: bytes) -> str:
+    """The title in the document's properties, unless it is the program's default."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            stored = ElementTree.fromstring(archive.read("docProps/core.xml")).findtext(_DC_TITLE)
+    except (KeyError, ElementTree.ParseError, ValueError):
+        return ""
+    title = as_title(stored)
+    return "" if _DEFAULT_TITLE.fullmatch(title) else title
+
+
+def _without_pictures(content: bytes) -> io.BytesIO:
+    """A copy with empty pictures: the converter would embed their bytes in the text."""
+    lighter = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(lighter, "w") as target:
+        for name in source.namelist():
+            target.writestr(name, b"" if name.startswith("word/media/") else source.read(name))
+    lighter.seek(0)
+    return lighter
+
+
+def _slides(markdown: str) -> list[str]:
+    """Split at the converter's slide comments. They must count up, so that text on a slide cannot fake them."""
+    starts: list[re.Match[str]] = []
+    for comment in _SLIDE.finditer(markdown):
+        if int(comment[1]) == len(starts) + 1:
+            starts.append(comment)
+    ends = [comment.start() for comment in starts[1:]] + [len(markdown)]
+    return [markdown[comment.end() : end] for comment, end in zip(starts, ends, strict=True)]
+
+
+def _description(picture: re.Match[str]) -> str:
+    """`Picture 4` and `photo.png` are names, not descriptions."""
+    return "" if _PICTURE_NAME.fullmatch(picture[1]) else picture[1]
 
 
 def _rows(sheet: Any) -> list[list[str]]:
-    """The rows that hold something, without the columns that are empty in all of them."""
-    sheet.reset_dimensions()  # what the file claims of its size may be wrong by a million rows
-    rows = [row for row in (_trimmed(cells) for cells in sheet.iter_rows(values_only=True)) if row]
-    used = sorted({at for row in rows for at, cell in enumerate(row) if cell})
-    return [[row[at] if at < len(row) else "" for at in used] for row in rows]
+    """The rows that hold something, without columns that are empty in all of them."""
+    sheet.reset_dimensions()  # the size that the file claims may be wrong by a million rows
+    rows: list[dict[int, str]] = []
+    for cells in sheet.iter_rows(values_only=True):
+        row = {column: text for column, cell in enumerate(cells) if (text := _cell_text(cell))}
+        rows += [row] if row else []
+    columns = sorted({column for row in rows for column in row})
+    return [[row.get(column, "") for column in columns] for row in rows]
 
 
-def _trimmed(cells: Iterable[Any]) -> list[str]:
-    row = [_shown(cell) for cell in cells]
-    while row and not row[-1]:
-        row.pop()
-    return row
-
-
-def _shown(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, datetime):
-        midnight = value.time() == time()
-        return value.date().isoformat() if midnight else value.isoformat(" ", "seconds")
+        is_date = value.time() == time()
+        return value.date().isoformat() if is_date else value.isoformat(" ", "seconds")
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     return " ".join(str(value).split()).replace("|", "\\|")
@@ -87,139 +132,71 @@ def _table(rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *body))
 
 
-ENCRYPTED = "it is encrypted: remove the password first"
-PIECE = 1 << 16
-SMALL = 10_000_000  # bytes; below it no ratio is suspicious
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What an Office file may unpack to."""
-
-    entries: int = 10_000
-    unpacked_megabytes: int = 512
-    ratio: int = 200
-
-
-def _written(text: str) -> set[bytes]:
+def _encoded(text: str) -> set[bytes]:
     return {text.encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")}
 
 
-_ENTITY = _written("<!ENTITY")
-_ENTITY_OR_DOCTYPE = _ENTITY | _written("<!DOCTYPE")
+_ENTITY = _encoded("<!ENTITY")
+_ENTITY_OR_DOCTYPE = _ENTITY | _encoded("<!DOCTYPE")
 _OVERLAP = max(map(len, _ENTITY_OR_DOCTYPE))
-_XML_NAMES = (".xml", ".rels", ".vml")  # drawings and a printer's settings do have a harmless DOCTYPE
+_XML_SUFFIXES = (".xml", ".rels", ".vml")  # other parts, such as drawings, may have a harmless DOCTYPE
 _XML_ENCODING = re.compile(rb"\A\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([^\"']{1,40})[\"']")
-_KNOWN_ENCODINGS = {b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso-8859-1", b"windows-1252"}
+_OFFICE_ENCODINGS = {b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso-8859-1", b"windows-1252"}
 
 
-def check(content: bytes, limits: Limits) -> None:
+def _check_archive(content: bytes, limits: ArchiveLimits) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
             _check_directory(entries, len(content), limits)
-            left = limits.unpacked_megabytes * 1_000_000
+            remaining = limits.unpacked_megabytes * 1_000_000
             for entry in entries:
-                left -= _check_entry(archive, entry, left)
+                remaining -= _check_entry(archive, entry, remaining)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as problem:
         raise failed("it is damaged: its archive is broken or cut off") from problem
 
 
-def _check_directory(entries: list[zipfile.ZipInfo], size: int, limits: Limits) -> None:
+def _check_directory(entries: list[zipfile.ZipInfo], size: int, limits: ArchiveLimits) -> None:
     if len(entries) > limits.entries:
         raise failed(f"it holds more than {limits.entries:,} parts")
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > limits.unpacked_megabytes * 1_000_000:
         raise failed(f"it unpacks to more than {limits.unpacked_megabytes:,} MB")
-    if unpacked > SMALL and unpacked > size * limits.ratio:
+    if unpacked > MIN_SUSPICIOUS_BYTES and unpacked > size * limits.ratio:
         raise failed(f"it unpacks to more than {limits.ratio:,} times its size")
     if len({entry.filename for entry in entries}) < len(entries):
-        raise failed("it is damaged: it holds two parts of one name")
+        raise failed("it is damaged: two of its parts have the same name")
     for entry in entries:
         if entry.flag_bits & 1:
             raise failed(ENCRYPTED)
-        if _leads_out(entry):
-            raise failed("a part of it points to a place outside of it")
+        if _points_outside(entry):
+            raise failed("one of its parts points outside of the file")
 
 
-def _leads_out(entry: zipfile.ZipInfo) -> bool:
+def _points_outside(entry: zipfile.ZipInfo) -> bool:
     name = entry.filename.replace("\\", "/")
     mode = entry.external_attr >> 16
     return name.startswith("/") or ":" in name.split("/")[0] or ".." in name.split("/") or stat.S_ISLNK(mode)
 
 
-def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int) -> int:
-    """The size it really has."""
-    size, before = 0, b""
-    marks = _ENTITY_OR_DOCTYPE if entry.filename.lower().endswith(_XML_NAMES) else _ENTITY
+def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, max_bytes: int) -> int:
+    """Returns the real unpacked size, since the directory may lie."""
+    size, tail = 0, b""
+    forbidden = _ENTITY_OR_DOCTYPE if entry.filename.lower().endswith(_XML_SUFFIXES) else _ENTITY
     with archive.open(entry) as part:
-        while piece := part.read(PIECE):
+        while block := part.read(READ_BYTES):
             if not size:
-                _check_encoding(piece)
-            size += len(piece)
-            if size > most:
-                raise failed("it unpacks to more than it may")
-            if any(mark in before + piece for mark in marks):
+                _check_encoding(block)
+            size += len(block)
+            if size > max_bytes:
+                raise failed("it unpacks to more than the limit")
+            if any(declaration in tail + block for declaration in forbidden):
                 raise failed("it declares XML entities, which Office files never do")
-            before = piece[-_OVERLAP:]
+            tail = block[-_OVERLAP:]
     return size
 
 
 def _check_encoding(start: bytes) -> None:
     declared = _XML_ENCODING.match(start.removeprefix(b"\xef\xbb\xbf"))
-    if declared and declared[1].lower() not in _KNOWN_ENCODINGS:
+    if declared and declared[1].lower() not in _OFFICE_ENCODINGS:
         raise failed("its XML is in an encoding that Office files never use")
-
-
-_SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
-_PICTURE = re.compile(r"!\[([^\]\n]{0,2000})\]\([^)\n]{0,2000}\)")
-_PLAIN = ["a", "b", "strong", "em", "i", "u", "s", "del", "sub", "sup"]
-
-
-def read_docx(content: bytes, name: str) -> Reading:
-    converted = DocxConverter().convert(  # type: ignore[no-untyped-call]
-        _without_pictures(content),
-        StreamInfo(extension=".docx"),
-        strip=_PLAIN,
-        escape_asterisks=False,
-        escape_underscores=False,
-        escape_misc=False,
-    )
-    text = tidy(_PICTURE.sub(r"\1", converted.markdown))
-    return Reading(text, stored_title(content) or first_heading(text), "docx", markdown=True)
-
-
-def read_pptx(content: bytes, name: str) -> Reading:
-    converter = PptxConverter()  # type: ignore[no-untyped-call]
-    converted = converter.convert(io.BytesIO(content), StreamInfo(extension=".pptx"), escape_misc=False)
-    slides = [tidy(_PICTURE.sub(_description, slide)).strip() for slide in _slides(converted.markdown)]
-    text, starts = joined(slides)
-    return Reading(text, stored_title(content) or first_heading(text), "pptx", markdown=True, pages=starts)
-
-
-def _without_pictures(content: bytes) -> io.BytesIO:
-    """The same document with its pictures empty: the converter would carry every byte of them along as text."""
-    lighter = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(lighter, "w") as target:
-        for name in source.namelist():
-            target.writestr(name, b"" if name.startswith("word/media/") else source.read(name))
-    lighter.seek(0)
-    return lighter
-
-
-def _slides(markdown: str) -> list[str]:
-    """Cut at the converter's marks; only the next number is one, so that a slide's own text cannot fake it."""
-    starts: list[re.Match[str]] = []
-    for mark in _SLIDE.finditer(markdown):
-        if int(mark[1]) == len(starts) + 1:
-            starts.append(mark)
-    ends = [mark.start() for mark in starts[1:]] + [len(markdown)]
-    return [markdown[mark.end() : end] for mark, end in zip(starts, ends, strict=True)]
-
-
-def _description(picture: re.Match[str]) -> str:
-    """`Picture 4` and `photo.png` are names, not descriptions."""
-    named = re.fullmatch(
-        r"(?i)(?:picture|image|bild|图片|図|grafik|content placeholder)? ?\d*|\S+\.\w{3,4}", picture[1]
-    )
-    return "" if named else picture[1]

@@ -1,7 +1,4 @@
-"""Finds the passages that bear on a question: sources, fusion across them, reranking, calibrated relevance.
-
-The store and the embedder are handed in. Knows nothing about files, databases or language models.
-"""
+"""Finds the passages relevant to a question: sources, fusion across them, reranking, calibrated relevance."""
 
 from veracity.retrieval.search import Searcher, make_searcher
 

@@ -1,6 +1,4 @@
-"""What a retrieval source is, what it finds, and the store it searches. Knows no source."""
-
-from __future__ import annotations
+"""The protocols of retrieval: a source, what it returns, and the store it searches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +8,12 @@ from veracity.models import Hit, Passage
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A passage that a source found. `score` orders what one source found for one query; `relevance` means the same
-    for any query, source and language: the chance that the passage bears on the question."""
+class RankedPassage:
+    """A passage that a source returned.
+
+    `score` orders the results of one source for one query. `relevance` is the probability that the passage bears on the
+    question, comparable across queries, sources and languages.
+    """
 
     passage: Passage
     score: float
@@ -23,21 +24,20 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
 
-    def search(self, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
-        """The best first, each once. Fewer than `limit` only where there are no more. Words that were `added` to the
-        query count less than its own."""
+    def search(self, query: str, limit: int, added_words: Sequence[str] = ()) -> list[RankedPassage]:
+        """The best passages first, without duplicates. `added_words` count less than those of the query."""
         ...
 
 
 class PassageStore(Protocol):
-    """Where the passages are. A `Hit` found by words or names has their BM25 score, all have their vectors.
+    """Holds the passages. A `Hit` found by words or entities has a BM25 score; all hits have their vectors.
 
-    The best come first, those asked for by their ids in any order. No words or names find nothing.
+    The best hits come first, except for `by_ids`. Empty words or names return nothing.
     """
 
     @property
     def version(self) -> object:
-        """Another one after every change."""
+        """Differs after every change."""
         ...
 
     def by_words(self, words: Sequence[str], limit: int, language: str | None = None) -> list[Hit]: ...

@@ -1,79 +1,70 @@
-"""One list from what several sources found: by rank (RRF), by weighted scores, or one source after the other.
+"""Fuses the results of several sources: by rank (RRF), by weighted scores, or one source after the other."""
 
-Knows nothing about where the passages come from.
-"""
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-
-from veracity.models import Passage
-from veracity.retrieval.base import Found
+from veracity.models import Evidence, Passage
+from veracity.retrieval.base import RankedPassage
 
 RRF_K = 60
 
-Lists = Mapping[str, Sequence[Found]]
+SourceResults = Mapping[str, Sequence[RankedPassage]]  # by the name of the source, best first
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """A passage, the source that ranked it best, and all that found it."""
+def fuse(results: SourceResults, method: str, priority: str = "") -> Iterator[Evidence]:
+    """The best first. Ties go to the passage that an earlier source ranked higher.
 
-    passage: Passage
-    source: str
-    found_by: tuple[str, ...]
-    relevance: float
-
-
-def fuse(lists: Lists, method: str, priority: str = "") -> list[Fused]:
-    """The best first. Of equals, the one that an earlier source ranked higher. What the `priority` source found counts
-    as found by it, whoever ranked it better."""
-    points, places = METHODS[method](lists), _places(lists)
-    return [_fused(places[name], priority) for name in sorted(points, key=points.__getitem__, reverse=True)]
+    A passage is attributed to the source that ranked it best, but always to the `priority` source if that found it.
+    """
+    scores, ranks = METHODS[method](results), _ranks(results)
+    for id_ in sorted(scores, key=scores.__getitem__, reverse=True):
+        found = ranks[id_]
+        source = min(found, key=lambda name: (name != priority, found[name][0]))
+        relevance = max(result.relevance for _, result in found.values())
+        yield make_evidence(found[source][1].passage, relevance, source, list(found))
 
 
-def by_rank(lists: Lists) -> dict[str, float]:
-    points: dict[str, float] = {}
-    for found in lists.values():
-        for rank, one in enumerate(found, 1):
-            points[one.passage.id] = points.get(one.passage.id, 0.0) + 1 / (RRF_K + rank)
-    return points
+def make_evidence(passage: Passage, relevance: float, source: str, found_by: Sequence[str]) -> Evidence:
+    metadata = {**passage.metadata, "relevance_score": round(relevance, 4), "found_by": list(found_by)}
+    return Evidence.model_validate({**asdict(passage), "source": source, "metadata": metadata})
 
 
-def by_score(lists: Lists) -> dict[str, float]:
-    """Each source's scores as shares of its best."""
-    points: dict[str, float] = {}
-    for found in lists.values():
-        best = max((one.score for one in found), default=0.0)
-        for one in found:
-            points[one.passage.id] = points.get(one.passage.id, 0.0) + (one.score / best if best > 0 else 0.0)
-    return points
+def fuse_by_rank(results: SourceResults) -> dict[str, float]:
+    scores: dict[str, float] = {}
+    for ranked in results.values():
+        for rank, result in enumerate(ranked, 1):
+            scores[result.passage.id] = scores.get(result.passage.id, 0.0) + 1 / (RRF_K + rank)
+    return scores
 
 
-def one_after_the_other(lists: Lists) -> dict[str, float]:
-    """All that the first source found, then what the second adds, and so on."""
-    order = dict.fromkeys(one.passage.id for found in lists.values() for one in found)
-    return {name: -float(place) for place, name in enumerate(order)}
+def fuse_by_score(results: SourceResults) -> dict[str, float]:
+    """Scores are relative to the best of each source."""
+    scores: dict[str, float] = {}
+    for ranked in results.values():
+        best = max((result.score for result in ranked), default=0.0)
+        for result in ranked:
+            share = result.score / best if best > 0 else 0.0
+            scores[result.passage.id] = scores.get(result.passage.id, 0.0) + share
+    return scores
 
 
-METHODS: dict[str, Callable[[Lists], dict[str, float]]] = {
-    "rrf": by_rank,
-    "weighted": by_score,
-    "cascade": one_after_the_other,
+def cascade(results: SourceResults) -> dict[str, float]:
+    """All passages of the first source, then what the second adds, and so on."""
+    order = dict.fromkeys(result.passage.id for ranked in results.values() for result in ranked)
+    return {id_: -float(position) for position, id_ in enumerate(order)}
+
+
+METHODS: dict[str, Callable[[SourceResults], dict[str, float]]] = {
+    "rrf": fuse_by_rank,
+    "weighted": fuse_by_score,
+    "cascade": cascade,
 }
 
 
-def _places(lists: Lists) -> dict[str, dict[str, tuple[int, Found]]]:
-    """For each passage, by source: its place in the list, and what was found there."""
-    places: dict[str, dict[str, tuple[int, Found]]] = {}
-    for source, found in lists.items():
-        for place, one in enumerate(found):
-            places.setdefault(one.passage.id, {})[source] = place, one
-    return places
-
-
-def _fused(places: dict[str, tuple[int, Found]], priority: str) -> Fused:
-    best = min(places, key=lambda source: (source != priority, places[source][0]))
-    relevance = max(one.relevance for _, one in places.values())
-    return Fused(places[best][1].passage, best, tuple(places), relevance)
+def _ranks(results: SourceResults) -> dict[str, dict[str, tuple[int, RankedPassage]]]:
+    """For each passage id, by source: its rank and the result."""
+    ranks: dict[str, dict[str, tuple[int, RankedPassage]]] = {}
+    for source, ranked in results.items():
+        for rank, result in enumerate(ranked):
+            ranks.setdefault(result.passage.id, {})[source] = rank, result
+    return ranks

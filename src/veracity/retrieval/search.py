@@ -1,27 +1,24 @@
-"""A search from the question to the evidence: ask the sources, fuse what they found, rerank.
+"""Searches from the question to the evidence: queries the sources, fuses their results, reranks.
 
-Each step can be had alone too, for who runs the sources as tasks of their own: `find`, `remembered`, `fuse`, `rerank`.
+The graph runs the sources as separate tasks and calls the steps one by one: `find`, `find_recalled`, `fuse`, `rerank`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Sequence
 
 from veracity.embedding import Embedder
 from veracity.errors import InputError
-from veracity.models import Evidence, EvidenceMetadata
+from veracity.models import Evidence
 from veracity.reranking import Reranker
-from veracity.retrieval.base import Found, PassageStore, Source
-from veracity.retrieval.fusion import Fused, Lists, fuse
+from veracity.retrieval.base import PassageStore, RankedPassage, Source
+from veracity.retrieval.fusion import SourceResults, fuse
 from veracity.retrieval.hybrid import HybridSearch
 from veracity.retrieval.sources import GraphSource, TemporalSource
 from veracity.secrets import presentable
 from veracity.settings import RetrievalSettings
 
-DEPTH = 50  # how much of each source's list takes part in the fusion, at least
-DEEPEST = 4000
-RERANKED = 30
+MIN_DEPTH = 50  # results that each source contributes to the fusion
+MAX_DEPTH = 4000
+RERANK_DEPTH = 30
 
 
 class Searcher:
@@ -38,43 +35,52 @@ class Searcher:
         self._reranker = reranker
 
     def search(
-        self, query: str, top_k: int, sources: Sequence[str] | None = None, added: Sequence[str] = ()
+        self, query: str, top_k: int, sources: Sequence[str] | None = None, added_words: Sequence[str] = ()
     ) -> list[Evidence]:
-        asked = self._named(self._settings.sources if sources is None else sources)
-        fused = self.fuse(_deep_enough(query, asked, top_k, added), max(RERANKED, top_k))
-        return self.rerank(query, fused)[:top_k]
+        selected = self._select(self._settings.sources if sources is None else sources)
+        results = _search_deep_enough(query, selected, top_k, added_words)
+        return self.rerank(query, self.fuse(results, max(RERANK_DEPTH, top_k)))[:top_k]
 
     def close(self) -> None:
         for source in self._sources.values():
             if close := getattr(source, "close", None):
                 close()
 
-    def find(self, source: str, query: str, limit: int, added: Sequence[str] = ()) -> list[Found]:
-        """What one source finds, the best first."""
-        [asked] = self._named([source])
-        return asked.search(query, limit, added)
+    def find(self, source: str, query: str, limit: int, added_words: Sequence[str] = ()) -> list[RankedPassage]:
+        """The results of one source, best first."""
+        [selected] = self._select([source])
+        return selected.search(query, limit, added_words)
 
-    def remembered(self, query: str, passage_ids: Sequence[str], limit: int, added: Sequence[str] = ()) -> list[Found]:
-        """What the temporal source finds among the passages of earlier questions."""
-        return self._temporal.search(query, passage_ids, limit, added)
+    def find_recalled(
+        self, query: str, passage_ids: Sequence[str], limit: int, added_words: Sequence[str] = ()
+    ) -> list[RankedPassage]:
+        """The results of the temporal source, among the passages of earlier questions."""
+        return self._temporal.search(query, passage_ids, limit, added_words)
 
-    def fuse(self, lists: Lists, limit: int, priority: str = "") -> list[Evidence]:
-        """One list of what several sources found. A text that stands in several documents is taken once."""
-        distinct: dict[str, Fused] = {}
-        for one in fuse(lists, self._settings.fusion, priority):
-            distinct.setdefault(one.passage.text, one)
-        return [_evidence(one) for one in islice(distinct.values(), limit)]
+    def fuse(self, results: SourceResults, limit: int, priority: str = "") -> list[Evidence]:
+        """Fuse the results of the sources. A text that occurs in several documents is used once."""
+        distinct: dict[str, Evidence] = {}
+        for item in fuse(results, self._settings.fusion, priority):
+            if len(distinct) == limit:
+                break
+            distinct.setdefault(item.text, item)
+        return list(distinct.values())
 
-    def rerank(self, query: str, fused: list[Evidence]) -> list[Evidence]:
-        """In the order of the reranker, if one is set."""
-        return _reranked(self._reranker, query, fused) if self._reranker and fused else fused
+    def rerank(self, query: str, evidence: list[Evidence]) -> list[Evidence]:
+        """Reorder the best by the reranker, if there is one. Relevance stays calibrated: scores only set the order."""
+        if not self._reranker or not evidence:
+            return evidence
+        head = evidence[:RERANK_DEPTH]
+        scores = self._reranker.scores(query, [item.text for item in head])
+        order = sorted(range(len(head)), key=lambda index: -scores[index])
+        return [head[index] for index in order] + evidence[RERANK_DEPTH:]
 
-    def _named(self, names: Sequence[str]) -> list[Source]:
+    def _select(self, names: Sequence[str]) -> list[Source]:
         if not names:
-            raise InputError(f"No source is named to search in; there are: {', '.join(self._sources)}.")
+            raise InputError(f"No source is named to search in; known: {', '.join(self._sources)}.")
         for name in names:
             if name not in self._sources:
-                raise InputError(f'There is no source "{presentable(name)}"; there are: {", ".join(self._sources)}.')
+                raise InputError(f'There is no source "{presentable(name)}"; known: {", ".join(self._sources)}.')
         return [self._sources[name] for name in dict.fromkeys(names)]
 
 
@@ -85,41 +91,14 @@ def make_searcher(
     return Searcher([hybrid, GraphSource(hybrid, store)], TemporalSource(hybrid, store), settings, reranker)
 
 
-def _deep_enough(query: str, sources: Sequence[Source], top_k: int, added: Sequence[str]) -> dict[str, list[Found]]:
-    """What each source finds. Where one text stands in many documents, it takes more of them to find enough others."""
-    depth = max(DEPTH, top_k)
+def _search_deep_enough(
+    query: str, sources: Sequence[Source], top_k: int, added_words: Sequence[str]
+) -> dict[str, list[RankedPassage]]:
+    """Increase the depth until there are `top_k` distinct texts, since a text may occur in many documents."""
+    depth = max(MIN_DEPTH, top_k)
     while True:
-        lists = {source.name: source.search(query, depth, added) for source in sources}
-        texts = {one.passage.text for found in lists.values() for one in found}
-        if len(texts) >= top_k or depth >= DEEPEST or all(len(found) < depth for found in lists.values()):
-            return lists
-        depth = min(DEEPEST, depth * 4)
-
-
-def _reranked(reranker: Reranker, query: str, fused: list[Evidence]) -> list[Evidence]:
-    """The reranker decides the order; relevance stays what it was, so that it means the same before and after."""
-    head = fused[:RERANKED]
-    scores = reranker.scores(query, [one.text for one in head])
-    order = sorted(range(len(head)), key=lambda place: -scores[place])
-    return [head[place] for place in order] + fused[RERANKED:]
-
-
-def _evidence(fused: Fused) -> Evidence:
-    passage = fused.passage
-    known: Mapping[str, object] = passage.metadata
-    return Evidence(
-        id=passage.id,
-        text=passage.text,
-        source=fused.source,
-        document_id=passage.document_id,
-        title=passage.title,
-        location=passage.location,
-        headings=list(passage.headings),
-        page=passage.page,
-        start=passage.start,
-        end=passage.end,
-        language=passage.language,
-        metadata=EvidenceMetadata.model_validate(
-            {**known, "relevance_score": round(fused.relevance, 4), "found_by": list(fused.found_by)}
-        ),
-    )
+        results = {source.name: source.search(query, depth, added_words) for source in sources}
+        texts = {result.passage.text for ranked in results.values() for result in ranked}
+        if len(texts) >= top_k or depth >= MAX_DEPTH or all(len(ranked) < depth for ranked in results.values()):
+            return results
+        depth = min(MAX_DEPTH, depth * 4)

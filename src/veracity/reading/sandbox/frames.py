@@ -1,37 +1,34 @@
-"""How the two ends of a pipe speak: the length in eight bytes, then JSON.
+"""The wire format between the parent and a worker process: an eight-byte length, then JSON.
 
-Never pickle: whoever has taken over a worker must not be able to run code at the other end. Knows nothing about what
-is said.
+Never pickle: a compromised worker must not be able to run code in the parent.
 """
-
-from __future__ import annotations
 
 import json
 from typing import IO, Any
 
-LONGEST = 512_000_000  # bytes
-_PREFIX = 8
+MAX_FRAME_BYTES = 512_000_000
+_PREFIX_BYTES = 8
 
 
-class TooLong(Exception):
-    """The message is longer than any may be."""
+class FrameTooLong(Exception):
+    """The message is longer than MAX_FRAME_BYTES."""
 
 
 def send(stream: IO[bytes], message: dict[str, Any]) -> None:
     content = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    if len(content) > LONGEST:
-        raise TooLong
-    stream.write(len(content).to_bytes(_PREFIX, "big") + content)
+    if len(content) > MAX_FRAME_BYTES:
+        raise FrameTooLong
+    stream.write(len(content).to_bytes(_PREFIX_BYTES, "big") + content)
     stream.flush()
 
 
 def receive(stream: IO[bytes]) -> dict[str, Any]:
-    """Raises EOFError at the end, ValueError for what is no message."""
-    length = int.from_bytes(_exactly(stream, _PREFIX), "big")
-    if length > LONGEST:
-        raise TooLong
+    """Raises EOFError at the end of the stream, ValueError for an invalid message."""
+    length = int.from_bytes(_read_exactly(stream, _PREFIX_BYTES), "big")
+    if length > MAX_FRAME_BYTES:
+        raise FrameTooLong
     try:
-        message = json.loads(_exactly(stream, length).decode("utf-8", "surrogatepass"))
+        message = json.loads(_read_exactly(stream, length).decode("utf-8", "surrogatepass"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(message, dict):
@@ -39,7 +36,7 @@ def receive(stream: IO[bytes]) -> dict[str, Any]:
     return message
 
 
-def _exactly(stream: IO[bytes], length: int) -> bytes:
+def _read_exactly(stream: IO[bytes], length: int) -> bytes:
     content = stream.read(length)
     if len(content) < length:
         raise EOFError

@@ -1,10 +1,7 @@
-"""One worker process, seen from outside: started, asked, and ended.
+"""The parent's side of one worker process: starts it, sends requests, ends it.
 
-It is not trusted: it is killed when its time is up, and whatever it says is checked. Knows nothing about queues and
-threads.
+The worker is not trusted: it is killed when its time is up, and its replies are checked.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -17,17 +14,19 @@ from dataclasses import dataclass
 from typing import IO, Any, Literal
 
 from veracity.errors import reason_of
-from veracity.reading.sandbox.frames import LONGEST, TooLong, receive, send
+from veracity.reading.sandbox.frames import MAX_FRAME_BYTES, FrameTooLong, receive, send
 from veracity.secrets import KEY_VARIABLE, presentable, without_secrets
 
 Kind = Literal["time", "memory", "size", "crash", "error", "closed"]
 
-START_SECONDS = 120.0  # for importing the task, on a machine that is busy
+TOO_MUCH_TEXT = f"its text is larger than {MAX_FRAME_BYTES // 1_000_000} MB"
+INVALID_REPLY = "the process that read it sent an invalid reply"
+START_SECONDS = 120.0  # for importing the task on a busy machine
 END_SECONDS = 5.0
-PASSED_ON = {"PATH", "LANG", "HOME", "TMP", "TEMP", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT"}
-PASSED_ON_PREFIXES = ("PYTHON", "LC_", "COV_CORE_", "COVERAGE_")
-# There are as many workers as there should be threads; and threads take address space.
-ONE_THREAD = {
+PASSED_VARIABLES = {"PATH", "LANG", "HOME", "TMP", "TEMP", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT"}
+PASSED_PREFIXES = ("PYTHON", "LC_", "COV_CORE_", "COVERAGE_")
+# The workers are the parallelism, and threads take address space.
+SINGLE_THREADED = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -38,7 +37,7 @@ ONE_THREAD = {
 
 
 class WorkerFailure(Exception):
-    """A job came to nothing. `reason` goes on from "… failed: "; `kind` says which limit or fault it was."""
+    """A request failed. `reason` continues "… failed: "; `kind` is the limit or fault."""
 
     def __init__(self, kind: Kind, reason: str) -> None:
         super().__init__(reason)
@@ -47,26 +46,26 @@ class WorkerFailure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What every worker of a group is told."""
+class WorkerSettings:
+    """The same for all workers of a pool."""
 
     task: str
     seconds: float
     memory_megabytes: int
 
     def command(self) -> list[str]:
-        options = ["-P", "-m", "veracity.reading.sandbox.worker"]  # -P: no module of the current directory is imported
+        options = ["-P", "-m", "veracity.reading.sandbox.worker"]  # -P: do not import from the current directory
         return [sys.executable, *options, self.task, str(self.seconds), str(self.memory_megabytes)]
 
 
 class WorkerProcess:
-    def __init__(self, order: Order) -> None:
-        self._order = order
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
         self._timed_out = False
         self.jobs = 0
         try:
             self._process = subprocess.Popen(
-                order.command(),
+                settings.command(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -74,17 +73,17 @@ class WorkerProcess:
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
         except OSError as problem:
-            raise WorkerFailure("crash", f"no process to read it in could be started ({reason_of(problem)})") from None
+            raise WorkerFailure("crash", f"no process could be started to read it ({reason_of(problem)})") from None
 
     def wait_until_ready(self) -> None:
-        """Raises when the task cannot even be imported."""
-        self._result(self._exchange(None, START_SECONDS), "ready")
+        """Raises WorkerFailure if the task cannot be imported."""
+        self._unwrap(self._exchange(None, START_SECONDS), "ready")
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         self.jobs += 1
-        result = self._result(self._exchange(request, self._order.seconds), "result")
+        result = self._unwrap(self._exchange(request, self._settings.seconds), "result")
         if not isinstance(result, dict):
-            raise WorkerFailure("crash", "the process that read it gave no sensible reply")
+            raise WorkerFailure("crash", INVALID_REPLY)
         return result
 
     @property
@@ -92,22 +91,22 @@ class WorkerProcess:
         return not self._timed_out and self._process.poll() is None
 
     def kill(self) -> None:
-        """End it now, whatever it is doing. May be called from any thread, more than once."""
+        """Kill the process now. Thread-safe and idempotent."""
         with contextlib.suppress(OSError):
             self._process.kill()
 
     def end(self) -> None:
-        """Kill it and leave nothing behind."""
+        """Kill the process and close its pipes."""
         self.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
-            with contextlib.suppress(OSError):  # what it was never told cannot be flushed any more
+            with contextlib.suppress(OSError):  # a pending request cannot be flushed any more
                 stream.close()
 
     def _exchange(self, request: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
-        """The next reply, after the request if there is one."""
+        """Send the request, if any, and return the next reply."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._time_limit(seconds):
@@ -115,19 +114,19 @@ class WorkerProcess:
                 self._send(self._process.stdin, request)
             try:
                 return receive(self._process.stdout)
-            except TooLong:
-                raise WorkerFailure("size", _too_much_text()) from None
+            except FrameTooLong:
+                raise WorkerFailure("size", TOO_MUCH_TEXT) from None
             except ValueError:
-                raise WorkerFailure("crash", "the process that read it gave no sensible reply") from None
+                raise WorkerFailure("crash", INVALID_REPLY) from None
             except (EOFError, OSError):
-                raise self._death(seconds) from None
+                raise self._cause_of_death(seconds) from None
 
     def _send(self, stream: IO[bytes], request: dict[str, Any]) -> None:
         try:
             send(stream, request)
-        except TooLong:
-            raise WorkerFailure("size", f"it is larger than {LONGEST // 1_000_000} MB") from None
-        except OSError:  # it is gone: the lack of a reply tells why
+        except FrameTooLong:
+            raise WorkerFailure("size", f"it is larger than {MAX_FRAME_BYTES // 1_000_000} MB") from None
+        except OSError:  # it has died: `receive` finds out why
             pass
 
     @contextlib.contextmanager
@@ -144,8 +143,7 @@ class WorkerProcess:
         self._timed_out = True
         self.kill()
 
-    def _death(self, seconds: float) -> WorkerFailure:
-        """Why it is gone."""
+    def _cause_of_death(self, seconds: float) -> WorkerFailure:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
         code = self._process.returncode
@@ -154,26 +152,22 @@ class WorkerProcess:
         how = signal.Signals(-code).name if code is not None and -code in set(signal.Signals) else f"exit code {code}"
         return WorkerFailure("crash", f"the process that read it crashed ({how})")
 
-    def _result(self, reply: dict[str, Any], expected: str) -> Any:
+    def _unwrap(self, reply: dict[str, Any], expected: str) -> Any:
         if expected in reply:
             return reply[expected]
         kind = reply.get("kind")
         if kind == "memory":
-            raise WorkerFailure("memory", f"it needs more than {self._order.memory_megabytes} MB of memory to read")
+            raise WorkerFailure("memory", f"it needs more than {self._settings.memory_megabytes} MB of memory to read")
         if kind == "size":
-            raise WorkerFailure("size", _too_much_text())
+            raise WorkerFailure("size", TOO_MUCH_TEXT)
         raise WorkerFailure("error", presentable(without_secrets(str(reply.get("error", ""))), 300) or "reading failed")
 
 
 def environment() -> dict[str, str]:
-    """What a worker gets to see of ours: nothing that could be a credential."""
+    """The environment of a worker, without anything that could be a credential."""
     passed = {
         name: value
         for name, value in os.environ.items()
-        if (name.upper() in PASSED_ON or name.startswith(PASSED_ON_PREFIXES)) and not KEY_VARIABLE.search(name)
+        if (name.upper() in PASSED_VARIABLES or name.startswith(PASSED_PREFIXES)) and not KEY_VARIABLE.search(name)
     }
-    return ONE_THREAD | passed
-
-
-def _too_much_text() -> str:
-    return f"its text is larger than {LONGEST // 1_000_000} MB"
+    return SINGLE_THREADED | passed
