@@ -18,13 +18,13 @@ from veracity.errors import (
 ALL = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, VeracityError)]
 
 
-def test_the_tree_in_the_docstring_is_whole() -> None:
+def test_the_tree_in_the_docstring_is_complete() -> None:
     assert errors.__doc__ is not None
     for error in ALL:
         assert error.__name__ in errors.__doc__
 
 
-def test_input_and_configuration_are_told_from_failure_by_the_exit_code() -> None:
+def test_exit_codes_of_input_and_configuration_errors() -> None:
     assert InputError.exit_code == MissingKeyError.exit_code == 2
     assert VeracityError.exit_code == BudgetError.exit_code == 1
     assert EvaluationError("M", MissingKeyError("p", ("P_KEY",), "p:m")).exit_code == 2
@@ -49,5 +49,5 @@ def test_every_error_can_be_pickled(error: VeracityError) -> None:
     assert again.exit_code == error.exit_code
 
 
-def test_an_address_that_is_missing_is_not_called_a_key() -> None:
-    assert "address of a server" in str(MissingKeyError("ollama", ("OLLAMA_BASE_URL",), "ollama:x"))
+def test_a_missing_server_url_is_not_called_a_key() -> None:
+    assert "a server URL" in str(MissingKeyError("ollama", ("OLLAMA_BASE_URL",), "ollama:x"))

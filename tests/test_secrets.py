@@ -75,14 +75,14 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize("text", KEYS)
-def test_b13_keys_are_spotted_alone_in_prose_and_in_lists(text: str) -> None:
+def test_b13_keys_are_detected_alone_in_prose_and_in_lists(text: str) -> None:
     assert looks_like_key(text)
     assert looks_like_key(f"The key is {text} and nothing else.")
     assert key_place({"a": [{"b": f"x {text}"}]}) == ("a", 0, "b")
 
 
 @pytest.mark.parametrize("text", ORDINARY)
-def test_b13_ordinary_text_is_no_key(text: str) -> None:
+def test_b13_ordinary_text_is_not_a_key(text: str) -> None:
     assert not looks_like_key(text)
     assert key_place({"model": text, "system_instruction": text}) is None
 
@@ -97,7 +97,7 @@ def test_b13_a_field_named_like_a_credential_holds_one(field: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["max_tokens", "tokens", "monkey", "keyboard", "passwordless", "", "2025", "名前"])
-def test_b13_a_field_that_is_merely_similar_does_not(field: str) -> None:
+def test_b13_a_similar_field_name_is_not_a_credential(field: str) -> None:
     assert not names_credential(field)
     assert key_place({field: "hunter2"}) is None
 
@@ -117,7 +117,7 @@ def test_b13_secrets_are_hidden_in_text(monkeypatch: pytest.MonkeyPatch) -> None
     assert text == f"{HIDDEN}, {HIDDEN}, {HIDDEN}, https://{HIDDEN}@host, sk-learn-pipeline"
 
 
-def test_b8_what_is_repeated_to_the_user_is_short_printable_and_no_secret() -> None:
+def test_b8_repeated_input_is_short_printable_and_not_secret() -> None:
     assert presentable("Coverage") == "Coverage"
     assert presentable("a\nb\x1b[31m\u202e\udcff") == "a\\nb\\x1b[31m\\u202e\\udcff"
     assert presentable("x" * 10_000) == "x" * 60 + "…"
@@ -128,6 +128,6 @@ def test_b8_what_is_repeated_to_the_user_is_short_printable_and_no_secret() -> N
 @pytest.mark.parametrize(
     "piece", ["sk-", "a1", "eyJ", "https://a:", "?key=", "ASIA", "Bearer ", "-----BEGIN ", "a/", "9"]
 )
-def test_b13_a_megabyte_is_looked_through_in_no_time(piece: str) -> None:
+def test_b13_a_megabyte_is_scanned_in_linear_time(piece: str) -> None:
     """No pattern takes time that grows with the square of the text: that would be minutes."""
     assert looks_like_key(piece * (1_000_000 // len(piece)) + " sk-proj-Ab3dE6gH9jKl2mNo5pQr8sTu1vWx4yZ")

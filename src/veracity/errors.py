@@ -1,35 +1,35 @@
-"""Everything that can go wrong, as one tree.
+"""All errors, as one tree.
 
     VeracityError
-    ├── InputError                what was handed in cannot be used
-    │   ├── LackingContextError   a metric needs evidence, and none was handed in
-    │   └── NotFoundError         nothing has the name that was given
-    ├── ConfigurationError        a setting or a file of the workspace cannot be used
+    ├── InputError                an argument or request is invalid
+    │   ├── LackingContextError   a metric needs evidence, and the request has none
+    │   └── NotFoundError         no such run, approval, document, …
+    ├── ConfigurationError        a setting or a file of the workspace is invalid
     │   └── MissingKeyError       the provider's key is not in the environment
-    ├── ModelError                a language model did not do what it was asked
+    ├── ModelError                a call to a language model failed
     │   ├── UnknownModelError     the provider does not know the model
     │   ├── ModelAccessError      the provider refused the key or the account
     │   ├── ModelUnreachableError no connection, rate-limited or failing
-    │   ├── ModelTimeoutError     no answer in time
+    │   ├── ModelTimeoutError     the call timed out
     │   ├── ModelRefusedError     the model or its filter declined to answer
     │   ├── ModelRequestError     the provider rejected the request itself
-    │   ├── ModelAnswerError      an answer came, and it cannot be used
-    │   └── BudgetError           the ceiling of tokens or cost is reached
-    ├── KnowledgeError            the documents of a workspace cannot be stored or found
+    │   ├── ModelAnswerError      the output is unusable
+    │   └── BudgetError           the limit of tokens or cost is reached
+    ├── KnowledgeError            the documents cannot be stored or searched
     │   ├── BusyError             another process is writing to them
-    │   └── OutdatedIndexError    they were indexed in another way than is asked for now
-    ├── LedgerError               what was asked and answered cannot be recorded or read
-    │   ├── BusyLedgerError       another process is writing, and took too long
-    │   └── LostLeaseError        another process has taken the run over
-    ├── LeftError                 the program ends: the run is taken up again when it runs
-    ├── OutOfTimeError            the time for a search was up
-    ├── DecisionError             a decision on an approval does not count
-    │   ├── DecidedError          somebody has decided already
-    │   └── SupersededError       the draft is not the one that waits
-    ├── WebSearchError            the web could not be searched, or a page not be fetched
+    │   └── OutdatedIndexError    the index does not match the settings
+    ├── LedgerError               the ledger cannot be read or written
+    │   ├── BusyLedgerError       another process holds the write lock for too long
+    │   └── LostLeaseError        another process has taken over the run
+    ├── ShutdownError             the program is shutting down; the run resumes on the next start
+    ├── OutOfTimeError            the search deadline has passed
+    ├── DecisionError             a decision on an approval is refused
+    │   ├── DecidedError          the approval is already decided
+    │   └── SupersededError       the draft has changed or can no longer be decided
+    ├── WebSearchError            a web search or a page fetch failed
     └── EvaluationError           a metric failed; its cause is one of the above
 
-Each message is one sentence for a person: what is wrong, where, and how to mend it.
+Each message is one sentence: what is wrong, where, and how to fix it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from veracity.secrets import without_secrets
 
 
 def reason_of(problem: Exception) -> str:
-    """What the system gave as its reason, in a word or two; else the kind of error."""
+    """The operating system's reason in a few words, or the error's class name."""
     return str(getattr(problem, "strerror", None) or type(problem).__name__)
 
 
 class VeracityError(Exception):
-    """The root. `exit_code` is what the command line ends with."""
+    """The root of all errors. `exit_code` is the exit code of the command line."""
 
     exit_code = 1
 
@@ -69,9 +69,9 @@ class MissingKeyError(ConfigurationError):
         self.provider = provider
         self.variables = variables
         self.model = model
-        thing = "the address of a server" if all(name.endswith("_URL") for name in variables) else "a key"
+        thing = "a server URL" if all(name.endswith("_URL") for name in variables) else "a key"
         super().__init__(
-            f'The model "{model}" needs {thing} of the provider "{provider}": '
+            f'The model "{model}" needs {thing} for the provider "{provider}": '
             f"set {' or '.join(variables)} in the environment."
         )
 
@@ -80,7 +80,7 @@ class MissingKeyError(ConfigurationError):
 
 
 class ModelError(VeracityError):
-    """`retryable`: asking again unchanged may help. `retry_after`: the seconds the provider asked us to wait."""
+    """`retryable`: the same call may succeed later. `retry_after`: seconds the provider asked to wait."""
 
     retryable = False
 
@@ -114,7 +114,7 @@ class ModelRequestError(ModelError):
 
 
 class ModelAnswerError(ModelError):
-    """`complaint` is what the model is told when it is asked again; empty when it never saw the question."""
+    """`complaint` is sent to the model with the retry; empty if it never received the request."""
 
     retryable = True
 
@@ -151,7 +151,7 @@ class LostLeaseError(LedgerError):
     pass
 
 
-class LeftError(VeracityError):
+class ShutdownError(VeracityError):
     pass
 
 
@@ -176,7 +176,7 @@ class WebSearchError(VeracityError):
 
 
 class EvaluationError(VeracityError):
-    """Names the metric that failed. `cause` is the error that made it fail; its exit code is ours."""
+    """Names the failed metric. `cause` is the underlying error; its exit code is used."""
 
     def __init__(self, metric_name: str, cause: BaseException) -> None:
         ours = isinstance(cause, VeracityError)

@@ -1,7 +1,4 @@
-"""Spotting credentials, so that none is read from a file and none is ever shown.
-
-Knows nothing about providers: it looks at the shape of text alone.
-"""
+"""Detects credentials by their shape, so that none is read from a file and none is ever displayed."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 HIDDEN = "•••"
-LONGEST_SHOWN = 60
+MAX_SHOWN = 60
 
-# What is a credential by its shape alone.
+# Credentials by their shape alone.
 SHAPES = re.compile(
     r"""
     (?<![A-Za-z0-9])(?:
@@ -33,7 +30,7 @@ SHAPES = re.compile(
     """,
     re.VERBOSE,
 )
-# What stands before a key. The rest must look random too: "sk-learn-pipeline-tutorial" is no key.
+# Prefixes of keys. The rest must look random, too: "sk-learn-pipeline-tutorial" is not a key.
 PREFIXED = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|nvapi|tvly|fw|glpat|vt)[-_]|[Bb]earer\s+)"
     r"([A-Za-z0-9._~+/=\-]{12,})"
@@ -41,19 +38,19 @@ PREFIXED = re.compile(
 UNBROKEN = re.compile(r"[A-Za-z0-9]{8,}")
 BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}")
 HEXADECIMAL = re.compile(r"[0-9a-fA-F]{32,}")
-# The folder of a downloaded model is named by its commit.
+# The folder of a downloaded model is named after its commit.
 SNAPSHOT = re.compile(r"(?<=[/\\]snapshots[/\\])[0-9a-f]{40}(?![A-Za-z0-9])")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-# A field whose name ends in such a word holds a credential, whatever its value looks like.
+# A field whose name ends in such a word holds a credential, whatever its value.
 CREDENTIAL_WORD = re.compile(
     r"(?:api|access|secret)?(?:key|token)|secret|passw(?:or)?d|pwd|passphrase|credentials?|auth(?:orization)?|bearer"
 )
-# The name of an environment variable that holds one.
+# Names of environment variables that hold a credential.
 KEY_VARIABLE = re.compile(r"(?i)(?:_KEY|_TOKEN|_SECRET|_PASSWORD)(?:_|$)")
 
 
 def looks_like_key(text: str) -> bool:
-    """True for text that holds something of the shape of a key, or a long run of letters and digits without words."""
+    """Whether the text contains something shaped like a key, or a long run of letters and digits without words."""
     text = SNAPSHOT.sub("", text)
     return (
         SHAPES.search(text) is not None
@@ -71,7 +68,7 @@ def _is_random_after_prefix(text: str) -> bool:
 
 
 def _is_random(run: str) -> bool:
-    """Names are made of words, also `DeepSeekV3Base0324Instruct`; in a key the kind of character changes constantly."""
+    """Names consist of words, even `DeepSeekV3Base0324Instruct`; in a key the character class changes constantly."""
     if not _has_digit(run) or run.isdigit():
         return False
     mean_word = len(run) / len(WORD.findall(run))
@@ -93,9 +90,9 @@ def names_credential(field: str) -> bool:
 
 
 def key_place(document: Any, place: tuple[int | str, ...] = ()) -> tuple[int | str, ...] | None:
-    """Where in a parsed document the first credential stands; None when there is none.
+    """The path of the first credential in a parsed document, or None.
 
-    A name that is itself a credential is not part of the place.
+    A key that is itself a credential is not part of the path.
     """
     if isinstance(document, str):
         return place if looks_like_key(document) else None
@@ -118,23 +115,28 @@ def _parts(document: Any) -> Iterable[tuple[int | str, Any]]:
 
 
 def without_secrets(text: str) -> str:
-    """The text with everything hidden that has the shape of a key or is the value of one in the environment."""
+    """Replace everything shaped like a key, and every key in the environment, with a placeholder."""
     keys = {value.strip() for name, value in os.environ.items() if KEY_VARIABLE.search(name)}
-    written = {
+    forms = {
         form
         for key in keys
         if len(key) >= 8
-        for form in (key, json.dumps(key)[1:-1], repr(key)[1:-1], quote(key, safe=""))  # also in JSON, a trace, a URL
+        for form in (
+            key,
+            json.dumps(key)[1:-1],
+            repr(key)[1:-1],
+            quote(key, safe=""),
+        )  # also as in JSON, a traceback, a URL
     }
-    for form in sorted(written, key=len, reverse=True):
+    for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, HIDDEN)
     text = SHAPES.sub(HIDDEN, text)
     return PREFIXED.sub(lambda found: HIDDEN if _is_random_after_prefix(found[1]) else found[0], text)
 
 
-def presentable(text: str, longest: int = LONGEST_SHOWN) -> str:
-    """What a user wrote, fit to be repeated in a message: no credential, on one line, printable, not long."""
+def presentable(text: str, max_length: int = MAX_SHOWN) -> str:
+    """A user's text for a message: no credential, one line, printable, shortened."""
     if looks_like_key(text):
         return HIDDEN
-    line = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text[: longest + 1])
-    return line if len(line) <= longest else line[:longest] + "…"
+    line = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: max_length + 1])
+    return line if len(line) <= max_length else line[:max_length] + "…"

@@ -37,7 +37,7 @@ def share_refusal(*weights: float | None, disabled: tuple[int, ...] = ()) -> str
 
 
 class TestFile:
-    def test_no_file_an_empty_one_and_comments_leave_the_choice_to_us(self) -> None:
+    def test_without_entries_the_defaults_apply(self) -> None:
         assert load_configuration(None, PATH) == load("") == load("# nothing\n") == load("metrics = []")
         assert load_configuration(None, PATH) == EvaluationConfig()
 
@@ -54,7 +54,7 @@ class TestFile:
             )
         ]  # fmt: skip
 
-    def test_b3_default_model_is_another_way_to_write_it(self) -> None:
+    def test_b3_default_model_is_an_alias(self) -> None:
         config = load("default_model = 'openai:gpt-5'\n[llm_default]\ntemperature = 1.0")
         assert config.llm_default == LLMDefaultConfig(model="openai:gpt-5", temperature=1.0)
         assert load("default_model = 'openai:gpt-5'").llm_default.model == "openai:gpt-5"
@@ -90,14 +90,14 @@ class TestFile:
             ("model = 'openai:'", f"model = 'openai:': {MODEL}"),
             ("model = ':x'", f"model = ':x': {MODEL}"),
             ("model = 'openai:gpt 5'", f"model = 'openai:gpt 5': {MODEL}"),
-            (f"model = 'openai:{'x' * 999}'", "model: the name of a model has at most 300 characters."),
-            ("wieght = 1", 'wieght: there is no such setting (did you mean "weight"?); there are: name, weight, '),
-            (f"'{'x' * 9000}' = 1", "x" * 60 + "…: there is no such setting; there are: name, "),
-            ("'a\\nb' = 1", "a\\nb: there is no such setting; there are: name, "),
-            ("\"a\\nb\" = 1", "a\\nb: there is no such setting; there are: name, "),
+            (f"model = 'openai:{'x' * 999}'", "model: a model name has at most 300 characters."),
+            ("wieght = 1", 'wieght: there is no such setting (did you mean "weight"?); known: name, weight, '),
+            (f"'{'x' * 9000}' = 1", "x" * 60 + "…: there is no such setting; known: name, "),
+            ("'a\\nb' = 1", "a\\nb: there is no such setting; known: name, "),
+            ("\"a\\nb\" = 1", "a\\nb: there is no such setting; known: name, "),
         ],
     )  # fmt: skip
-    def test_b8_what_is_wrong_with_a_metric(self, line: str, told: str) -> None:
+    def test_b8_errors_of_a_metric(self, line: str, told: str) -> None:
         assert refusal(f"[[metrics]]\nname = 'Coverage'\n[[metrics]]\nname = 'B'\n{line}").startswith(
             f"metrics[2].{told}"
         )
@@ -117,18 +117,18 @@ class TestFile:
             ("llm_default = 'x'", "llm_default = 'x': must be a section: write [llm_default] above its settings."),
             ("[[llm_default]]", "llm_default: must be a section: write [llm_default] above its settings."),
             ("[llm_default]\nmodle = 'a:b'", 'llm_default.modle: there is no such setting (did you mean "model"?);'),
-            ("[llm_default]\nweight = 1", "llm_default.weight: there is no such setting; there are: model, "),
+            ("[llm_default]\nweight = 1", "llm_default.weight: there is no such setting; known: model, "),
             ("[llm_default]\nmodel = 'gpt-5'", f"llm_default.model = 'gpt-5': {MODEL}"),
             ("default_model = 'gpt-5'", f"default_model = 'gpt-5': {MODEL}"),
             ("default_model = 3", "default_model = 3: must be text in quotes."),
             ("default_model = ['a:b']", "default_model: must be text in quotes."),
             ("default_model = 'a:b'\nllm_default = 3", "llm_default = 3: must be a section"),
-            ("[evaluator]", "evaluator: there is no such setting; there are: metrics, llm_default, default_model."),
-            ("metric_weights = {}", "metric_weights: there is no such setting; there are: metrics, "),
-            ("custom_metrics = {}", "custom_metrics: there is no such setting; there are: metrics, "),
+            ("[evaluator]", "evaluator: there is no such setting; known: metrics, llm_default, default_model."),
+            ("metric_weights = {}", "metric_weights: there is no such setting; known: metrics, "),
+            ("custom_metrics = {}", "custom_metrics: there is no such setting; known: metrics, "),
         ],
     )
-    def test_b8_what_is_wrong_with_the_rest(self, text: str, told: str) -> None:
+    def test_b8_errors_outside_of_metrics(self, text: str, told: str) -> None:
         assert refusal(text).startswith(told)
 
     @pytest.mark.parametrize("key", KEYS)
@@ -137,7 +137,7 @@ class TestFile:
             assert "looks like a credential (not shown)" in refusal(text) and key not in refusal(text)
 
     @pytest.mark.parametrize("text", [text for text in ORDINARY if text])
-    def test_b13_ordinary_text_is_taken(self, text: str) -> None:
+    def test_b13_ordinary_text_is_accepted(self, text: str) -> None:
         content = f"[[metrics]]\nname = 'LLMPlain'\nmax_tokens = 100\nsystem_instruction = '''{text}'''"
         assert load(content).metrics[0].system_instruction == text
 
@@ -169,20 +169,20 @@ class TestWeights:
         assert share_refusal(1.0, None) == told
         assert share_refusal(1.0, None, disabled=(1,)) == told
 
-    def test_b4_the_weights_of_the_enabled_are_scaled(self) -> None:
+    def test_b4_weights_of_enabled_metrics_are_scaled(self) -> None:
         assert shares(metrics(0.5, 0.3, 0.2, disabled=(0,)), "f") == pytest.approx({"M1": 0.6, "M2": 0.4})
         assert shares(metrics(0.0, 0.5, 0.5), "f") == {"M0": 0, "M1": 0.5, "M2": 0.5}
 
-    def test_b4_the_sum_counts_all_that_are_listed(self) -> None:
+    def test_b4_the_sum_includes_disabled_metrics(self) -> None:
         assert share_refusal(1.0, 0.5, disabled=(1,)).startswith("f: the weights sum to 1.5, not to 1.0")
 
-    def test_b4_nothing_that_counts(self) -> None:
+    def test_b4_zero_total_weight_is_an_error(self) -> None:
         assert share_refusal(None, None, disabled=(0, 1)) == "f: every metric is disabled; enable at least one."
         assert share_refusal(1.0, 0.0, disabled=(0,)) == (
             "f: the weights of the enabled metrics are all 0; give one of them a weight."
         )
 
-    def test_b4_the_smallest_weights_there_are(self) -> None:
+    def test_b4_tiny_weights(self) -> None:
         assert shares(metrics(1.0, 5e-324, 5e-324, disabled=(0,)), "f") == {"M1": 0.5, "M2": 0.5}
 
 

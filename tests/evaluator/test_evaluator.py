@@ -136,7 +136,7 @@ def test_a_missing_key_names_provider_and_variable_before_any_metric_runs(worksp
 
 def test_a_failing_provider_is_not_replaced_by_another(server: LoopbackServer) -> None:
     """B9: no fallback to another model."""
-    server.behaves(status(500))
+    server.respond_with(status(500))
     config = listed("Relevance", model="openai-chat:first", max_retries=1)
     with pytest.raises(EvaluationError, match='"Relevance" failed.*openai-chat:first.*HTTP 500.*2 calls made'):
         Evaluator().evaluate(request(config=config))
@@ -144,7 +144,7 @@ def test_a_failing_provider_is_not_replaced_by_another(server: LoopbackServer) -
 
 
 def test_over_http_the_result_tells_tokens_models_and_time(server: LoopbackServer) -> None:
-    server.behaves(verdict(88, "よい"))
+    server.respond_with(verdict(88, "よい"))
     result = Evaluator().evaluate(request(config=listed("Relevance", "Coverage", model="openai-chat:m")))
     assert result.overall_score == 88
     assert (result.usage.calls, result.usage.input_tokens, result.usage.output_tokens) == (2, 200, 40)
@@ -164,7 +164,7 @@ def test_samples_give_the_median_and_the_spread() -> None:
 def test_the_budget_ends_the_evaluation(server: LoopbackServer, workspace: Path) -> None:
     """X7: reaching the ceiling is told, and no further call is made."""
     (workspace / "veracity.toml").write_text('[budget]\ntokens = 200\n[models]\njudge = "openai-chat:m"\n')
-    with pytest.raises(EvaluationError, match='"Relevance" failed.*200 tokens.*240 spent'):
+    with pytest.raises(EvaluationError, match='"Relevance" failed.*200 tokens.*240 used'):
         Evaluator(workspace).evaluate(request())
     assert len(server.requests) == 2
 
@@ -198,7 +198,7 @@ def test_a_submission_cannot_leave_its_place_in_the_prompt(hostile: str) -> None
     ("submission", "language"),
     [("It is fine.", "language of the submission"), ("很好。", "Chinese"), ("よいです。", "Japanese")],
 )
-def test_the_judge_is_told_which_language_to_reason_in(submission: str, language: str) -> None:
+def test_the_judge_reasons_in_the_language_of_the_submission(submission: str, language: str) -> None:
     """X5."""
     llm = ScriptedLLM(answer(50))
     Evaluator(llm=llm).evaluate(request(submission=submission, config=listed("Relevance")))
@@ -217,7 +217,7 @@ def test_very_long_submissions_are_evaluated_as_they_are() -> None:
     assert 40 < result.metrics[0].score < 60
 
 
-def test_half_a_character_in_a_verdict_does_not_spoil_the_result() -> None:
+def test_a_lone_surrogate_in_a_verdict_is_replaced() -> None:
     """A lone surrogate cannot be written as UTF-8."""
     llm = ScriptedLLM('{"reason": "cut \\ud83d", "score": 50}')
     result = Evaluator(llm=llm).evaluate(request(config=listed("Relevance")))
@@ -285,7 +285,7 @@ class TestCustomMetrics:
             ("return None", "NoneType, not a MetricScore"),
         ],
     )
-    def test_one_that_misbehaves_is_named(self, workspace: Path, body: str, told: str) -> None:
+    def test_a_failing_custom_metric_is_named(self, workspace: Path, body: str, told: str) -> None:
         (workspace / "metrics/bad.py").write_text(
             "from veracity import BaseMetric\n"
             f"class Bad(BaseMetric):\n    def evaluate(self, request):\n        {body}\n"
@@ -295,7 +295,7 @@ class TestCustomMetrics:
         assert told in str(caught.value)
         assert "\n" not in str(caught.value)
 
-    def test_one_whose_check_fails_is_named(self) -> None:
+    def test_a_custom_metric_whose_check_fails_is_named(self) -> None:
         class Picky(Constant):
             def check(self, request: EvaluationRequest) -> None:
                 raise KeyError("missing")
@@ -313,11 +313,11 @@ class TestCustomMetrics:
             Evaluator(metrics=[Leaky]).evaluate(request(config=listed("Leaky")))
         assert "sk-proj" not in str(caught.value)
 
-    def test_one_that_is_only_brought_along_runs(self) -> None:
+    def test_a_custom_metric_of_the_request_runs(self) -> None:
         config = EvaluationConfig(custom_metrics={"Constant": Constant})
         assert Evaluator().evaluate(request(config=config)).overall_score == 40
 
-    def test_two_of_one_name_are_refused(self, workspace: Path) -> None:
+    def test_two_metrics_of_one_name_are_refused(self, workspace: Path) -> None:
         with pytest.raises(ConfigurationError, match='Two metrics are called "Constant"'):
             Evaluator(metrics=[Constant, type("Constant", (Constant,), {})])
         one = "class Own(BaseMetric):\n    def evaluate(self, request): ...\n"
@@ -326,7 +326,7 @@ class TestCustomMetrics:
             Evaluator(workspace)
 
     @pytest.mark.parametrize("thing", [int, "Constant", Constant(), BaseMetric])
-    def test_what_is_no_metric_cannot_be_registered(self, thing: Any) -> None:
+    def test_only_metric_classes_can_be_registered(self, thing: Any) -> None:
         with pytest.raises(ConfigurationError):
             Evaluator().register(thing)
 
@@ -342,12 +342,12 @@ class TestCustomMetrics:
             Evaluator().register(type("Relevance", (Constant,), {}))
 
 
-def test_a_workspace_that_is_not_there_is_told_with_the_mend(tmp_path: Path) -> None:
+def test_a_missing_workspace_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="veracity init"):
         Evaluator(tmp_path / "nowhere")
 
 
-def test_what_is_no_request_is_told() -> None:
+def test_anything_but_a_request_is_an_error() -> None:
     with pytest.raises(InputError, match="takes an EvaluationRequest, not dict"):
         Evaluator().evaluate({"user_query": "q"})  # type: ignore[arg-type]
 

@@ -59,20 +59,20 @@ class TestDefaultSet:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
         assert (names(plan()), plan().metric_set, plan().models) == (LLM, "default-llm", [DEFAULT_JUDGE])
 
-    def test_b4_those_that_judge_count_the_same(self) -> None:
+    def test_b4_llm_metrics_weigh_the_same(self) -> None:
         assert [one.weight for one in plan("", WITH_JUDGE).metrics] == pytest.approx([1 / 3] * 3)
 
-    def test_d5_of_the_local_ones_the_question_counts_most(self) -> None:
+    def test_d5_question_coverage_weighs_most(self) -> None:
         """Else an answer that repeats the evidence, beside the point, would score 67 of 100 for that alone."""
         assert [one.weight for one in plan().metrics] == pytest.approx([0.3, 0.4, 0.3])
 
-    def test_b1_what_is_listed_is_configured(self) -> None:
+    def test_b1_listed_metrics_are_configured(self) -> None:
         chosen = plan("[[metrics]]\nname = 'Groundedness'", WITH_JUDGE)
         assert (names(chosen), chosen.metric_set, chosen.models) == (["Groundedness"], "configured", [])
 
 
 class TestPrecedence:
-    def test_b3_the_hard_coded_values(self) -> None:
+    def test_b3_built_in_defaults(self) -> None:
         assert options() == JudgeOptions("anthropic:claude-sonnet-4-5-20250929", None, 0.0, None, 3, 1)
 
     def test_b3_metric_then_llm_default_then_setting(self) -> None:
@@ -88,7 +88,7 @@ class TestPrecedence:
         assert options(own, default) == JudgeOptions(DEFAULT_JUDGE, "own", 1.0, 1, 1, 2)
         assert options("", default) == JudgeOptions(DEFAULT_JUDGE, "default", 2.0, 9, 9, 9)
 
-    def test_b3_zero_is_a_value(self) -> None:
+    def test_b3_zero_is_a_valid_value(self) -> None:
         judge = options("temperature = 0.0\nmax_retries = 0", "temperature = 1.0\nmax_retries = 5")
         assert (judge.temperature, judge.max_retries) == (0.0, 0)
         judge = options("", "temperature = 0\nmax_retries = 0")
@@ -114,9 +114,9 @@ class TestMetrics:
         assert [one.weight for one in chosen.metrics] == pytest.approx([0.8, 0.2])
         assert chosen.models == [DEFAULT_JUDGE]
 
-    def test_b8_a_disabled_metric_is_checked_all_the_same(self) -> None:
+    def test_b8_a_disabled_metric_is_validated(self) -> None:
         off = "[[metrics]]\nname = 'Relevance'\n[[metrics]]\nenabled = false\n"
-        assert refusal(off + "name = 'Nothing'").startswith('f: there is no metric "Nothing"; there are: ')
+        assert refusal(off + "name = 'Nothing'").startswith('f: there is no metric "Nothing"; known: ')
         assert "did you mean" in refusal(off + "name = 'Coverage'\nmodel = 'antropic:x'")
 
     def test_b6_the_short_form(self) -> None:
@@ -131,7 +131,7 @@ class TestMetrics:
 
 
 class TestTypingErrors:
-    def test_b8_a_misspelt_provider_is_told_with_its_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_b8_a_misspelt_provider_names_its_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
         told = 'there is no provider "antropic"; did you mean "anthropic:claude"?'
         metric = "[[metrics]]\nname = 'Coverage'\n"
         assert refusal(f"{metric}model = 'antropic:claude'") == f'f, the model of "Coverage": {told}'
@@ -142,7 +142,7 @@ class TestTypingErrors:
         monkeypatch.setenv("VERACITY_MODELS__JUDGE", "antropic:claude")
         assert refusal("", settings) == f"the environment variable VERACITY_MODELS__JUDGE: {told}"
 
-    def test_b8_also_where_another_model_comes_first(self) -> None:
+    def test_b8_overridden_models_are_validated(self) -> None:
         text = "default_model = 'antropic:x'\n[[metrics]]\nname = 'Coverage'\nmodel = 'openai:gpt-5'"
         assert refusal(text).startswith("f, the default model: ")
 

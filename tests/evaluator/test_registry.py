@@ -49,7 +49,7 @@ def refusal(**sources: str | bytes) -> str:
 
 
 class TestBuiltIn:
-    def test_b1_the_metrics_that_come_with_it(self) -> None:
+    def test_b1_built_in_metrics(self) -> None:
         names = {entry.name for entry in built_in()}
         assert {"ClarityCoherence", "Coverage", "Relevance", "LLMPlain"} <= names
         assert not {"BaseMetric", "LLMMetric"} & names
@@ -68,10 +68,10 @@ class TestFiles:
         template = Path(veracity.__file__).parent / "templates" / "metrics" / "brevity.py"
         assert own(brevity=template.read_bytes()) == ["Brevity"]
 
-    def test_b7_what_a_file_imports_it_does_not_define(self) -> None:
+    def test_b7_imported_classes_are_not_metrics_of_the_file(self) -> None:
         borrowed = "from veracity.evaluator.metrics.coverage import Coverage\n"
         assert own(a=borrowed + GOOD) == ["Good"]
-        assert refusal(a=borrowed).startswith("metrics/a.py holds no metric: define a class derived from BaseMetric")
+        assert refusal(a=borrowed).startswith("metrics/a.py defines no metric: define a class derived from BaseMetric")
 
     def test_b7_a_metric_may_extend_a_built_in_one(self) -> None:
         source = (
@@ -89,8 +89,8 @@ class TestFiles:
     )  # fmt: skip
     def test_b7_a_file_without_a_metric_is_an_error(self, source: str) -> None:
         assert refusal(a=source) == (
-            "metrics/a.py holds no metric: define a class derived from BaseMetric (it needs an evaluate(), or a "
-            "system_instruction where it derives from LLMMetric), or start the file's name with an underscore."
+            "metrics/a.py defines no metric: define a class derived from BaseMetric (it needs an evaluate() method, "
+            "or a system_instruction if it derives from LLMMetric), or start the file's name with an underscore."
         )
 
     @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ class TestFiles:
         before = set(sys.modules)
         message = refusal(a=source)
         assert message.startswith(f"metrics/a.py does not import: {told}")
-        assert message.endswith(": mend the file or remove it.")
+        assert message.endswith(": fix the file or remove it.")
         assert not [name for name in set(sys.modules) - before if name.startswith("a@")]
 
     def test_b13_no_secret_of_an_import_error_is_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ class TestFiles:
         assert message.startswith('metrics/a.py: the metric "Good" cannot be created (')
         assert message.endswith("): its constructor must work without arguments.")
 
-    def test_b7_two_of_one_name(self) -> None:
+    def test_b7_two_classes_of_one_name(self) -> None:
         assert refusal(a=GOOD, b=GOOD) == (
             'Two metrics are called "Good" (metrics/a.py; metrics/b.py): rename one of them.'
         )
@@ -146,7 +146,7 @@ class TestFiles:
             'Two metrics are called "Coverage" (built-in; metrics/a.py): rename one of them.'
         )
 
-    def test_b7_a_second_name_for_a_class_is_no_second_metric(self) -> None:
+    def test_b7_an_alias_is_not_a_second_metric(self) -> None:
         assert own(a=GOOD + "Same = Good") == ["Good"]
 
     def test_b7_dataclasses_whose_annotations_are_text(self) -> None:
@@ -157,7 +157,7 @@ class TestFiles:
         )
         assert own(a=source) == ["Good", "Better"]
 
-    def test_b7_our_own_future_imports_are_not_the_files(self) -> None:
+    def test_b7_future_imports_are_not_inherited(self) -> None:
         assert own(a=GOOD + "def f(x: int): ...\nassert f.__annotations__ == {'x': int}") == ["Good"]
 
     def test_b7_metrics_that_share_a_private_or_unfinished_base(self) -> None:
@@ -187,7 +187,7 @@ class TestRegistering:
             Registry(built_in()).with_entries([registered(other)])
 
     @pytest.mark.parametrize("thing", [Constant(), "Constant", 3, None, int, "sk-proj-Ab3dE6gH9jKl2mNo5pQr8sTu1vWx4yZ"])
-    def test_b7_what_is_no_metric_class(self, thing: Any) -> None:
+    def test_b7_only_metric_classes_can_be_registered(self, thing: Any) -> None:
         with pytest.raises(
             ConfigurationError, match="cannot be registered: give a class derived from BaseMetric"
         ) as error:
@@ -195,9 +195,9 @@ class TestRegistering:
         assert "sk-proj" not in str(error.value)
 
     @pytest.mark.parametrize("unfinished", [BaseMetric, LLMMetric, Unfinished])
-    def test_b7_what_others_derive_from(self, unfinished: type[BaseMetric]) -> None:
+    def test_b7_abstract_classes_cannot_be_registered(self, unfinished: type[BaseMetric]) -> None:
         with pytest.raises(
-            ConfigurationError, match=r"cannot be registered: it needs an evaluate\(\), or a system_inst"
+            ConfigurationError, match=r"cannot be registered: it needs an evaluate\(\) method, or a system_inst"
         ):
             registered(unfinished)
 
@@ -216,19 +216,19 @@ class TestFinding:
             ("名前", '"名前"'),
         ],
     )
-    def test_b7_an_unknown_name_lists_what_exists(self, name: str, shown: str) -> None:
+    def test_b7_an_unknown_name_lists_known_metrics(self, name: str, shown: str) -> None:
         with pytest.raises(ConfigurationError) as caught:
             Registry(built_in()).find(name, "f")
         message = str(caught.value)
-        assert message.startswith(f"f: there is no metric {shown}; there are: CitationAccuracy, ClarityCoherence, ")
+        assert message.startswith(f"f: there is no metric {shown}; known: CitationAccuracy, ClarityCoherence, ")
         assert message.isprintable() and len(message) < 500
 
-    def test_b7_a_misspelt_name_is_told_the_right_one(self) -> None:
-        with pytest.raises(ConfigurationError, match=r'no metric "Covrage" \(did you mean "Coverage"\?\); there are: '):
+    def test_b7_a_misspelt_name_gets_a_suggestion(self) -> None:
+        with pytest.raises(ConfigurationError, match=r'no metric "Covrage" \(did you mean "Coverage"\?\); known: '):
             Registry(built_in()).find("Covrage", "f")
 
 
-def test_b16_a_version_that_does_not_import_leaves_the_last_good_one_whole() -> None:
+def test_b16_a_broken_file_keeps_the_last_valid_version() -> None:
     """Type hints are looked up late, in the module of the class."""
     hinted = "from __future__ import annotations\n" + GOOD + "    limit: Limit = 3\nLimit = int\n"
     metric = found(a=hinted).find("Good", "f")

@@ -36,7 +36,7 @@ def test_names_count_as_names(sentence: str, expected: list[str]) -> None:
         ("損害は補償されません。", "補償"),
     ],
 )
-def test_denied_words(sentence: str, denied: str) -> None:
+def test_negated_words(sentence: str, denied: str) -> None:
     assert denied in read_evidence(sentence).denied
 
 
@@ -53,7 +53,7 @@ def test_denied_words(sentence: str, denied: str) -> None:
         "雨かもしれない",
     ],
 )
-def test_words_that_only_look_like_denials(sentence: str) -> None:
+def test_words_that_only_look_like_negations(sentence: str) -> None:
     assert not {"member", "pay", "detail", "唱歌", "支払", "雨"} & read_evidence(sentence).denied
 
 

@@ -49,7 +49,7 @@ def test_a_voiced_mark_of_its_own_belongs_to_the_character_before(text: str) -> 
     assert matched(text, "ガイド") == [text.removesuffix("の会議")]
 
 
-def test_neighbours_are_one() -> None:
+def test_adjacent_spans_are_joined() -> None:
     assert matching_spans("東京都庁です", "東京都庁") == [(0, 4)]
     assert matching_spans("foxfox fox-fox", "fox") == [(7, 10), (11, 14)]
 
@@ -63,7 +63,7 @@ def test_spans_are_in_order_within_the_text_and_apart(text: str, query: str) -> 
 
 
 @given(ANY_TEXT)
-def test_a_text_that_is_asked_for_itself_is_marked(text: str) -> None:
+def test_a_text_matches_itself(text: str) -> None:
     """Whatever of it carries content."""
     from veracity.language import content_tokens, normalized
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.test_secrets import KEYS
 from veracity.errors import ConfigurationError
-from veracity.settings.toml import LONGEST, alternatives, assigned, dotted, parse, read_bytes
+from veracity.settings.toml import MAX_FILE_BYTES, alternatives, assigned, dotted, parse, read_bytes
 
 PATH = Path("file.toml")
 
@@ -21,13 +21,13 @@ def refusal(content: bytes | str) -> str:
 
 
 class TestReading:
-    def test_what_the_file_holds(self, tmp_path: Path) -> None:
+    def test_reads_the_content(self, tmp_path: Path) -> None:
         (tmp_path / "a").write_bytes(b"x")
         (tmp_path / "link").symlink_to(tmp_path / "a")
         assert read_bytes(tmp_path / "a") == read_bytes(tmp_path / "link") == b"x"
         assert read_bytes(tmp_path / "absent") is None
 
-    def test_b8_a_folder_a_pipe_and_a_link_to_nothing(self, tmp_path: Path) -> None:
+    def test_b8_a_folder_a_pipe_and_a_broken_link(self, tmp_path: Path) -> None:
         (tmp_path / "folder").mkdir()
         os.mkfifo(tmp_path / "pipe")
         (tmp_path / "link").symlink_to(tmp_path / "absent")
@@ -35,7 +35,7 @@ class TestReading:
         for name, told in {
             "folder": "is not a file",
             "pipe": "is not a file",
-            "link": "is a link to nothing",
+            "link": "is a broken link",
             "circle": "cannot be read",
             "pipe/below": "cannot be read (Not a directory)",
         }.items():
@@ -56,23 +56,23 @@ class TestReading:
             read_bytes(tmp_path / "a")
 
     def test_b8_two_megabytes(self, tmp_path: Path) -> None:
-        (tmp_path / "a").write_bytes(b"#" * LONGEST)
+        (tmp_path / "a").write_bytes(b"#" * MAX_FILE_BYTES)
         assert read_bytes(tmp_path / "a")
-        (tmp_path / "a").write_bytes(b"#" * 2 * LONGEST)
+        (tmp_path / "a").write_bytes(b"#" * 2 * MAX_FILE_BYTES)
         with pytest.raises(ConfigurationError, match="is larger than 1,000,000 bytes"):
             read_bytes(tmp_path / "a")
 
 
 class TestParsing:
     @pytest.mark.parametrize("content", [b"", b"# only a comment\n", b"\xef\xbb\xbf# with a byte order mark", b"\r\n"])
-    def test_b16_nothing_is_a_document_too(self, content: bytes) -> None:
+    def test_b16_an_empty_file_is_a_document(self, content: bytes) -> None:
         assert parse(content, PATH) == {}
 
     @pytest.mark.parametrize(
         "content",
         [b"\xff\xfe\x00\x01", b"\x7fELF\x00\x80", "a = 1".encode("utf-16"), "a = 1".encode("utf-16-le"), b"a = '\x00'"],
     )
-    def test_b8_what_is_no_text(self, content: bytes) -> None:
+    def test_b8_binary_files_are_refused(self, content: bytes) -> None:
         assert refusal(content) == "file.toml is not UTF-8 text: save it as UTF-8."
 
     @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ class TestParsing:
             ("a = 'x\ty\x1b'", "at line 1, column 9"),
         ],
     )
-    def test_b16_a_half_written_file_is_told_with_the_line(self, content: str, place: str) -> None:
+    def test_b16_a_truncated_file_names_the_line(self, content: str, place: str) -> None:
         message = refusal(content)
         assert message.startswith("file.toml is not valid TOML: ") and message.isprintable()
-        assert message.endswith(f" ({place}): mend it there.")
+        assert message.endswith(f" ({place}): fix it there.")
 
     @pytest.mark.parametrize(
         "content",
@@ -106,13 +106,13 @@ class TestParsing:
             + "]" * 900,
         ],
     )
-    def test_b8_depth(self, content: str) -> None:
+    def test_b8_deep_nesting_is_refused(self, content: str) -> None:
         assert refusal(content) == "file.toml nests its values too deeply: flatten it."
 
     def test_b8_a_number_of_ten_thousand_digits(self) -> None:
-        assert refusal("a = " + "9" * 10_000) == "file.toml holds a number of too many digits: write a smaller one."
+        assert refusal("a = " + "9" * 10_000) == "file.toml has a number with too many digits: write a smaller one."
 
-    def test_b8_names_in_the_parsers_words_are_cut_and_the_line_stays(self) -> None:
+    def test_b8_long_names_in_parser_messages_are_cut(self) -> None:
         message = refusal(f"['{'x' * 5000}']\n['{'x' * 5000}']")
         assert len(message) < 200 and "(at line 2, column" in message
 
@@ -132,12 +132,12 @@ class TestCredentials:
             ("b = {{'{}' = 1, '{}' = 2}}", "line 1"),
         ],
     )
-    def test_b13_refused_anywhere_and_never_shown(self, key: str, form: str, place: str) -> None:
+    def test_b13_credentials_are_refused_and_not_shown(self, key: str, form: str, place: str) -> None:
         message = refusal(form.replace("{{", "{").replace("}}", "}").replace("{}", key))
         assert message.startswith(f"file.toml, {place}: this looks like a credential (not shown)")
         assert key not in message
 
-    def test_b13_a_field_called_like_one(self) -> None:
+    def test_b13_a_field_named_like_a_credential_is_refused(self) -> None:
         assert "file.toml, a.api_key: this looks like a credential" in refusal("[a]\napi_key = 'hunter2'")
         assert "hunter2" not in refusal("api_key = hunter2")
         assert "file.toml, token: this looks like a credential" in refusal("token = 123456")
@@ -149,20 +149,20 @@ class TestCredentials:
         assert refusal(f"a = '{block}'").startswith("file.toml, line 1: ")
 
 
-def test_b8_a_place_is_counted_from_one_and_kept_short() -> None:
+def test_b8_places_count_from_one_and_are_short() -> None:
     assert dotted(("metrics", 1, "weight")) == "metrics[2].weight"
     assert dotted(()) == "the top level"
     assert dotted(("a",) * 50) == "a." * 9 + "a…"
     assert dotted(("x" * 500, "a\nb")) == "x" * 60 + "….a\\nb"
 
 
-def test_b8_a_value_is_shown_as_it_was_written() -> None:
+def test_b8_values_are_shown_as_written() -> None:
     assert [assigned(value) for value in (True, 1.5, "hot", float("nan"), None, [1], {"a": 1})] == [
         " = true", " = 1.5", " = 'hot'", " = nan", "", "", "",
     ]  # fmt: skip
     assert [assigned(value) for value in (KEYS[0], "x" * 61, 1 << 40_000)] == ["", "", ""]
 
 
-def test_b8_what_may_have_been_meant() -> None:
-    assert alternatives("wieght", ["name", "weight"]) == ' (did you mean "weight"?); there are: name, weight'
-    assert alternatives("x" * 10_000, ["name", "weight"]) == "; there are: name, weight"
+def test_b8_suggestions() -> None:
+    assert alternatives("wieght", ["name", "weight"]) == ' (did you mean "weight"?); known: name, weight'
+    assert alternatives("x" * 10_000, ["name", "weight"]) == "; known: name, weight"

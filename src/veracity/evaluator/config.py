@@ -1,4 +1,4 @@
-"""What `configs/evaluator.toml` may say, checked whole (SPEC B3, B4, B8)."""
+"""Validates `configs/evaluator.toml` (SPEC B3, B4, B8)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOLERANCE = 0.001
 
 
 class EvaluatorFile(BaseModel):
-    """The file as it is written. `default_model` is another way to write `[llm_default] model`."""
+    """The file. `default_model` is short for `[llm_default] model`."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -34,7 +34,7 @@ KEYS = {
 
 
 def load_configuration(content: bytes | None, path: Path) -> EvaluationConfig:
-    """`content` is what the file holds, None when there is none."""
+    """`content` is the file's bytes, or None without a file. Raises `ConfigurationError`."""
     document = {} if content is None else parse(content, path)
     try:
         file = EvaluatorFile.model_validate(document)
@@ -47,7 +47,7 @@ def load_configuration(content: bytes | None, path: Path) -> EvaluationConfig:
 
 
 def listed_metrics(config: EvaluationConfig, where: str) -> list[MetricConfig]:
-    """Every metric the configuration lists, in order; empty when it leaves the choice to us."""
+    """The configured metrics in order; empty if the defaults apply."""
     short_form = config.enabled_metrics or config.metric_weights
     if config.metrics and short_form:
         raise ConfigurationError(f"{where}: use either metrics, or enabled_metrics and metric_weights, not both.")
@@ -57,7 +57,7 @@ def listed_metrics(config: EvaluationConfig, where: str) -> list[MetricConfig]:
 
 
 def shares(metrics: list[MetricConfig], where: str) -> dict[str, float]:
-    """What each enabled metric counts, summing to 1."""
+    """The weight of each enabled metric; they sum to 1."""
     enabled = [metric for metric in metrics if metric.enabled]
     if not enabled:
         raise ConfigurationError(f"{where}: every metric is disabled; enable at least one.")
@@ -72,7 +72,7 @@ def shares(metrics: list[MetricConfig], where: str) -> dict[str, float]:
 
 
 def _from_short_form(config: EvaluationConfig) -> list[MetricConfig]:
-    """Metrics that are weighed where others are enabled are disabled. Metrics that are only brought along run."""
+    """With `enabled_metrics`, other weighted metrics are disabled. Without either, the custom metrics run."""
     weights = config.metric_weights
     enabled = config.enabled_metrics or [*weights] or [*(config.custom_metrics or {})]
     disabled = [name for name in weights if name not in enabled]

@@ -1,4 +1,4 @@
-"""A language model as the judge of one metric: asked once, or several times for the median (SPEC B15)."""
+"""A language model as the judge of one metric: one call, or several for the median (SPEC B15)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from veracity.models import Usage, WritableText
 ROLE = "judge"
 
 
-def _no_boolean(value: Any) -> Any:
+def _refuse_boolean(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("a score is a number, not true or false")
     return value
@@ -27,14 +27,14 @@ class Verdict(BaseModel):
     reason: WritableText = Field(
         min_length=1, description="why the submission deserves its score, in one to three sentences"
     )
-    score: Annotated[float, BeforeValidator(_no_boolean)] = Field(
+    score: Annotated[float, BeforeValidator(_refuse_boolean)] = Field(
         ge=0, le=100, allow_inf_nan=False, description="0 (worst) to 100 (best)"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """The LLM parameters of one metric, all settled."""
+    """The resolved LLM parameters of one metric."""
 
     model: str
     system_instruction: str | None
@@ -46,7 +46,7 @@ class JudgeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`reason` is of the sample nearest to the median."""
+    """`reason` is that of the sample nearest to the median."""
 
     score: float
     reason: str
@@ -63,7 +63,7 @@ class Judge:
     deadline: Deadline | None = None
 
     def ask(self, system_instruction: str, prompt: str) -> Judgement:
-        """The configured instruction replaces the metric's own completely (SPEC B1)."""
+        """A configured instruction replaces the metric's own completely (SPEC B1)."""
         question = Question(
             model=self.options.model,
             role=ROLE,
@@ -74,10 +74,10 @@ class Judge:
             max_tokens=self.options.max_tokens,
             max_retries=self.options.max_retries,
         )
-        return _settle([self.llm.ask(question, self.budget, self.deadline) for _ in range(self.options.samples)])
+        return _take_median([self.llm.ask(question, self.budget, self.deadline) for _ in range(self.options.samples)])
 
 
-def _settle(answers: list[Answer[Verdict]]) -> Judgement:
+def _take_median(answers: list[Answer[Verdict]]) -> Judgement:
     scores = [answer.value.score for answer in answers]
     median = statistics.median(scores)
     nearest = min(answers, key=lambda answer: abs(answer.value.score - median))

@@ -1,4 +1,4 @@
-"""From a configuration to the metrics that will run, each with its weight and settled LLM parameters."""
+"""Loads a workspace's evaluator configuration and plans the metrics to run, with weights and LLM parameters."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from veracity.evaluator.metrics.base import BaseMetric
 from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.evaluator.registry import Entry, Registry, built_in, from_files, registered
 from veracity.models import EvaluationConfig, LLMParameters, MetricConfig, MetricSet
-from veracity.providers.keys import has_key, refuse_typing_errors
+from veracity.providers.keys import check_provider_names, has_key
 from veracity.settings import Settings, load_settings, origin, own_variables
 from veracity.workspace import Workspace
 
 DEFAULT_JUDGE = "anthropic:claude-sonnet-4-5-20250929"
-# The metrics of each set, with their weights. An answer that only repeats the evidence has all of the local ones but
-# QuestionCoverage for free: that one counts more, or nothing that is beside the point would stay below 75.
+# The metrics of each default set, with their weights. An answer that only repeats the evidence scores full marks on
+# the other local metrics, so QuestionCoverage weighs more: otherwise an irrelevant answer would reach 75.
 DEFAULTS: dict[MetricSet, dict[str, float | None]] = {
     "default-llm": {"ClarityCoherence": None, "Coverage": None, "Relevance": None},
     "default-local": {"Groundedness": 0.3, "QuestionCoverage": 0.4, "CitationAccuracy": 0.3},
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PlannedMetric:
-    """`judge` is None for a metric that asks no model: LLM parameters given for it are ignored (SPEC B18)."""
+    """`judge` is None for a metric without a model: its LLM parameters are ignored (SPEC B18)."""
 
     name: str
     metric: BaseMetric
@@ -58,7 +58,7 @@ def make_plan(
     metrics = listed or [MetricConfig(name=name, weight=weight) for name, weight in DEFAULTS[metric_set].items()]
     found = {metric.name: registry.find(metric.name, where) for metric in metrics}
     judged = {metric.name: metric for metric in metrics if isinstance(found[metric.name], LLMMetric)}
-    refuse_typing_errors(_named_models(judged.values(), config, settings, where))
+    check_provider_names(_named_models(judged.values(), config, settings, where))
     options = {name: _judge_options(metric, config.llm_default, settings) for name, metric in judged.items()}
     weights = shares(metrics, where)
     return Plan(
@@ -74,7 +74,7 @@ def _default_set(config: EvaluationConfig, settings: Settings, only_named: bool)
 def _named_models(
     judged: Iterable[MetricConfig], config: EvaluationConfig, settings: Settings, where: str
 ) -> Iterator[tuple[str, str]]:
-    """Every model that is named, also where another one comes first, with its place."""
+    """Every configured model with its place, including those that another setting overrides."""
     if settings.models.judge:
         yield settings.models.judge, origin("models", "judge")
     if config.llm_default.model:
@@ -85,7 +85,7 @@ def _named_models(
 
 
 def _judge_options(metric: LLMParameters, default: LLMParameters, settings: Settings) -> JudgeOptions:
-    """Metric → [llm_default] → models.judge → hard-coded (SPEC B3)."""
+    """Precedence: metric, [llm_default], models.judge, built-in default (SPEC B3)."""
     return JudgeOptions(
         model=metric.model or default.model or settings.models.judge or DEFAULT_JUDGE,
         system_instruction=metric.system_instruction or default.system_instruction,
@@ -97,20 +97,20 @@ def _judge_options(metric: LLMParameters, default: LLMParameters, settings: Sett
 
 
 def _first_set(own: T | None, default: T | None, otherwise: T) -> T:
-    """Zero is a value."""
+    """Zero is a valid value."""
     if own is not None:
         return own
     return otherwise if default is None else default
 
 
-NOWHERE = Workspace(Path())
-BETWEEN_READINGS = 0.03  # seconds
-MOST_READINGS = 20
+NO_WORKSPACE = Workspace(Path())
+REREAD_SECONDS = 0.03
+MAX_REREADS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """All that a configuration comes from: the files as they are, and our variables of the environment."""
+    """The inputs of a configuration: file contents and VERACITY_… variables."""
 
     contents: dict[Path, bytes]
     variables: dict[str, str]
@@ -118,8 +118,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What whoever made the evaluator laid down: settings in place of the workspace's, and whether a model may judge
-    that nobody named."""
+    """Options of the evaluator: settings that replace the workspace's, and whether the default judge may be used."""
 
     settings: Settings | None = None
     only_named_judges: bool = False
@@ -127,7 +126,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An evaluation uses one of these from beginning to end."""
+    """One consistent configuration. An evaluation uses the same one from start to end."""
 
     terms: Terms
     sources: Sources
@@ -137,7 +136,7 @@ class Loaded:
     where: str
 
     def plan(self, config: EvaluationConfig | None = None) -> Plan:
-        """The metrics that run: those of the workspace, or those a request brings."""
+        """The metrics to run: those of the workspace, or those of a request."""
         only_named = self.terms.only_named_judges
         if config is None:
             return make_plan(self.config, self.registry, self.settings, self.where, only_named)
@@ -149,14 +148,14 @@ def read_sources(workspace: Workspace | None) -> Sources:
     return Sources({} if workspace is None else workspace.contents(), own_variables())
 
 
-def read_settled_sources(workspace: Workspace | None, before: Sources) -> Sources:
-    """For files that are being changed: read until two readings agree, since an editor empties a file to write it.
+def read_stable_sources(workspace: Workspace | None, before: Sources) -> Sources:
+    """Read until two readings agree, because an editor truncates a file before it writes.
 
-    A configuration that was there and is gone or empty is no choice of the defaults: it is refused.
+    Raises `ConfigurationError` if a configuration file has disappeared or is now empty.
     """
     sources = read_sources(workspace)
-    for _ in range(MOST_READINGS):
-        time.sleep(BETWEEN_READINGS)
+    for _ in range(MAX_REREADS):
+        time.sleep(REREAD_SECONDS)
         again = read_sources(workspace)
         if again == sources:
             break
@@ -164,27 +163,25 @@ def read_settled_sources(workspace: Workspace | None, before: Sources) -> Source
     for path, content in before.contents.items():
         if path.suffix == ".toml" and content.strip() and not sources.contents.get(path, b"").strip():
             raise ConfigurationError(
-                f"{path} held the configuration and is gone or empty now: put it back, "
-                "or make a new Evaluator to go on without it."
+                f"{path} held the configuration and is missing or empty now: restore it, "
+                "or create a new Evaluator to continue without it."
             )
     return sources
 
 
-def load(
-    workspace: Workspace | None, sources: Sources, handed_in: Iterable[Entry], terms: Terms | None = None
-) -> Loaded:
-    """What the files say, with the metrics that were handed in from Python. Raises where they do not fit together."""
+def load(workspace: Workspace | None, sources: Sources, extra: Iterable[Entry], terms: Terms | None = None) -> Loaded:
+    """Validate the files together with the metrics registered from Python. Raises `ConfigurationError`."""
     contents = sources.contents
-    files = workspace or NOWHERE
+    files = workspace or NO_WORKSPACE
     metric_files = [path for path in contents if path.suffix == ".py"]
-    given = terms or Terms()
+    terms = terms or Terms()
     loaded = Loaded(
-        terms=given,
+        terms=terms,
         sources=sources,
-        settings=given.settings or load_settings(contents.get(files.settings_file), files.settings_file),
+        settings=terms.settings or load_settings(contents.get(files.settings_file), files.settings_file),
         config=load_configuration(contents.get(files.evaluator_file), files.evaluator_file),
-        registry=Registry([*built_in(), *from_files(metric_files, contents)]).with_entries(handed_in),
+        registry=Registry([*built_in(), *from_files(metric_files, contents)]).with_entries(extra),
         where=str(files.evaluator_file),
     )
-    loaded.plan()  # what cannot be planned is not loaded
+    loaded.plan()  # raises for a configuration that cannot run
     return loaded

@@ -1,6 +1,6 @@
-"""Which metrics there are: the built-in ones, the workspace's own, and those handed in from Python (SPEC B7).
+"""The known metrics: built-in, from the workspace's files, and registered from Python (SPEC B7).
 
-All three come through the same door, and a class name is all that identifies a metric.
+A metric is identified by its class name.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from veracity.settings.toml import alternatives
 
 BUILT_IN = "built-in"
 REGISTERED = "registered from Python"
-TO_COMPLETE = "it needs an evaluate(), or a system_instruction where it derives from LLMMetric"
+REQUIREMENT = "it needs an evaluate() method, or a system_instruction if it derives from LLMMetric"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A metric and where it comes from: BUILT_IN, REGISTERED or the path of its file."""
+    """A metric and its origin: BUILT_IN, REGISTERED or the path of its file."""
 
     metric: BaseMetric
     origin: str
@@ -45,7 +45,7 @@ class Entry:
 
     @property
     def summary(self) -> str:
-        """The first line of the class's own docstring: an inherited one tells of another metric."""
+        """The first line of the class's own docstring, not of an inherited one."""
         return inspect.cleandoc(type(self.metric).__doc__ or "").split("\n")[0]
 
 
@@ -66,8 +66,8 @@ class Registry:
             return entry.metric
         raise ConfigurationError(
             f'{where}: there is no metric "{presentable(name)}"{alternatives(name, sorted(self._entries))}. '
-            "A metric is named by its class; one of your own stands in the workspace's metrics folder, or is given to "
-            "the Evaluator."
+            "A metric is named by its class; put your own into the workspace's metrics folder, or pass it to the "
+            "Evaluator."
         )
 
     def _add(self, entry: Entry) -> None:
@@ -96,33 +96,34 @@ def registered(metric: type[BaseMetric]) -> Entry:
             f"{presentable(repr(metric))} cannot be registered: give a class derived from BaseMetric, not an instance."
         )
     if not _is_complete(metric):
-        raise ConfigurationError(f'The metric "{metric.__name__}" cannot be registered: {TO_COMPLETE}.')
-    return Entry(_made(metric, REGISTERED), REGISTERED)
+        raise ConfigurationError(f'The metric "{metric.__name__}" cannot be registered: {REQUIREMENT}.')
+    return Entry(_create(metric, REGISTERED), REGISTERED)
 
 
 def _from_file(path: Path, content: bytes) -> list[Entry]:
-    module = ModuleType(f"{path.stem}@{path.parent}#{zlib.crc32(content)}")  # the last good version stays in use
+    # The name includes a checksum, because the last valid version may still be in use.
+    module = ModuleType(f"{path.stem}@{path.parent}#{zlib.crc32(content)}")
     module.__file__, module.__package__ = str(path), ""
-    sys.modules[module.__name__] = module  # dataclasses and the like look their module up there
+    sys.modules[module.__name__] = module  # dataclasses look up their module there
     try:
         exec(compile(content, path, "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - a user's file may raise anything
         sys.modules.pop(module.__name__, None)
         raise ConfigurationError(
-            f"{path} does not import: {_told(problem, path)}: mend the file or remove it."
+            f"{path} does not import: {_describe(problem, path)}: fix the file or remove it."
         ) from None
     _refuse_repeated_classes(content, path)
     entries = list(_entries(module, str(path)))
     if not entries:
         raise ConfigurationError(
-            f"{path} holds no metric: define a class derived from BaseMetric ({TO_COMPLETE}), "
+            f"{path} defines no metric: define a class derived from BaseMetric ({REQUIREMENT}), "
             "or start the file's name with an underscore."
         )
     return entries
 
 
 def _refuse_repeated_classes(content: bytes, path: Path) -> None:
-    """Python lets the second class of a name replace the first without a word."""
+    """Python silently lets a second class of the same name replace the first."""
     names = Counter(node.name for node in ast.parse(content).body if isinstance(node, ast.ClassDef))
     for name, count in names.items():
         if count > 1:
@@ -130,32 +131,32 @@ def _refuse_repeated_classes(content: bytes, path: Path) -> None:
 
 
 def _entries(module: ModuleType, origin: str) -> Iterator[Entry]:
-    """The metrics a module defines: not those it imports, nor private classes they derive from."""
+    """The public metrics a module defines, without imported ones."""
     for metric in dict.fromkeys(value for value in vars(module).values() if isinstance(value, type)):
         own = metric.__module__ == module.__name__ and not metric.__name__.startswith("_")
         if own and issubclass(metric, BaseMetric) and _is_complete(metric):
-            yield Entry(_made(metric, origin), origin)
+            yield Entry(_create(metric, origin), origin)
 
 
 def _is_complete(metric: type[BaseMetric]) -> bool:
-    """False for a class that others are to derive from."""
+    """False for an abstract base class."""
     if issubclass(metric, LLMMetric) and metric.evaluate is LLMMetric.evaluate:
         return bool(str(metric.system_instruction or "").strip())
     return not inspect.isabstract(metric)
 
 
-def _made(metric: type[BaseMetric], origin: str) -> BaseMetric:
+def _create(metric: type[BaseMetric], origin: str) -> BaseMetric:
     try:
         return metric()
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - a user's class may raise anything
         raise ConfigurationError(
-            f'{origin}: the metric "{metric.__name__}" cannot be created ({_told(problem)}): '
+            f'{origin}: the metric "{metric.__name__}" cannot be created ({_describe(problem)}): '
             "its constructor must work without arguments."
         ) from None
 
 
-def _told(problem: BaseException, path: Path | None = None) -> str:
-    """The kind of error, its message on one line and, for a file, the line it arose on."""
+def _describe(problem: BaseException, path: Path | None = None) -> str:
+    """The error type, its message on one line and, for a file, the line number."""
     words = problem.msg if isinstance(problem, SyntaxError) else str(problem)
     message = presentable(without_secrets(" ".join(words.split())), 200)
     frames = traceback.extract_tb(problem.__traceback__)

@@ -1,7 +1,6 @@
-"""Does this text support this sentence? Decided by form alone: no model, no network, the same answer every time.
+"""Does this text support this sentence? Checked by rules: no model, no network, deterministic.
 
-`scoring` scores what `windows` finds of what `claims` reads; `quantities`, `units` and `opposites` say what counts as
-the same and what as the contrary.
+`claims.py` reads what a passage states, `quantities.py` its numbers and dates; `support.py` compares them.
 """
 
 from veracity.grounding.support import SUPPORT_THRESHOLD, EvidenceTexts, Support, checkable, support

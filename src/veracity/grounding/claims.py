@@ -1,7 +1,6 @@
-"""Reads what a passage states that can be looked up elsewhere: words, names, quantities, opposites and denials.
+"""Reads the claims of a passage: words, names, quantities, opposites (rose/fell) and negations.
 
-Works by form alone, in English, Chinese and Japanese. Knows nothing about evidence, scores or thresholds: it reads one
-passage, and `grounding` compares two readings.
+Works by form, in English, Chinese and Japanese. Reads one passage; `support.py` compares two readings.
 """
 
 import re
@@ -17,7 +16,7 @@ from veracity.grounding.quantities import Quantity, blanked, quantities
 from veracity.language import Token, guess_language, is_common, normalized, tokens, tokens_in_place
 from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
 
-# An underscore joins a phrase. Chinese and Japanese entries are found as they are written, also inside compounds.
+# Pairs of opposites. An underscore joins a phrase. Chinese and Japanese entries also match inside compounds.
 _PAIRS = (
     (
         "increase rise rose risen grow grew grown growth climb surge expand "
@@ -92,14 +91,14 @@ _CJK_WORD = re.compile("|".join(e for e in _LONGEST_FIRST if not e.isascii()))
 
 
 def side_of(token: str) -> str | None:
-    """The side a single English token is on, such as `+0`."""
+    """The side of a pair an English token is on, such as `+0`."""
     return _SIDE_OF_TOKEN.get(token)
 
 
-def sides_as_written(plain: str) -> list[Token]:
-    """The phrases and the Chinese and Japanese words of the table in a normalized text, as tokens named by side."""
-    found = [*_PHRASE.finditer(plain), *(() if plain.isascii() else _CJK_WORD.finditer(plain))]
-    return [Token(_SIDE_OF_ENTRY[match[0].lower()], match.start(), match.end()) for match in found]
+def find_sides(plain: str) -> list[Token]:
+    """Phrases and Chinese and Japanese words of the pairs in a normalized text, as tokens named by side."""
+    matches = [*_PHRASE.finditer(plain), *(() if plain.isascii() else _CJK_WORD.finditer(plain))]
+    return [Token(_SIDE_OF_ENTRY[match[0].lower()], match.start(), match.end()) for match in matches]
 
 
 def is_side(key: str) -> bool:
@@ -114,15 +113,15 @@ def other_side(side: str) -> str:
 WORD_WEIGHT = 1.0
 NAME_WEIGHT = 2.0
 QUANTITY_WEIGHT = 3.0
-# "All", "rose", "forbidden": which way a statement goes.
+# "All", "rose", "forbidden": the direction of a statement.
 SIDE_WEIGHT = 1.5
-# Hiragana pairs are mostly word endings that a paraphrase is free to change.
+# Hiragana pairs are mostly word endings, which a paraphrase may change.
 HIRAGANA_WEIGHT = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the passage: what to look for, how much it counts, and where it stands in the normalized passage."""
+    """A word of the passage: its lookup keys, weight and position in the normalized passage."""
 
     keys: tuple[str, ...]
     weight: float
@@ -133,7 +132,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one passage states: its words and quantities, and the keys it asserts and denies."""
+    """The words and quantities of a passage, and the keys it asserts and negates."""
 
     words: tuple[Word, ...]
     quantities: tuple[Quantity, ...]
@@ -146,13 +145,13 @@ class Reading:
 
 
 def quantity_key(quantity: Quantity) -> str:
-    """Under which key a quantity is looked up, before its unit is compared."""
+    """The lookup key of a quantity; units are compared later."""
     return f"#{quantity.number.normalize()}"
 
 
-@lru_cache(maxsize=256)  # the checks of one submission ask for the same sentences again
+@lru_cache(maxsize=256)  # several checks of one submission read the same sentences
 def read_claim(sentence: str) -> Reading:
-    """The reading of a sentence that is to be looked up, with its words weighed."""
+    """Read a sentence to be checked, with weighted words."""
     plain = normalized(sentence)
     numbers, places = _quantities_and_tokens(plain)
     chinese = guess_language(plain) == "zh"
@@ -160,22 +159,22 @@ def read_claim(sentence: str) -> Reading:
     return Reading(words, numbers, *_polarity(plain, places))
 
 
-@lru_cache(maxsize=4096)  # the same documents are found for one question after the other
+@lru_cache(maxsize=4096)  # the same passages are found for many questions
 def read_evidence(passage: str) -> Reading:
-    """The reading of a passage in which sentences are looked up."""
+    """Read a passage to check sentences against."""
     plain = normalized(passage)
     numbers, places = _quantities_and_tokens(plain)
     return Reading((), numbers, *_polarity(plain, places))
 
 
 def _quantities_and_tokens(plain: str) -> tuple[tuple[Quantity, ...], list[Token]]:
-    """Quantities first, then opposites, then words of what is left, so that nothing is counted twice.
+    """Quantities, then opposites, then words of the rest, so that nothing counts twice.
 
-    Han characters are always cut into pairs here: a word of the sentence is then found in any compound around it.
+    Han characters are split into pairs, so that a word also matches inside a compound.
     """
     numbers = quantities(plain)
     rest = blanked(plain, [(number.start, number.end) for number in numbers])
-    sides = sides_as_written(rest)
+    sides = find_sides(rest)
     rest = blanked(rest, [(side.start, side.end) for side in sides])
     places = sides + [_as_side(token) for token in tokens_in_place(rest, "ja")]
     return numbers, sorted(places, key=lambda token: token.start)
@@ -186,8 +185,6 @@ def _as_side(token: Token) -> Token:
     return Token(side, token.start, token.end) if side else token
 
 
-# --- words and names ------------------------------------------------------------------------------------------------
-
 _ALL_HIRAGANA = re.compile(f"[{HIRAGANA}]+")
 _KATAKANA_RUN = re.compile(f"[{KATAKANA}]{{2,}}")
 _OPENING = re.compile(r"\W*\w+")
@@ -195,7 +192,7 @@ _CHINESE_NAME_TAGS = ("nr", "ns", "nt", "nz")
 
 
 def _words(plain: str, places: list[Token]) -> Iterator[Word]:
-    """Words of English and Japanese. A word that opens a sentence has its capital from there; it may be no name."""
+    """English and Japanese words. The first word of a sentence is capitalised anyway and need not be a name."""
     first = _OPENING.match(plain)
     opening_end = first.end() if first else 0
     for token in places:
@@ -208,7 +205,7 @@ def _words(plain: str, places: list[Token]) -> Iterator[Word]:
 
 
 def _katakana_words(plain: str, places: list[Token]) -> Iterator[Word]:
-    """A run of katakana is a name or a loanword: one word, found only whole."""
+    """A run of katakana is a name or loanword: one word, matched only whole."""
     for run in _KATAKANA_RUN.finditer(plain):
         keys = tuple(token.text for token in _inside(places, run.start(), run.end()))
         if keys:
@@ -216,18 +213,18 @@ def _katakana_words(plain: str, places: list[Token]) -> Iterator[Word]:
 
 
 def _chinese_words(plain: str, places: list[Token]) -> Iterator[Word]:
-    """Dictionary words, each looked up by its character pairs; words of a side stand for themselves."""
+    """Dictionary words, looked up by their character pairs; opposites are words of their own."""
     sides = [token for token in places if is_side(token.text)]
     yield from (Word((side.text,), SIDE_WEIGHT, side.start, side.end) for side in sides)
     places = [token for token in places if not is_side(token.text)]
-    at = 0
+    end = 0
     for text, tag in rjieba.tag(plain):
-        start, at = at, at + len(text)
-        inside = [token for token in _inside(places, start, at) if not _is_single_letter(token)]
+        start, end = end, end + len(text)
+        inside = [token for token in _inside(places, start, end) if not _is_single_letter(token)]
         if inside and not is_common(text, "zh") and not all(is_common(token.text, "zh") for token in inside):
             is_name = tag.startswith(_CHINESE_NAME_TAGS) or text[0].isupper()
             keys = tuple(token.text for token in inside)
-            yield Word(keys, max(_weight(key, is_name) for key in keys), start, at, is_name)
+            yield Word(keys, max(_weight(key, is_name) for key in keys), start, end, is_name)
 
 
 def _weight(key: str, is_name: bool) -> float:
@@ -239,20 +236,18 @@ def _weight(key: str, is_name: bool) -> float:
 
 
 def _inside(places: list[Token], start: int, end: int) -> list[Token]:
-    """The tokens that lie within a span of the text."""
+    """The tokens within a span of the text."""
     first = bisect_left(places, start, key=lambda token: token.start)
     last = bisect_left(places, end, lo=first, key=lambda token: token.start)
     return [token for token in places[first:last] if token.end <= end]
 
 
 def _is_single_letter(token: Token) -> bool:
-    """Initials and the letters of "U.S." are spelled too freely to be looked up."""
+    """Initials and the letters of "U.S." have too many spellings to compare."""
     return len(token.text) == 1 and token.text.isascii()
 
 
-# --- denials --------------------------------------------------------------------------------------------------------
-
-_DENIAL = re.compile(
+_NEGATION = re.compile(
     r"(?P<no>\b(?:not only|no\.? ?\d)|不仅|不但|不过|不同|不断|不少|不久|不管|不论|不得不|无论|无数|非常|非洲|未来|没收"
     r"|莫斯科|かもしれない|かもしれません|違いない|なければな|なくてはな|だけでなく|少ない|少なく|必ず|まず|はず|わずか|いずれ)"
     r"|(?P<ahead>\b(?:not|never|no|none|neither|nor|without|cannot|unable|rarely|hardly)\b"
@@ -262,8 +257,8 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(r"[,;:.!?()、，；：。！？（）]|\b(?:but|because|although|which|who|that|and)\b")
-_WORDS_DENIED_AHEAD = 2
-# In characters.
+_NEGATED_WORDS_AHEAD = 2
+# Reach of a negation in characters.
 _LATIN_REACH = 60
 _HAN_REACH = 4
 _REACH_BEHIND = 8
@@ -271,8 +266,8 @@ _STEM_BEFORE_ENDING = re.compile(f"[{HAN}{KATAKANA}]+[{HIRAGANA}]*\\Z")
 
 
 def _polarity(plain: str, places: list[Token]) -> tuple[frozenset[str], frozenset[str]]:
-    """The keys the passage asserts, and those it denies. One sweep over tokens and spans, both in order of start."""
-    spans = sorted(_denied_spans(plain, places), reverse=True)
+    """The asserted and negated keys. One sweep over tokens and spans, both ordered by start."""
+    spans = sorted(_negated_spans(plain, places), reverse=True)
     asserted: set[str] = set()
     denied: set[str] = set()
     denied_until = 0
@@ -283,8 +278,8 @@ def _polarity(plain: str, places: list[Token]) -> tuple[frozenset[str], frozense
     return frozenset(asserted), frozenset(denied)
 
 
-def _denied_spans(plain: str, places: list[Token]) -> Iterator[tuple[int, int]]:
-    for match in _DENIAL.finditer(plain):
+def _negated_spans(plain: str, places: list[Token]) -> Iterator[tuple[int, int]]:
+    for match in _NEGATION.finditer(plain):
         if match["ahead"]:
             yield match.end(), _reach_ahead(plain, places, match)
         elif match["behind"]:
@@ -302,4 +297,4 @@ def _reach_ahead(plain: str, places: list[Token], match: re.Match[str]) -> int:
     if not latin:
         return end
     content = (token.end for token in _inside(places, match.end(), end) if not is_common(token.text, "en"))
-    return max(islice(content, _WORDS_DENIED_AHEAD), default=end)
+    return max(islice(content, _NEGATED_WORDS_AHEAD), default=end)

@@ -1,6 +1,6 @@
-"""Reads numbers, dates and measures, and compares them by value: 3.2 million is 3,200,000 and 1 kg is 1,000 g.
+"""Parses numbers, dates and measures and compares them by value: 3.2 million is 3,200,000 and 1 kg is 1,000 g.
 
-English, Chinese and Japanese. Knows nothing about the sentence around a quantity beyond the unit or noun after it.
+English, Chinese and Japanese.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import lru_cache
 from veracity.language import content_tokens
 from veracity.language.scripts import HAN, KATAKANA
 
-# dimension, spellings = how many of the dimension's base unit. Months and years have no fixed length in days.
+# Dimension, spellings = factor to the base unit. Months and years have no fixed length in days.
 _UNIT_TABLE = """
 mass mg milligram milligrams 毫克 ミリグラム = 0.001
 mass g gram grams 克 グラム = 1
@@ -59,7 +59,7 @@ def _read_table() -> dict[str, tuple[str, Decimal]]:
 
 
 UNITS = _read_table()
-# ¥ is both yen and yuan, so it says nothing.
+# ¥ is ambiguous: yen or yuan.
 CURRENCY_SIGNS = "$€£"
 
 
@@ -74,7 +74,7 @@ SMALL_NUMBERS = _counted(
     0,
 )
 TENS = {word: 10 * n for word, n in _counted("twenty thirty forty fifty sixty seventy eighty ninety", 2).items()}
-# "first" and "second" have too many other uses to be numbers.
+# "first" and "second" have too many other meanings.
 ORDINALS = _counted("third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth", 3)
 SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 HAN_SCALES = {"十": 10, "百": 10**2, "千": 10**3, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
@@ -103,9 +103,9 @@ YEAR = "n:year"
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number and what it counts: a dimension ("mass"), a noun ("n:store"), or "" when nothing says.
+    """A number and what it counts: a dimension ("mass"), a noun ("n:store"), or "" if unknown.
 
-    `value` is in the base unit of the dimension, so that measures compare; `number` is as the text has it.
+    `value` is in the base unit of the dimension; `number` is as written.
     """
 
     number: Decimal
@@ -123,8 +123,8 @@ class Quantity:
 def agrees(stated: Quantity, known: Sequence[Quantity]) -> bool:
     """Whether the stated quantity is among the known ones.
 
-    A bare number agrees with a measure of the same value, since a table names its unit elsewhere; but not where the
-    known quantities give another value for the same thing: "30 days" is not found in "90 days for 30 people".
+    A bare number agrees with a measure of the same value, because a table may name the unit elsewhere, unless the known
+    quantities have another value for the same thing: "30 days" is not in "90 days for 30 people".
     """
     same_kind = [other for other in known if other.kind == stated.kind]
     if any(other.value == stated.value for other in same_kind):
@@ -135,37 +135,35 @@ def agrees(stated: Quantity, known: Sequence[Quantity]) -> bool:
 
 
 def differs(stated: Quantity, known: Sequence[Quantity]) -> bool:
-    """Whether the known quantities count the same thing and come to another number."""
+    """Whether the known quantities count the same thing with another number."""
     same_kind = [other for other in known if other.kind == stated.kind]
     return bool(stated.kind and same_kind) and not agrees(stated, known)
 
 
 def quantities(plain: str) -> tuple[Quantity, ...]:
     """The quantities of a normalized text, in order."""
-    found: list[Quantity] = []
+    result: list[Quantity] = []
     for form, read in _forms(_DIGIT.search(plain) is not None, plain.isascii()):
         here = [quantity for match in form.finditer(plain) for quantity in read(match)]
         if here:
             plain = blanked(plain, [(quantity.start, quantity.end) for quantity in here])
-            found += here
-    return tuple(sorted(found, key=lambda quantity: quantity.start))
+            result += here
+    return tuple(sorted(result, key=lambda quantity: quantity.start))
 
 
 def blanked(plain: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with the spans overwritten by spaces, so that what is read once is not read again."""
-    pieces, at = [], 0
+    """The text with the spans replaced by spaces, so that nothing is read twice."""
+    pieces, position = [], 0
     for start, end in sorted(spans):
-        if end > at:
-            pieces += [plain[at:start], " " * (end - max(start, at))]
-            at = end
-    return "".join([*pieces, plain[at:]])
+        if end > position:
+            pieces += [plain[position:start], " " * (end - max(start, position))]
+            position = end
+    return "".join([*pieces, plain[position:]])
 
-
-# --- dates ----------------------------------------------------------------------------------------------------------
 
 _MONTH_ABBREVIATIONS = {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
 _MONTH = "|".join(sorted(MONTHS | _MONTH_ABBREVIATIONS, key=len, reverse=True))
-# As words on their own, "may" and "march" are mostly verbs.
+# On their own, "may" and "march" are mostly verbs.
 _PLAIN_MONTH = "|".join(name for name in MONTHS if name not in ("may", "march"))
 _ISO_DATE = re.compile(r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)")
 # 2018–19; the century is that of the first year.
@@ -182,7 +180,7 @@ _LONE_MONTH = re.compile(rf"\b(?P<name>{_PLAIN_MONTH})\b", re.I)
 
 
 def _read_date(match: re.Match[str]) -> Iterator[Quantity]:
-    """Year, month and day, each to be found on its own: "3 March" is found in "2024-03-03"."""
+    """Year, month and day as separate quantities: "3 March" matches "2024-03-03"."""
     for part, text in match.groupdict().items():
         if text:
             name = text.lower()
@@ -194,9 +192,6 @@ def _read_date(match: re.Match[str]) -> Iterator[Quantity]:
 def _read_years(match: re.Match[str]) -> Iterator[Quantity]:
     for part, year in (("first", match["first"]), ("last", match["first"][:2] + match["last"])):
         yield Quantity(Decimal(year), Decimal(year), YEAR, match[part], match.start(part), match.end(part))
-
-
-# --- numbers, with scale and unit -----------------------------------------------------------------------------------
 
 
 def _either(words: Iterable[str]) -> str:
@@ -296,7 +291,7 @@ def _read_ordinal(match: re.Match[str]) -> Iterator[Quantity]:
 
 
 def _read_han(match: re.Match[str]) -> Iterator[Quantity]:
-    """Numerals in Han characters, where a unit or a counter shows that they count something."""
+    """Han numerals followed by a unit or counter."""
     numeral, unit = match["number"], match["unit"]
     if numeral == "一" and not (match["nth"] or unit):
         return  # 一个 is "a", 一种 is "a kind of"
@@ -325,7 +320,7 @@ def _is_year(number: str) -> bool:
 
 
 def _noun_after(match: re.Match[str]) -> str:
-    """What is counted: the English word that follows, or the Chinese or Japanese counter."""
+    """The unit that is counted: the English word after it, or the Chinese or Japanese counter."""
     noun = _NOUN_AFTER.match(match.string, match.end())
     if noun is None:
         return ""
@@ -358,6 +353,6 @@ _WITH_HAN = (_HAN_DATE, _HUNDREDTHS, _COMPOUND, _HAN_MEASURE)
 
 @lru_cache(maxsize=4)
 def _forms(has_digits: bool, is_ascii: bool) -> tuple[_Form, ...]:
-    """Those that a text can have: most sentences hold no digit."""
+    """The patterns that can match a text. Most sentences contain no digit."""
     without = (() if has_digits else _WITH_DIGITS) + (_WITH_HAN if is_ascii else ())
     return tuple(form for form in _FORMS if form[0] not in without)

@@ -1,9 +1,8 @@
-"""Scores how far a sentence is supported, and says what is missing.
+"""Scores how far texts support a sentence, and reports what is missing or contradicted.
 
-The score is the mean of two coverages of what the sentence states: that of the best window of neighbouring sentences,
-and that of the window together with further places, since a long sentence may draw on several. Each name that is
-missing lowers it, and a wrong number or a reversed statement pushes it below the threshold whatever else matches.
-Knows nothing about questions, whole answers, or where the texts come from.
+The score is the mean of two coverages of the sentence's claims: by the best window of adjacent sentences, and by that
+window together with further places, because a long sentence may draw on several. Each missing name lowers it. A wrong
+number or a reversed statement puts it below the threshold.
 """
 
 import re
@@ -26,23 +25,23 @@ from veracity.grounding.quantities import Quantity, agrees, differs
 from veracity.language import normalized, sentences
 from veracity.language.citations import without_marks
 
-# Bounds that keep the work per sentence fixed, however long or repetitive the texts are.
-LONGEST_PIECE = 600
-LONGEST_WINDOW = 3
-FURTHER_PLACES = 5
-CANDIDATES = 24
-POSTINGS_READ = 3000
+# Limits that bound the work per sentence, however long or repetitive the texts are.
+MAX_PIECE = 600
+MAX_WINDOW = 3
+MAX_FURTHER_PLACES = 5
+MAX_CANDIDATES = 24
+MAX_POSTINGS = 3000
 
-_STATES_SOMETHING = re.compile(r"\w")
-_LIST_MARK = re.compile(r"^(?:[-*•#]{1,6} )+")  # with its space: -40 is a number
+_HAS_WORD = re.compile(r"\w")
+_LIST_MARK = re.compile(r"^(?:[-*•#]{1,6} )+")  # the space is required: -40 is a number
 
-# What is looked for, and how much each counts.
+# Keys to look for, with their weights.
 Facets = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A part of one of the texts."""
+    """A span of one of the texts."""
 
     source: int
     start: int
@@ -51,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A sentence of a text, or a part of a very long one, and what it states."""
+    """A sentence, or a part of a very long one, and its reading."""
 
     place: Place
     reading: Reading
@@ -59,23 +58,23 @@ class Piece:
 
 
 class PieceIndex:
-    """The pieces of some texts, to be looked up by key."""
+    """An inverted index of the pieces of some texts."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._pieces: list[Piece] = []
         self._postings: dict[str, list[int]] = defaultdict(list)
         self._verbatim: dict[tuple[int, str], Place] = {}
-        self._first_of: list[int] = []  # the first piece of each text: those of one text lie together
+        self._first_of: list[int] = []  # index of the first piece of each text
         for source, text in enumerate(texts):
             self._first_of.append(len(self._pieces))
             for sentence in sentences(text):
                 place = Place(source, sentence.start, sentence.end)
-                self._verbatim.setdefault((source, _bare(sentence.text)), place)
-                for start, end in cuts(sentence.text, LONGEST_PIECE):
+                self._verbatim.setdefault((source, _strip(sentence.text)), place)
+                for start, end in cuts(sentence.text, MAX_PIECE):
                     self._add(sentence.text[start:end], Place(source, place.start + start, place.start + end))
 
     def _add(self, text: str, place: Place) -> None:
-        if not _STATES_SOMETHING.search(text):
+        if not _HAS_WORD.search(text):
             return
         reading = read_evidence(text)
         keys = reading.keys | {quantity_key(quantity) for quantity in reading.quantities}
@@ -84,12 +83,12 @@ class PieceIndex:
         self._pieces.append(Piece(place, reading, keys))
 
     def verbatim(self, sentence: str, among: Sequence[int]) -> Place | None:
-        """Where the sentence stands word for word as a sentence of its own, in one of the texts."""
-        bare = _bare(sentence)
+        """The place of the same sentence in one of the texts, or None."""
+        bare = _strip(sentence)
         return next((self._verbatim[source, bare] for source in among if (source, bare) in self._verbatim), None)
 
     def window_and_further_places(self, facets: Facets, among: Sequence[int]) -> tuple[list[Piece], list[Piece]]:
-        """The neighbouring pieces of one text that hold most of the facets, and other pieces that hold the rest."""
+        """The adjacent pieces of one text with most of the facets, and further pieces with the rest."""
         candidates = self._candidates(facets, among)
         if not candidates:
             return [], []
@@ -100,30 +99,30 @@ class PieceIndex:
         """The pieces that share most with the sentence, found by its rarest keys first."""
         shared: dict[int, float] = defaultdict(float)
         postings = {key: self._postings_of(key, among) for key in facets.keys() & self._postings.keys()}
-        budget = POSTINGS_READ
+        budget = MAX_POSTINGS
         for key in sorted(postings, key=lambda key: (len(postings[key]), key)):
             for at in postings[key][:budget]:
                 shared[at] += facets[key]
             budget = max(0, budget - len(postings[key]))
-        return sorted(shared, key=lambda at: (-shared[at], at))[:CANDIDATES]
+        return sorted(shared, key=lambda at: (-shared[at], at))[:MAX_CANDIDATES]
 
     def _postings_of(self, key: str, among: Sequence[int]) -> list[int]:
-        """The pieces of some of the texts that hold the key."""
+        """The pieces of some of the texts with the key."""
         postings = self._postings[key]
         if len(among) == len(self._first_of):
             return postings
-        found: list[int] = []
+        pieces: list[int] = []
         for source in among:
             end = self._first_of[source + 1] if source + 1 < len(self._first_of) else len(self._pieces)
-            found += postings[bisect_left(postings, self._first_of[source]) : bisect_left(postings, end)]
-        return found
+            pieces += postings[bisect_left(postings, self._first_of[source]) : bisect_left(postings, end)]
+        return pieces
 
     def _best_window(self, facets: Facets, candidates: list[int]) -> range:
-        """Of windows that hold as much, the shorter and earlier one."""
+        """The window with most weight; on a tie the shorter and earlier one."""
         windows = {
             range(first, first + length)
             for at in candidates
-            for length in range(1, LONGEST_WINDOW + 1)
+            for length in range(1, MAX_WINDOW + 1)
             for first in range(at - length + 1, at + 1)
             if self._lie_in_one_text(first, first + length - 1)
         }
@@ -138,7 +137,7 @@ class PieceIndex:
 
 
 def weight_found(facets: Facets, pieces: Sequence[Piece]) -> float:
-    """How much of the facets the pieces hold together."""
+    """The weight of the facets that occur in the pieces."""
     return sum(weight for key, weight in facets.items() if any(key in piece.keys for piece in pieces))
 
 
@@ -147,9 +146,9 @@ def _lacking(facets: Facets, pieces: Sequence[Piece]) -> Facets:
 
 
 def _covering(facets: Facets, candidates: Sequence[Piece]) -> list[Piece]:
-    """The few candidates that together hold most of the facets, chosen greedily."""
+    """A few candidates that together have most of the facets, chosen greedily."""
     chosen: list[Piece] = []
-    while facets and len(chosen) < FURTHER_PLACES:
+    while facets and len(chosen) < MAX_FURTHER_PLACES:
         best = max(candidates, key=lambda piece: weight_found(facets, [piece]))
         if not weight_found(facets, [best]):
             break
@@ -158,43 +157,42 @@ def _covering(facets: Facets, candidates: Sequence[Piece]) -> list[Piece]:
     return chosen
 
 
-def _bare(sentence: str) -> str:
-    """The sentence without what may differ in a faithful copy: space, list and citation marks, the stop at its end."""
+def _strip(sentence: str) -> str:
+    """The sentence without what a copy may change: white space, list and citation marks, the final stop."""
     words = " ".join(normalized(without_marks(sentence)).split())
     return _LIST_MARK.sub("", words).rstrip(".。! ！") or sentence.strip()
 
 
-def cuts(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Bounds of the parts of a text, none longer than `longest`; cut at a space where there is one to cut at."""
+def cuts(text: str, max_length: int) -> Iterator[tuple[int, int]]:
+    """Bounds of parts of at most `max_length` characters, cut at spaces if possible."""
     start = 0
-    while len(text) - start > longest:
-        space = text.rfind(" ", start + longest // 2, start + longest)
-        end = space if space > 0 else start + longest
+    while len(text) - start > max_length:
+        space = text.rfind(" ", start + max_length // 2, start + max_length)
+        end = space if space > 0 else start + max_length
         yield start, end
         start = end
     yield start, len(text)
 
 
-# One threshold for every language and kind of text: `benchmarks/grounding_wice.py` measures it.
+# One threshold for every language and kind of text, measured by `benchmarks/grounding_wice.py`.
 SUPPORT_THRESHOLD = 0.6
 
 CONTRADICTION_FACTOR = 0.5
 MISSING_NAME_FACTOR = 0.6
-# A piece that holds this much of the sentence's words speaks of the same thing: what it says differently, contradicts.
+# A piece with this share of the sentence's words is about the same thing: a difference is a contradiction.
 SAME_STATEMENT = 0.7
-# In characters; more than any sentence a person writes.
-LONGEST_PART = 1200
+# Characters; longer than any sentence a person writes.
+MAX_PART = 1200
 
 
-Parts = Sequence[Word | Quantity]
+Claims = Sequence[Word | Quantity]
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How far the texts support a sentence, and where: `quote == texts[source][start:end]`.
+    """The support for a sentence and its place: `quote == texts[source][start:end]`.
 
-    `missing` is what was not found and `contradicted` what the texts say otherwise, both in the sentence's own words.
-    `source` is -1 when nothing of the sentence was found anywhere.
+    `missing` and `contradicted` hold parts of the sentence in its own words. `source` is -1 if nothing was found.
     """
 
     score: float
@@ -213,31 +211,30 @@ def support(sentence: str, text: str) -> Support:
 
 
 def checkable(sentence: str) -> bool:
-    """Whether the sentence states anything that can be looked up. "Yes." does not."""
+    """Whether the sentence makes a claim that can be checked. "Yes." does not."""
     stated = without_marks(sentence)
-    claims = (read_claim(stated[start:end]) for start, end in cuts(stated, LONGEST_PART))
+    claims = (read_claim(stated[start:end]) for start, end in cuts(stated, MAX_PART))
     return any(claim.words or claim.quantities for claim in claims)
 
 
 class EvidenceTexts:
-    """Texts, split and indexed once, in which any number of sentences can be looked up."""
+    """Texts, split and indexed once, to check any number of sentences against."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = tuple(texts)
         self._index = PieceIndex(self._texts)
 
     def support(self, sentence: str, sources: Collection[int] | None = None) -> Support:
-        """The best support for the sentence over all the texts, or over those of the given numbers.
+        """The best support for the sentence in all texts, or in those with the given indexes.
 
-        A sentence that stands in a text word for word has score 1. One with nothing to look up has score 0: nothing
-        shows that it is supported, and `checkable` tells it from a sentence that is unsupported. A very long sentence
-        is looked up in parts and is as good as its weakest part.
+        A sentence copied from a text scores 1, one without a claim 0 (see `checkable`). A very long sentence is checked
+        in parts and scores as its weakest part.
         """
         among = range(len(self._texts)) if sources is None else sorted(set(sources))
         if place := self._index.verbatim(sentence, among):
             return self._result(1.0, place)
         stated = without_marks(sentence).strip()
-        parts = [self._part_support(stated[start:end], among) for start, end in cuts(stated, LONGEST_PART)]
+        parts = [self._part_support(stated[start:end], among) for start, end in cuts(stated, MAX_PART)]
         return replace(
             min(parts, key=lambda part: part.score),
             missing=tuple(missing for part in parts for missing in part.missing),
@@ -249,7 +246,7 @@ class EvidenceTexts:
         window, further = self._index.window_and_further_places(_facets(claim), among)
         if not window:
             return Support(0.0, False, -1, "", 0, 0, _own_words(stated, [*claim.words, *claim.quantities]))
-        score, missing, contradicted = _judged(claim, window, window + further)
+        score, missing, contradicted = _judge(claim, window, window + further)
         place = Place(window[0].place.source, window[0].place.start, window[-1].place.end)
         return self._result(score, place, _own_words(stated, missing), _own_words(stated, contradicted))
 
@@ -262,7 +259,7 @@ class EvidenceTexts:
 
 
 def _facets(claim: Reading) -> Facets:
-    """What to look for. A thing said twice counts once; a word of several keys shares its weight among them."""
+    """Keys to look for. A repeated key counts once; a word with several keys splits its weight."""
     facets: dict[str, float] = defaultdict(float)
     for word in claim.words:
         for key in word.keys:
@@ -272,25 +269,27 @@ def _facets(claim: Reading) -> Facets:
     return facets
 
 
-def _judged(claim: Reading, window: Sequence[Piece], spread: Sequence[Piece]) -> tuple[float, Parts, Parts]:
-    """The score, what is missing, and what is contradicted."""
+def _judge(claim: Reading, window: Sequence[Piece], spread: Sequence[Piece]) -> tuple[float, Claims, Claims]:
+    """The score, the missing and the contradicted claims."""
     same = _same_statement(claim, window)
     other = [quantity for quantity in claim.quantities if differs(quantity, _quantities(same))]
-    absent = [one for one in claim.quantities if one not in other and not agrees(one, _quantities(spread))]
+    absent = [
+        quantity for quantity in claim.quantities if quantity not in other and not agrees(quantity, _quantities(spread))
+    ]
     turned = _reversed_keys(claim, same or window)
     unfound = [word for word in claim.words if not _is_found(word, spread)]
     reversals = [word for word in claim.words if not turned.isdisjoint(word.keys)]
     score = (_coverage(claim, window) + _coverage(claim, spread)) / 2
     score *= MISSING_NAME_FACTOR ** sum(word.is_name for word in unfound)
-    only_numbers = bool(claim.words) and len(unfound) == len(claim.words)  # of something else, then
+    only_numbers = bool(claim.words) and len(unfound) == len(claim.words)  # then the numbers belong to something else
     if other or absent or turned or only_numbers:
         score *= CONTRADICTION_FACTOR
-    missing: Parts = [*absent, *(word for word in unfound if word not in reversals)]
+    missing: Claims = [*absent, *(word for word in unfound if word not in reversals)]
     return score, missing, [*other, *reversals]
 
 
 def _coverage(claim: Reading, pieces: Sequence[Piece]) -> float:
-    """The share of the sentence, by weight, that the pieces hold."""
+    """The share of the sentence, by weight, that occurs in the pieces."""
     keys = frozenset[str]().union(*(piece.keys for piece in pieces))
     known = _quantities(pieces)
     quantities = {quantity_key(q): QUANTITY_WEIGHT * agrees(q, known) for q in claim.quantities}
@@ -307,11 +306,8 @@ def _is_found(word: Word, pieces: Sequence[Piece]) -> bool:
     return all(any(key in piece.keys for piece in pieces) for key in word.keys)
 
 
-# --- contradictions -------------------------------------------------------------------------------------------------
-
-
 def _same_statement(claim: Reading, window: Sequence[Piece]) -> list[Piece]:
-    """The one piece of the window that says the same of the same things, leaving aside how many and which way."""
+    """The piece of the window about the same thing, ignoring numbers and direction; empty if there is none."""
     facets = {key: word.weight for word in claim.words for key in word.keys if not is_side(key)}
     closest = max(window, key=lambda piece: weight_found(facets, [piece]))
     enough = SAME_STATEMENT * sum(facets.values())
@@ -319,25 +315,22 @@ def _same_statement(claim: Reading, window: Sequence[Piece]) -> list[Piece]:
 
 
 def _reversed_keys(claim: Reading, pieces: Sequence[Piece]) -> frozenset[str]:
-    """The keys the sentence asserts and the pieces only deny, or the other way round, or whose opposite they state."""
+    """Keys the sentence asserts and the pieces only negate, or the reverse, or whose opposite they state."""
     asserted = frozenset[str]().union(*(piece.reading.asserted for piece in pieces))
     denied = frozenset[str]().union(*(piece.reading.denied for piece in pieces))
     known = asserted | denied
-    # A name within reach of a "not" is rarely what is denied.
+    # A name within reach of a "not" is rarely what is negated.
     stated = {key for word in claim.words if not word.is_name for key in word.keys}
     turned: set[str] = set()
-    if not claim.denied & denied & stated:  # a denial both share settles it: which other words it reaches is style
+    if not claim.denied & denied & stated:  # with a shared negation, its reach is a matter of style
         turned |= (claim.asserted - claim.denied) & (denied - asserted)
         turned |= (claim.denied - claim.asserted) & (asserted - denied)
     opposed = {key for key in stated if is_side(key) and key not in known and other_side(key) in known - stated}
     return frozenset(turned & stated | opposed)
 
 
-# --- what a person reads --------------------------------------------------------------------------------------------
-
-
-def _own_words(stated: str, missing: Parts) -> tuple[str, ...]:
-    """Parts as the sentence spells them, in its order; overlapping parts joined."""
+def _own_words(stated: str, missing: Claims) -> tuple[str, ...]:
+    """Claims as the sentence spells them, in order; overlapping ones are joined."""
     plain = normalized(stated)
     text = stated if len(stated) == len(plain) else plain
     spans: list[list[int]] = []

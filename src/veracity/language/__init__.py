@@ -1,7 +1,4 @@
-"""Reads plain text in English, Chinese and Japanese: which language, which sentences, which words.
-
-Knows nothing about documents, questions or meaning. Every function takes time linear in its input.
-"""
+"""Language, sentences, words and names of English, Chinese and Japanese text. Every function runs in linear time."""
 
 from veracity.language.entities import entities, title_entity
 from veracity.language.scripts import Language, guess_language

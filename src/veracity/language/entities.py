@@ -1,8 +1,8 @@
-"""The names and terms in a text, found by their form: what links one passage to another.
+"""Extracts names and terms by their form, to link passages with each other.
 
-Latin: capitalised phrases and codes. Chinese: what the segmenter tags as a name, and titles in 《》. Japanese: runs of
-katakana, kanji compounds and terms in 「」. Errs on the side of taking too much: a term that only one passage holds
-links nothing. Knows nothing about which passages hold them.
+Latin: capitalised phrases and codes. Chinese: words the segmenter tags as names, and titles in 《》. Japanese: runs of
+katakana, kanji compounds and terms in 「」. Extracts too much rather than too little: a term in one passage only links
+nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import rjieba
 from veracity.language.scripts import Language
 from veracity.language.words import ENGLISH, normalized
 
-LONGEST = 60  # characters; a longer "name" is a headline
-MOST = 60  # of one passage, the first ones
+MAX_LENGTH = 60  # characters; a longer "name" is a headline
+MAX_ENTITIES = 60  # per passage
 
 _CAPITAL = "[A-Z\u00c0-\u00de]"
 _LETTER = "[A-Za-z0-9\u00c0-\u024f]"
@@ -29,21 +29,21 @@ _QUOTED = re.compile(r"[《「『]([^《》「」『』\n]{2,30})[》」』]")
 _KATAKANA = re.compile("[\u30a1-\u30fa\u30fc-\u30fe]{3,}")
 _KANJI = re.compile("[\u4e00-\u9fff\u3005]{3,12}")
 _ASIDE = re.compile(r"[(（][^()（）]*[)）]")
-_APART = frozenset(("and", "&"))
+_CONJUNCTIONS = frozenset(("and", "&"))
 _CHINESE_NAMES = frozenset(("nr", "ns", "nt", "nz", "nrt", "nrfg"))
 
 
 def entities(text: str, language: Language) -> list[str]:
-    """Each once, in the form in which they are compared, in the order of the text."""
+    """Normalized entities, each once, in the order of the text."""
     plain = normalized(text)
-    found = dict.fromkeys(_compared(name) for name in _names(plain, language))
-    return [name for name in found if 1 < len(name) <= LONGEST][:MOST]
+    names = dict.fromkeys(_normalize_name(name) for name in _names(plain, language))
+    return [name for name in names if 1 < len(name) <= MAX_LENGTH][:MAX_ENTITIES]
 
 
 def title_entity(title: str) -> str:
-    """The thing a document is about: its title without what stands in brackets. Empty when that is a headline."""
-    name = _compared(_ASIDE.sub("", normalized(title)).strip())
-    return name if 1 < len(name) <= LONGEST else ""
+    """The subject of a document: its title without bracketed parts. Empty if that is a headline."""
+    name = _normalize_name(_ASIDE.sub("", normalized(title)).strip())
+    return name if 1 < len(name) <= MAX_LENGTH else ""
 
 
 def _names(plain: str, language: Language) -> Iterator[str]:
@@ -66,21 +66,21 @@ def _phrases(plain: str) -> Iterator[str]:
         starts = len(words) == 1 and _STARTS_SENTENCE.search(plain[max(0, match.start() - 4) : match.start()])
         if words and not starts:
             yield " ".join(words)
-            if not _APART.isdisjoint(words):
+            if not _CONJUNCTIONS.isdisjoint(words):
                 yield from _parts(words)
 
 
 def _parts(words: list[str]) -> Iterator[str]:
-    """`Kiss and Tell` is one name, `Oslo and the North Sea` are two: both readings are taken."""
+    """`Kiss and Tell` is one name, `Oslo and the North Sea` are two: both readings are used."""
     part: list[str] = []
     for word in (*words, "and"):
-        if word not in _APART:
+        if word not in _CONJUNCTIONS:
             part.append(word)
         else:
             yield " ".join(part).removeprefix("the ")
             part = []
 
 
-def _compared(name: str) -> str:
-    """One token: names are looked up as wholes."""
+def _normalize_name(name: str) -> str:
+    """One token, because names are looked up whole."""
     return "_".join(name.lower().split())

@@ -1,43 +1,42 @@
-"""What a question asks for: its parts, their words, the kind of thing each wants, and how far words address it."""
+"""Splits a question into parts, and measures how far an answer addresses each: its words and the kind asked for."""
 
 import re
 from collections import Counter
 
 from veracity.language import content_tokens, sentences
 
-ENOUGH = 0.6  # the share of a part's words that an answer need repeat: a good answer does not echo the question
-KIND_SHARE = 0.4  # what the presence of the kind asked for (a date, a person, …) counts beside the words
-ADDRESSED = 0.5  # from this share on a part counts as addressed
+ENOUGH = 0.6  # share of a part's words that an answer has to repeat: a good answer does not echo the question
+KIND_SHARE = 0.4  # weight of the kind asked for (a date, a person, …) against the words
+ADDRESSED = 0.5  # from this value on a part counts as addressed
 
 
 def question_parts(question: str) -> list[str]:
-    """Its sentences, cut where one question is joined to the next; parts with no word of their own are left out."""
-    tidy = (" ".join(sentence.text.split()) for sentence in sentences(question))  # runs of space cost JOINT dearly
+    """Its sentences, split where questions are joined. Parts without a word of their own are dropped."""
+    tidy = (" ".join(sentence.text.split()) for sentence in sentences(question))  # JOINT is slow on runs of spaces
     pieces = (piece.strip() for sentence in tidy for piece in JOINT.split(sentence))
     return list(dict.fromkeys(piece for piece in pieces if piece and (terms_of(piece) or kind_asked_for(piece))))
 
 
 def terms_of(part: str) -> set[str]:
-    """The words an answer would share. A single Han character says little where longer words stand beside it."""
+    """The words an answer would share. Single Han characters are dropped if there are longer words."""
     terms = set(content_tokens(ASKING.sub(" ", part)))
     return {term for term in terms if len(term) > 1 or term.isascii()} or terms
 
 
 def kind_asked_for(part: str) -> str | None:
-    """The kind of thing a part asks for, by the words that ask for it: a key of ANSWERS."""
+    """The kind of thing a part asks for: a key of `ANSWERS`."""
     return next((kind for kind, asked in ASKED.items() if asked.search(part)), None)
 
 
 def kinds_answered(submission: str) -> set[str]:
-    """The kinds of things of which the submission shows a sign."""
+    """The kinds of things the submission contains."""
     return {kind for kind, sign in ANSWERS.items() if sign.search(submission)}
 
 
 def parts_addressed(
     parts: list[str], given: set[str], kinds: set[str], enough: float = ENOUGH, kind_share: float = KIND_SHARE
 ) -> dict[str, float]:
-    """How far each part's own words, and the kind of thing it asks for, are among the tokens `given` and the `kinds`
-    of an answer: 0 to 1."""
+    """For each part, from 0 to 1: how far its words are among the tokens `given`, and its kind among `kinds`."""
     shares = {part: _share(terms, given, enough) for part, terms in _own_terms(parts).items()}
     asked = {part: kind_asked_for(part) for part in shares}
     return {
@@ -47,7 +46,7 @@ def parts_addressed(
 
 
 def _own_terms(parts: list[str]) -> dict[str, set[str]]:
-    """The words that tell each part from the others; all of its words where none do."""
+    """The words only this part has; all of its words if there are none."""
     terms = {part: terms_of(part) for part in parts}
     count = Counter(term for of_part in terms.values() for term in of_part)
     return {part: {term for term in of_part if count[term] == 1} or of_part for part, of_part in terms.items()}
@@ -57,10 +56,7 @@ def _share(terms: set[str], given: set[str], enough: float) -> float:
     return min(1.0, len(terms & given) / len(terms) / enough) if terms else 0.0
 
 
-# --- names ----------------------------------------------------------------------------------------------------------
-
-
-# Where one question ends and the next begins.
+# The joint between two questions.
 JOINT = re.compile(
     r"\s*;\s*"
     r"|,\s+(?=(?:who|whom|whose|what|when|where|why|which|how)\b)"
@@ -71,7 +67,7 @@ JOINT = re.compile(
     re.IGNORECASE,
 )
 
-# Words that ask: an answer does not repeat them.
+# Question words, which an answer does not repeat.
 ASKING = re.compile(
     r"\b(?:who|whom|whose|what|when|where|why|which|how|many|much|long|often|please|tell|give|explain|describe|list|"
     r"name|compare|summari[sz]e|know|want|would|like|could|can|you|me|about|there)\b"
@@ -81,7 +77,7 @@ ASKING = re.compile(
     re.IGNORECASE,
 )
 
-# What is asked for.
+# Words that ask for a kind of thing.
 ASKED = {
     "amount": re.compile(
         r"\bhow (?:many|much|long|often|far|old|tall|big|high|deep|fast)\b|多少|多久|多长|几[个天年月次人]"
@@ -94,7 +90,7 @@ ASKED = {
     "cause": re.compile(r"\bwhy\b|为什么|为何|なぜ|どうして", re.I),
 }
 
-# The sign of an answer of that kind.
+# Words that indicate an answer of that kind.
 ANSWERS = {
     "amount": re.compile(
         r"\d|[一二三四五六七八九十百千万两][个天年月日元次人倍件小分周点円つ回個]|無料|免费"

@@ -1,14 +1,11 @@
-"""Which writing a text is in: English (any Latin script), Chinese or Japanese.
-
-Knows characters only, neither words nor sentences.
-"""
+"""Guesses the language of a text by its scripts: English (any Latin script), Chinese or Japanese."""
 
 import re
 from typing import Literal
 
 Language = Literal["en", "zh", "ja"]
 
-# Ranges of characters, to stand inside the brackets of a regular expression.
+# Character ranges for use inside the brackets of a regular expression.
 HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 HIRAGANA = "\u3041-\u3096\u309d\u309e"
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"
@@ -19,10 +16,10 @@ _LATIN_RUN = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 
 
 def guess_language(text: str) -> Language:
-    """The language most of the letters are in; text without letters counts as English.
+    """The language of most letters; text without letters counts as English.
 
-    A Han or kana character carries about as much as three Latin letters. Japanese prose is at least a third kana, but
-    headlines hold few, while Chinese quotes a kana word at most now and then: one in twenty decides.
+    A Han or kana character counts as three Latin letters. Text with one kana per twenty Han characters is Japanese:
+    headlines contain few kana, and Chinese text rarely quotes one.
     """
     if text.isascii():
         return "en"

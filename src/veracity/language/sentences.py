@@ -1,7 +1,4 @@
-"""Where sentences end, in English, Chinese, Japanese and mixed text.
-
-Knows nothing about the words inside a sentence beyond the abbreviations that carry a stop.
-"""
+"""Splits English, Chinese, Japanese and mixed text into sentences."""
 
 import re
 from collections.abc import Iterator
@@ -9,19 +6,19 @@ from dataclasses import dataclass
 
 from veracity.language.citations import MARK_PATTERN
 from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
-from veracity.language.words import BEFORE_A_NUMBER, ENGLISH, MAYBE_LAST, NEVER_LAST
+from veracity.language.words import BEFORE_NUMBER, ENGLISH, MAYBE_LAST, NEVER_LAST
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence and where it stands: `text == source[start:end]`."""
+    """A sentence and its position: `text == source[start:end]`."""
 
     text: str
     start: int
     end: int
 
 
-# A stop, the quotes and brackets that close over it, and the citation marks that follow: all end the sentence before.
+# A stop, closing quotes and brackets, and the citation marks after it belong to the sentence before.
 _STOP = re.compile(
     r"(?P<stop>[.!?。！？｡．…‥]++)"
     r"(?P<closers>[\"'”’»)\]}」』）］｝】》〉]*+)"
@@ -30,19 +27,19 @@ _STOP = re.compile(
 _CJK_STOPS = frozenset("。！？｡．")
 _ELLIPSES = frozenset(("…", "……", "‥", "..", "...", "......"))
 _CJK_CHARACTER = re.compile(f"[{HAN}{HIRAGANA}{KATAKANA}]")
-# 「行く。」と言った。 – a quotation that goes on is no end of a sentence.
-_GOES_ON_AFTER_QUOTE = frozenset("とっでがはをのにも、，,")
+# 「行く。」と言った。 – the sentence continues after the quotation.
+_CONTINUES_AFTER_QUOTE = frozenset("とっでがはをのにも、，,")
 
 _LINE_MARKER = re.compile(r"\s*(?:[(（]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4}))\Z")
 _DOTTED = re.compile(r"(?:[a-z]\.)*[a-z]\Z")
 _WORD_BEFORE = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*\Z")
 _WORD_AFTER = re.compile(r"[\"'“‘«(\[]*([^\W\d_]+)(\.?)")
-_LONGEST_ABBREVIATION = 12
+_MAX_ABBREVIATION = 12
 
 
 def sentences(text: str) -> list[Sentence]:
-    """The sentences of the text in order. Line breaks end sentences; only whitespace lies between them."""
-    found = []
+    """The sentences of the text in order. Line breaks end sentences; only whitespace is between them."""
+    result = []
     line_start = 0
     for line in text.splitlines(keepends=True):
         start = 0
@@ -50,10 +47,10 @@ def sentences(text: str) -> list[Sentence]:
             piece = line[start:end]
             if words := piece.strip():
                 first = line_start + start + len(piece) - len(piece.lstrip())
-                found.append(Sentence(words, first, first + len(words)))
+                result.append(Sentence(words, first, first + len(words)))
             start = end
         line_start += len(line)
-    return found
+    return result
 
 
 def _sentence_ends(line: str) -> Iterator[int]:
@@ -69,38 +66,38 @@ def _ends_sentence(line: str, match: re.Match[str]) -> bool:
     if not _CJK_STOPS.isdisjoint(stop):
         if stop == "．" and line[match.start() - 1 : match.start()].isdigit() and following.isdigit():
             return False
-        return not (match["closers"] and following in _GOES_ON_AFTER_QUOTE)
+        return not (match["closers"] and following in _CONTINUES_AFTER_QUOTE)
     before = line[max(0, match.start() - 1) : match.start()]
     if _CJK_CHARACTER.match(before) or (stop[0] in "!?" and _CJK_CHARACTER.match(following)):
         return stop not in _ELLIPSES or following.isspace()
     if not (following.isspace() or match["citations"]):
         return False
-    return _latin_stop_ends(line, match)
+    return _latin_stop_ends_sentence(line, match)
 
 
-def _latin_stop_ends(line: str, match: re.Match[str]) -> bool:
+def _latin_stop_ends_sentence(line: str, match: re.Match[str]) -> bool:
     after = _WORD_AFTER.match(line[match.end() : match.end() + 40].lstrip())
-    goes_on_small = after is not None and after[1][0].islower()
+    continues_lowercase = after is not None and after[1][0].islower()
     if match["stop"] != ".":
-        return not (goes_on_small and (match["closers"] or match["stop"][0] in ".…‥"))
+        return not (continues_lowercase and (match["closers"] or match["stop"][0] in ".…‥"))
     if match["closers"] or match["citations"]:
-        return bool(match["citations"]) or not goes_on_small
-    head = line[max(0, match.start() - _LONGEST_ABBREVIATION - 1) : match.start()]
-    if match.start() <= _LONGEST_ABBREVIATION and _LINE_MARKER.match(head):
+        return bool(match["citations"]) or not continues_lowercase
+    head = line[max(0, match.start() - _MAX_ABBREVIATION - 1) : match.start()]
+    if match.start() <= _MAX_ABBREVIATION and _LINE_MARKER.match(head):
         return False
     word = _WORD_BEFORE.search(head)
     return word is None or _word_can_be_last(word[0], after, line[match.end() : match.end() + 3].strip())
 
 
 def _word_can_be_last(word: str, after: re.Match[str] | None, next_characters: str) -> bool:
-    small = word.lower()
-    if small in NEVER_LAST:
+    lower = word.lower()
+    if lower in NEVER_LAST:
         return False
-    if small in BEFORE_A_NUMBER:
+    if lower in BEFORE_NUMBER:
         return not next_characters[:1].isdigit()
-    if small not in MAYBE_LAST and not _DOTTED.match(small):
+    if lower not in MAYBE_LAST and not _DOTTED.match(lower):
         return True
     if after is None:
         return not next_characters[:1].isdigit()
-    # "the U.S. The court" ends, "the U.S. Army" and "J. A. Smith" do not.
+    # "the U.S. The court" ends a sentence; "the U.S. Army" and "J. A. Smith" do not.
     return after[1][0].isupper() and not (after[2] and len(after[1]) == 1) and after[1].lower() in ENGLISH

@@ -1,9 +1,8 @@
-"""The words of a text in the form in which they are compared: one tokenisation for search, grounding and checks.
+"""Tokenizes text: the same tokens for search, grounding and local checks.
 
-Latin words go through the Snowball English stemmer: it behaves as the literature on search expects, and a hand-made
-one errs on exactly the words (`news`, `organs`, `universe`) it has rules for. Chinese is cut into dictionary words.
-Japanese is cut into character bigrams within runs of one script, which needs no dictionary and matches compounds by
-their parts; a lone hiragana is a particle and left out. Knows nothing about sentences or meaning.
+Latin words are stemmed with Snowball. Chinese is segmented into dictionary words. Japanese is split into character
+bigrams within runs of one script, which needs no dictionary and matches compounds by their parts; a single hiragana is
+a particle and dropped.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ ENGLISH = _word_set("""
     that's s t
 """)
 
-# Those of them that say nothing in a search. Words such as "first", "before" or "other" do help to find: measured.
+# The subset that does not help a search. Words such as "first", "before" or "other" do help (measured).
 ENGLISH_FUNCTION_WORDS = _word_set("""
     a about an and are as at be been but by can could did do does for from had has have he her his how i if in into is
     it its may me might my no not of on or our she should so such than that the their then there these they this those
@@ -52,7 +51,7 @@ CHINESE = _word_set("""
     关于 根据 进行 作为 成为 可能 没有 没 不 无 未 非
 """)
 
-# The hiragana pairs that about one in forty paragraphs of Japanese prose holds: particles, endings, auxiliaries.
+# Hiragana pairs in at least one of forty paragraphs of Japanese prose: particles, endings, auxiliaries.
 JAPANESE_PAIRS = _word_set("""
     てい して する ある され であ いる した った こと から って では れる とし には れた れて によ など その られ
     るこ いた なっ とな この また ない いて とい ため ると いう より よう があ あり なる これ もの にな とが あっ
@@ -68,29 +67,29 @@ JAPANESE_PAIRS = _word_set("""
     らか がい です ます まし しま せん ませ りま でし いま すが れま きま まず まへ すか ょう しょ そう うで はい いえ
 """)
 
-# Abbreviations, by what may follow their stop.
-BEFORE_A_NAME = _word_set("dr mr mrs ms mx prof st mt gen col lt sgt capt rev hon gov sen rep pres messrs")
-NEVER_LAST = BEFORE_A_NAME | _word_set("e.g i.e cf viz vs ca approx incl excl esp")
-BEFORE_A_NUMBER = _word_set(
+# Abbreviations, by what may follow their full stop.
+BEFORE_NAME = _word_set("dr mr mrs ms mx prof st mt gen col lt sgt capt rev hon gov sen rep pres messrs")
+NEVER_LAST = BEFORE_NAME | _word_set("e.g i.e cf viz vs ca approx incl excl esp")
+BEFORE_NUMBER = _word_set(
     "no nos nr fig figs eq eqs vol vols p pp ch sec art par para ed ver v tab app "
     "jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 MAYBE_LAST = _word_set("inc ltd co corp jr sr etc al dept est bros ave blvd rd univ assn ph.d m.d b.a m.a")
 
 
-# Beyond this length a run of letters is no word of any language (a hash, base64): it is kept, not stemmed.
-LONGEST_STEMMED_WORD = 40
+# A longer run of letters is not a word (a hash, base64): it is kept, not stemmed.
+MAX_STEMMED_WORD = 40
 
 
 class Token(NamedTuple):
-    """A token and where it stands in the text as `normalized` gives it."""
+    """A token and its position in the normalized text."""
 
     text: str
     start: int
     end: int
 
 
-# Accents and the vowel signs of Indic and South-East Asian scripts are no letters to `re`, yet stand inside words.
+# Combining accents and Indic vowel signs are not letters for `re`, but occur inside words.
 _LETTER = rf"(?![{HAN}{HIRAGANA}{KATAKANA}])[^\W\d_]"
 _LETTERS = rf"{_LETTER}(?:{_LETTER}|[\u0300-\u036f\u0900-\u109f])*+"
 _NUMBER = r"(?P<number>\d{1,3}(?:,\d{3}){1,8}+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)*)"
@@ -105,14 +104,14 @@ _stemming = threading.local()
 
 
 def normalized(text: str) -> str:
-    """Compatibility forms unified (１０００ is 1000, ｶ is カ), apostrophes straight; letter case is kept."""
+    """Unify compatibility forms (１０００ is 1000, ｶ is カ) and apostrophes; keep letter case."""
     return unicodedata.normalize("NFKC", text).replace("’", "'")
 
 
 def tokens(text: str, language: Language | None = None) -> list[str]:
-    """The words of the text, in order, in the form in which they are compared.
+    """The tokens of the text in order.
 
-    The language decides how Han characters are cut; hand it in where the text alone is too short to tell, as a
+    `language` decides how Han characters are segmented: pass it if the text is too short to guess it, such as a
     Japanese query of kanji only.
     """
     plain = normalized(text)
@@ -120,32 +119,28 @@ def tokens(text: str, language: Language | None = None) -> list[str]:
 
 
 def content_tokens(text: str, language: Language | None = None) -> list[str]:
-    """The tokens that carry content: all but the common words of the language, and of English in any text."""
+    """The tokens without the common words of the language and of English."""
     language = language or guess_language(text)
     return [token for token in tokens(text, language) if not is_common(token, language)]
 
 
 def search_tokens(text: str, language: Language | None = None) -> list[str]:
-    """The tokens by which a text is found, chosen by what finds best (docs/benchmarks.md).
+    """The tokens for the search index, chosen by retrieval quality (docs/benchmarks.md).
 
-    English loses its function words only. Chinese words are cut once more into the words inside them, and Japanese
-    into pairs across scripts (食べ is worth more than 食) together with the single kanji; neither loses anything.
+    English drops function words only. Chinese words are also split into the words inside them, Japanese into pairs
+    across scripts (食べ is worth more than 食) and single kanji; neither drops anything.
     """
     language = language or guess_language(text)
-    found: list[str] = []
+    result: list[str] = []
     for run in _SEARCH_RUN.finditer(normalized(text)):
         kind = run.lastgroup
         if kind == "word":
-            found.append(_stem(run[0]))
+            result.append(_stem(run[0]))
         elif kind == "number":
-            found.append(_digits(run[0]))
+            result.append(_digits(run[0]))
         else:
-            found += _cut_japanese(run[0]) if language == "ja" else _cut_chinese(run[0])
-    return [token for token in found if token not in _UNSEARCHED] if language == "en" else found
-
-
-def _cut_chinese(run: str) -> list[str]:
-    return list(rjieba.cut_for_search(run))
+            result += _cut_japanese(run[0]) if language == "ja" else rjieba.cut_for_search(run[0])
+    return [token for token in result if token not in _STOP_TOKENS] if language == "en" else result
 
 
 def _cut_japanese(run: str) -> Iterator[str]:
@@ -159,7 +154,7 @@ def is_common(token: str, language: Language) -> bool:
 
 
 def tokens_in_place(plain: str, language: Language) -> Iterator[Token]:
-    """The tokens of a text that is `normalized` already, with their places in it."""
+    """The tokens of a `normalized` text with their positions."""
     for run in _RUN.finditer(plain):
         kind, start = run.lastgroup, run.start()
         if kind == "word":
@@ -175,11 +170,11 @@ def tokens_in_place(plain: str, language: Language) -> Iterator[Token]:
 
 
 def _bigrams(run: str, start: int) -> Iterator[Token]:
-    """Overlapping pairs; a character that stands alone is its own token."""
+    """Overlapping pairs; a single character is a token of its own."""
     if len(run) == 1:
         yield Token(run, start, start + 1)
-    for at in range(len(run) - 1):
-        yield Token(run[at : at + 2], start + at, start + at + 2)
+    for offset in range(len(run) - 1):
+        yield Token(run[offset : offset + 2], start + offset, start + offset + 2)
 
 
 def _digits(number: str) -> str:
@@ -188,30 +183,30 @@ def _digits(number: str) -> str:
 
 
 def _stem(word: str) -> str:
-    return _folded(word) if len(word) > LONGEST_STEMMED_WORD else _remembered_stem(word)
+    return _fold(word) if len(word) > MAX_STEMMED_WORD else _cached_stem(word)
 
 
 @lru_cache(maxsize=50_000)
-def _remembered_stem(word: str) -> str:
-    """Texts repeat their words: remembering makes reading them three times as fast."""
-    return str(_stemmer().stemWord(_folded(word)))
+def _cached_stem(word: str) -> str:
+    """Texts repeat their words: the cache makes tokenizing three times as fast."""
+    return str(_stemmer().stemWord(_fold(word)))
 
 
-def _folded(word: str) -> str:
-    small = word.casefold()
-    if small.isascii():
-        return small
-    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", small)))
+def _fold(word: str) -> str:
+    lower = word.casefold()
+    if lower.isascii():
+        return lower
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", lower)))
 
 
 def _stemmer() -> Stemmer.Stemmer:
-    """One stemmer per thread: the object keeps its work in progress in itself."""
+    """One stemmer per thread: the object is not thread-safe."""
     if not hasattr(_stemming, "english"):
         _stemming.english = Stemmer.Stemmer("english")
     return _stemming.english
 
 
-_UNSEARCHED = frozenset(_stem(word) for word in ENGLISH_FUNCTION_WORDS)
+_STOP_TOKENS = frozenset(_stem(word) for word in ENGLISH_FUNCTION_WORDS)
 _COMMON_ENGLISH = frozenset(_stem(word) for word in ENGLISH)
 _COMMON: dict[Language, frozenset[str]] = {
     "en": _COMMON_ENGLISH,
@@ -220,39 +215,39 @@ _COMMON: dict[Language, frozenset[str]] = {
 }
 
 
-# A character and the marks that belong to it: accents, and the voiced marks of kana.
+# A character with its combining marks: accents and the voiced marks of kana.
 _CLUSTER = re.compile(".[\u0300-\u036f\u3099\u309a\uff9e\uff9f]*", re.DOTALL)
 
 
 def matching_spans(text: str, query: str) -> list[tuple[int, int]]:
-    """The stretches of the text that hold words of the query, in order; those that touch are one."""
+    """Spans of the text with words of the query, in order. Adjacent spans are joined."""
     language = guess_language(text)
     wanted = frozenset(content_tokens(query, language))
-    plain, places = _normalized_with_places(text)
+    plain, positions = _normalize_with_positions(text)
     spans: list[tuple[int, int]] = []
-    for first, last in _found(plain, language, wanted):
-        start, end = places[first][0], places[last - 1][1]
+    for first, last in _find_words(plain, language, wanted):
+        start, end = positions[first][0], positions[last - 1][1]
         if spans and start <= spans[-1][1]:
             start, end = spans[-1][0], max(end, spans.pop()[1])
         spans.append((start, end))
     return spans
 
 
-def _found(plain: str, language: Language, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """A Chinese word may stand within a longer one: 大学 in 北京大学."""
+def _find_words(plain: str, language: Language, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """A Chinese word may be part of a longer one: 大学 in 北京大学."""
     for token in tokens_in_place(plain, language):
         if token.text in wanted:
             yield token.start, token.end
         elif language == "zh" and len(token.text) > 2:
-            for at in range(len(token.text) - 1):
+            for offset in range(len(token.text) - 1):
                 for length in (2, 3):
-                    if token.text[at : at + length] in wanted:
-                        yield token.start + at, token.start + min(at + length, len(token.text))
+                    if token.text[offset : offset + length] in wanted:
+                        yield token.start + offset, token.start + min(offset + length, len(token.text))
 
 
-def _normalized_with_places(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
-    """The text in the form that is cut into tokens, and for each of its characters the stretch it came from."""
+def _normalize_with_positions(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
+    """The normalized text and, for each of its characters, the span it came from."""
     if normalized(text) == text:
-        return text, [(place, place + 1) for place in range(len(text))]
-    pieces = [(normalized(found[0]), found.span()) for found in _CLUSTER.finditer(text)]
+        return text, [(index, index + 1) for index in range(len(text))]
+    pieces = [(normalized(match[0]), match.span()) for match in _CLUSTER.finditer(text)]
     return "".join(piece for piece, _ in pieces), [span for piece, span in pieces for _ in piece]

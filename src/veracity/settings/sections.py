@@ -1,4 +1,4 @@
-"""Every setting with its default and its bounds. Knows nothing about where their values come from."""
+"""Every setting with its default, bounds and description."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from veracity.models import ModelName
 from veracity.models.llm import checked_model_name
 
-ALONE = 'write the name alone, such as "answers.example.com"'
-_PORT = re.compile(r"(?<=[^:]):\d{1,5}\Z")  # of an address with colons, the last part is none
+HOST_HINT = 'write the name alone, such as "answers.example.com"'
+_PORT = re.compile(r"(?<=[^:]):\d{1,5}\Z")  # an IPv6 address has no port without brackets
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 
 
-def host_name(given: str) -> str:
-    """Without its port, and with letters that names have not as they are written for them."""
-    name = _PORT.sub("", given.strip()).rstrip(".").lower()
+def host_name(text: str) -> str:
+    """A host name without its port, in IDNA form. Raises `ValueError`."""
+    name = _PORT.sub("", text.strip()).rstrip(".").lower()
     if not name.isascii():
-        import idna  # noqa: PLC0415 - large, and few need it
+        import idna  # noqa: PLC0415 - large, and rarely needed
 
         try:
             name = idna.encode(name, uts46=True).decode()
         except idna.IDNAError:
-            raise ValueError(ALONE) from None
+            raise ValueError(HOST_HINT) from None
     if not (_NAME.fullmatch(name) or is_address(name.strip("[]"))):
-        raise ValueError(ALONE)
+        raise ValueError(HOST_HINT)
     return name
 
 
 def is_address(name: str) -> bool:
-    """Of numbers, and no name."""
+    """Whether it is an IP address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -59,9 +59,9 @@ def _checked_embedder(name: str) -> str:
         raise ValueError(f'write "bundled", "none" or a model; {problem}') from None
 
 
-def _listed(example: str) -> BeforeValidator:
+def _comma_separated(example: str) -> BeforeValidator:
     def split(names: object) -> object:
-        """In the environment a list is written with commas."""
+        """In the environment a list is separated by commas."""
         if not isinstance(names, str | list):
             raise ValueError(f"must be a list of names, such as {example}")
         return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
@@ -70,8 +70,8 @@ def _listed(example: str) -> BeforeValidator:
 
 
 EmbedderName = Annotated[str, AfterValidator(_checked_embedder)]
-HostNames = Annotated[list[Annotated[str, AfterValidator(host_name)]], _listed('["answers.example.com"]')]
-SourceNames = Annotated[list[SourceName], _listed('["knowledge", "graph"]'), Field(min_length=1)]
+HostNames = Annotated[list[Annotated[str, AfterValidator(host_name)]], _comma_separated('["answers.example.com"]')]
+SourceNames = Annotated[list[SourceName], _comma_separated('["knowledge", "graph"]'), Field(min_length=1)]
 
 
 class Section(BaseModel):
@@ -79,15 +79,15 @@ class Section(BaseModel):
 
 
 class ModelSettings(Section):
-    """Which model does what. Empty means: not set."""
+    """The model of each role."""
 
-    writer: ModelName | None = Field(default=None, description="writes answers; not set: they are extracted")
-    reviewer: ModelName | None = Field(default=None, description="reviews drafts; not set: local checks do")
-    rewriter: ModelName | None = Field(default=None, description="rewrites queries; not set: done locally")
+    writer: ModelName | None = Field(default=None, description="writes answers; unset: extractive answers")
+    reviewer: ModelName | None = Field(default=None, description="reviews drafts; unset: local checks")
+    rewriter: ModelName | None = Field(default=None, description="rewrites queries; unset: local rewriter")
     router: ModelName | None = Field(
-        default=None, description="understands follow-ups and decides where to look; not set: done locally"
+        default=None, description="understands follow-ups and chooses the route; unset: local router"
     )
-    summarizer: ModelName | None = Field(default=None, description="sums up long conversations; not set: done locally")
+    summarizer: ModelName | None = Field(default=None, description="summarizes conversations; unset: local summarizer")
     judge: ModelName | None = Field(default=None, description="scores submissions (LLM metrics)")
     embedder: EmbedderName = Field(
         default="bundled", description="compares texts by meaning: `bundled`, `none` (words only) or a model"
@@ -97,22 +97,22 @@ class ModelSettings(Section):
 class LLMSettings(Section):
     """How every model is called."""
 
-    workers: int = Field(default=16, ge=1, le=256, description="calls under way at once, at most")
-    call_timeout: float = Field(default=60, gt=0, le=3600, description="seconds one call may take")
-    deadline: float = Field(default=180, gt=0, le=86400, description="seconds one question may take, retries included")
+    workers: int = Field(default=16, ge=1, le=256, description="maximum concurrent calls")
+    call_timeout: float = Field(default=60, gt=0, le=3600, description="seconds per call")
+    deadline: float = Field(default=180, gt=0, le=86400, description="seconds per request, retries included")
     backoff: float = Field(default=0.5, ge=0, le=60, description="seconds before the first retry, then doubling")
-    output_mode: OutputMode = Field(default="auto", description="how structured answers are asked for")
+    output_mode: OutputMode = Field(default="auto", description="how structured output is requested")
 
 
 class BudgetSettings(Section):
-    """What one run or one evaluation may consume at most. Not set means: no ceiling."""
+    """Limits of one run or one evaluation. Unset: no limit."""
 
     tokens: int | None = Field(default=None, ge=1, le=10**12)
     cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
 class ReadingSettings(Section):
-    """What reading one file may take."""
+    """Limits for reading one file."""
 
     max_megabytes: int = Field(default=100, ge=1, le=10_000, description="larger files are skipped")
     seconds: float = Field(default=60, gt=0, le=3600, description="seconds one file may take")
@@ -123,106 +123,110 @@ class ReadingSettings(Section):
 
 
 class KnowledgeSettings(Section):
-    """How documents are cut into passages. A change asks for a `veracity reindex`."""
+    """How documents are split into passages. After a change run `veracity reindex`."""
 
-    passage_tokens: int = Field(default=256, ge=32, le=2000, description="size of a passage, at most")
-    overlap_tokens: int = Field(default=30, ge=0, le=500, description="what a passage repeats of the one before")
+    passage_tokens: int = Field(default=256, ge=32, le=2000, description="maximum passage size")
+    overlap_tokens: int = Field(default=30, ge=0, le=500, description="overlap with the previous passage")
 
 
 class RetrievalSettings(Section):
     """How passages are found."""
 
-    sources: SourceNames = Field(default=["knowledge", "graph"], description="where a search looks")
-    vector_weight: float = Field(default=0.4, ge=0, le=1, description="what meaning counts beside words")
-    fusion: Fusion = Field(default="rrf", description="how the sources become one list")
+    sources: SourceNames = Field(default=["knowledge", "graph"], description="sources to search")
+    vector_weight: float = Field(default=0.4, ge=0, le=1, description="weight of vectors against words")
+    fusion: Fusion = Field(default="rrf", description="how results of the sources are merged")
     reranker: str = Field(
         default="none",
         min_length=1,
-        description="reorders what was found: `none`, `cross-encoder:FOLDER` or a service's model",
+        description="reorders results: `none`, `cross-encoder:FOLDER` or a service's model",
     )
 
 
 class QualitySettings(Section):
     """How evidence is graded, and when a query is rewritten."""
 
-    coverage_weight: float = Field(default=0.4, ge=0, le=1, description="what coverage of weak points counts")
-    relevance_weight: float = Field(default=0.3, ge=0, le=1, description="what the relevance of the best three counts")
-    diversity_weight: float = Field(default=0.2, ge=0, le=1, description="what the number of sources counts")
-    count_weight: float = Field(default=0.1, ge=0, le=1, description="what the number of passages counts")
-    high: float = Field(default=0.7, ge=0, le=1, description="from this score on evidence is good")
-    medium: float = Field(default=0.5, ge=0, le=1, description="from this score on it is good enough")
-    least_coverage: float = Field(default=0.5, ge=0, le=1, description="less coverage is an issue")
-    least_relevance: float = Field(default=0.6, ge=0, le=1, description="less relevance is an issue")
-    least_sources: int = Field(default=2, ge=0, le=3, description="fewer sources are an issue")
-    least_documents: int = Field(default=10, ge=0, le=1000, description="fewer passages are an issue")
-    priority_source: PriorityName = Field(default="temporal", description="the source whose share is the coverage")
-    max_rewrites: int = Field(default=2, ge=0, le=20, description="how often a query is rewritten; 0: never")
+    coverage_weight: float = Field(default=0.4, ge=0, le=1, description="weight of the coverage of weak points")
+    relevance_weight: float = Field(default=0.3, ge=0, le=1, description="weight of the relevance of the top three")
+    diversity_weight: float = Field(default=0.2, ge=0, le=1, description="weight of the number of sources")
+    count_weight: float = Field(default=0.1, ge=0, le=1, description="weight of the number of passages")
+    high: float = Field(default=0.7, ge=0, le=1, description="minimum score of the grade high")
+    medium: float = Field(default=0.5, ge=0, le=1, description="minimum score of the grade medium")
+    least_coverage: float = Field(default=0.5, ge=0, le=1, description="minimum coverage without an issue")
+    least_relevance: float = Field(default=0.6, ge=0, le=1, description="minimum relevance without an issue")
+    least_sources: int = Field(default=2, ge=0, le=3, description="minimum number of sources without an issue")
+    least_documents: int = Field(default=10, ge=0, le=1000, description="minimum number of passages without an issue")
+    priority_source: PriorityName = Field(default="temporal", description="source whose share is the coverage")
+    max_rewrites: int = Field(default=2, ge=0, le=20, description="maximum query rewrites; 0 disables rewriting")
     loop_deadline: float = Field(default=10, gt=0, le=3600, description="seconds for all searches of a run")
 
 
 class AnsweringSettings(Section):
     """How answers are written and reviewed."""
 
-    graded: int = Field(default=20, ge=1, le=200, description="passages that are graded")
-    evidence: int = Field(default=8, ge=1, le=50, description="passages that writer and reviewer are given")
-    gener_epoch: int = Field(default=3, ge=0, le=20, description="redrafts after a failed review, at most")
+    graded: int = Field(default=20, ge=1, le=200, description="number of passages to grade")
+    evidence: int = Field(default=8, ge=1, le=50, description="number of passages for writer and reviewer")
+    gener_epoch: int = Field(default=3, ge=0, le=20, description="maximum redrafts after a failed review")
     least_confidence: float = Field(
-        default=0.5, ge=0, le=1, description="a failed review that is less sure of itself does not count"
+        default=0.5, ge=0, le=1, description="a failed review below this confidence does not count"
     )
-    run_deadline: float = Field(default=120, gt=0, le=86400, description="seconds a run may take")
+    run_deadline: float = Field(default=120, gt=0, le=86400, description="seconds per run")
 
 
 class ConversationSettings(Section):
-    """What a conversation remembers."""
+    """How much of a conversation is remembered."""
 
-    recent_turns: int = Field(default=6, ge=1, le=100, description="turns that prompts hold word for word")
+    recent_turns: int = Field(default=6, ge=1, le=100, description="turns kept verbatim in prompts")
     summarize_after: int = Field(
-        default=6000, ge=500, le=1_000_000, description="characters of turns, after which older ones are summed up"
+        default=6000,
+        ge=500,
+        le=1_000_000,
+        description="characters of turns above which older ones are summarized",
     )
-    longest_summary: int = Field(default=2000, ge=200, le=100_000, description="characters of the summary, at most")
+    longest_summary: int = Field(default=2000, ge=200, le=100_000, description="maximum characters of the summary")
     history: ScopeName = Field(
-        default="conversation", description="where earlier answers are searched: `conversation`, or all of the `user`"
+        default="conversation",
+        description="where earlier answers are searched: `conversation`, or all of the `user`",
     )
 
 
 class ApprovalSettings(Section):
-    """When a person is asked."""
+    """When an answer waits for a person."""
 
     policy: PolicyName = Field(default="ask", description="`ask` below the threshold, `never`, or `always`")
-    threshold: float = Field(default=0.75, ge=0, le=1, description="from this score on nobody is asked")
+    threshold: float = Field(default=0.75, ge=0, le=1, description="minimum score of an answer that needs no approval")
 
 
 class WebSettings(Section):
-    """Where the web is searched after a rejection. Keys come from the environment (TAVILY_API_KEY)."""
+    """Web search after a rejection. Keys come from the environment (TAVILY_API_KEY)."""
 
     provider: WebProviderName = Field(default="none", description="`searxng`, `tavily`, `ddgs`, or `none`")
-    searxng_url: str = Field(default="", description="address of the SearXNG server")
-    results: int = Field(default=5, ge=1, le=20, description="pages that are opened, at most")
+    searxng_url: str = Field(default="", description="URL of the SearXNG server")
+    results: int = Field(default=5, ge=1, le=20, description="maximum pages to open")
     deadline: float = Field(default=20, gt=0, le=600, description="seconds for the search and all its pages")
-    page_seconds: float = Field(default=8, gt=0, le=120, description="seconds one page may take")
-    page_megabytes: float = Field(default=5, gt=0, le=100, description="size of a page, at most")
+    page_seconds: float = Field(default=8, gt=0, le=120, description="seconds per page")
+    page_megabytes: float = Field(default=5, gt=0, le=100, description="maximum page size")
 
 
 class ServerSettings(Section):
-    """How `veracity serve` behaves. Tokens are no settings: see `veracity users` and VERACITY_TOKEN."""
+    """`veracity serve`. Tokens are not settings: see `veracity users` and VERACITY_TOKEN."""
 
-    host: str = Field(default="127.0.0.1", min_length=1, description="the address it listens on")
-    port: int = Field(default=8347, ge=0, le=65535, description="the port it listens on; 0: one that is free")
+    host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
+    port: int = Field(default=8347, ge=0, le=65535, description="port to listen on; 0 chooses a free one")
     allowed_hosts: HostNames = Field(
-        default=[], description="names under which it is reached besides that address, such as `answers.example.com`"
+        default=[], description="further host names of the server, such as `answers.example.com`"
     )
-    runs: int = Field(default=4, ge=1, le=256, description="questions worked on at once, at most")
-    queue: int = Field(default=200, ge=0, le=100_000, description="questions that wait for their turn, at most")
-    asks_per_minute: int = Field(default=60, ge=1, le=1_000_000, description="questions of one user in a minute")
-    requests_per_minute: int = Field(default=1200, ge=1, le=10_000_000, description="requests of one user in a minute")
-    streams: int = Field(default=500, ge=1, le=100_000, description="open event streams, at most")
-    request_kilobytes: int = Field(default=512, ge=1, le=1_000_000, description="size of a request, at most")
-    upload_megabytes: int = Field(default=100, ge=1, le=100_000, description="size of an upload, at most")
+    runs: int = Field(default=4, ge=1, le=256, description="maximum concurrent runs")
+    queue: int = Field(default=200, ge=0, le=100_000, description="maximum queued questions")
+    asks_per_minute: int = Field(default=60, ge=1, le=1_000_000, description="questions per user and minute")
+    requests_per_minute: int = Field(default=1200, ge=1, le=10_000_000, description="requests per user and minute")
+    streams: int = Field(default=500, ge=1, le=100_000, description="maximum open event streams")
+    request_kilobytes: int = Field(default=512, ge=1, le=1_000_000, description="maximum request size")
+    upload_megabytes: int = Field(default=100, ge=1, le=100_000, description="maximum upload size")
     drafts: DraftsName = Field(
         default="everyone",
-        description="who sees drafts of a question: `everyone` who may see the question, or `approvers` alone",
+        description="who sees drafts: `everyone` who may see the question, or only `approvers`",
     )
-    grace: float = Field(default=10, ge=0, le=3600, description="seconds that runs have to end when it is told to stop")
+    grace: float = Field(default=10, ge=0, le=3600, description="seconds that runs have to finish at shutdown")
 
 
 class Settings(Section):

@@ -1,7 +1,4 @@
-"""Reading a TOML file of the workspace: the parsed document, or one clear sentence.
-
-Knows nothing about what the file should say.
-"""
+"""Reads TOML files of the workspace. Every error is one sentence with the place in the file."""
 
 from __future__ import annotations
 
@@ -19,14 +16,14 @@ from pydantic_core import ErrorDetails
 from veracity.errors import ConfigurationError, reason_of
 from veracity.secrets import key_place, looks_like_key, presentable
 
-LONGEST = 1_000_000
-# A name of a hundred dotted parts. The parser's need of memory grows with the square of them: 200 kB take it all.
+MAX_FILE_BYTES = 1_000_000
+# A key of a hundred dotted parts: the parser's memory grows with the square of their number.
 DEEP_NAME = re.compile(
     r"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.){0,200}+"|'[^'\n]{0,200}+')[ \t]*+\.[ \t]*+){100}""", re.ASCII
 )
 
-# What Pydantic finds wrong, in the words of someone who writes a file.
-COMPLAINTS = {
+# Pydantic's error types in words for the author of a file.
+ERROR_SENTENCES = {
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
     "dict_type": "must be a section: write [{place}] above its settings",
@@ -55,28 +52,28 @@ COMPLAINTS = {
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """What the file holds; None when there is no such file."""
+    """The content of the file, or None if it does not exist. Raises `ConfigurationError`."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
             raise ConfigurationError(f"{path} is not a file: make it one or remove it.")
         with path.open("rb") as file:
-            content = file.read(LONGEST + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         if path.is_symlink():
-            raise ConfigurationError(f"{path} is a link to nothing: mend the link or remove it.") from None
+            raise ConfigurationError(f"{path} is a broken link: fix the link or remove it.") from None
         return None
     except OSError as problem:
         raise ConfigurationError(
             f"{path} cannot be read ({reason_of(problem)}): make it a readable file or remove it."
         ) from None
-    if len(content) > LONGEST:
-        raise ConfigurationError(f"{path} is larger than {LONGEST:,} bytes: make it smaller.")
+    if len(content) > MAX_FILE_BYTES:
+        raise ConfigurationError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes: make it smaller.")
     return content
 
 
 def parse(content: bytes, path: Path) -> dict[str, Any]:
-    """The document, free of credentials."""
-    text = _decoded(content, path)
+    """The parsed document. Raises `ConfigurationError` if it is not valid TOML or contains a credential."""
+    text = _decode(content, path)
     if DEEP_NAME.search(text):
         raise _too_deep(path)
     try:
@@ -86,16 +83,16 @@ def parse(content: bytes, path: Path) -> dict[str, Any]:
         raise _too_deep(path) from None
     except tomllib.TOMLDecodeError as problem:
         _refuse_credentials(text, path)
-        raise ConfigurationError(f"{path} is not valid TOML: {_told(problem)}: mend it there.") from None
+        raise ConfigurationError(f"{path} is not valid TOML: {_parser_message(problem)}: fix it there.") from None
     except ValueError:  # Python's own limit on the digits of a number
-        raise ConfigurationError(f"{path} holds a number of too many digits: write a smaller one.") from None
+        raise ConfigurationError(f"{path} has a number with too many digits: write a smaller one.") from None
     if place is not None:
         raise _credential(f"{path}, {dotted(place)}")
     return document
 
 
 def explain(problem: ValidationError, where: str, allowed: Mapping[str, Iterable[str]]) -> str:
-    """One sentence for the first thing Pydantic found wrong. `allowed` names the keys of each section."""
+    """One sentence for Pydantic's first error. `allowed` lists the keys of each section."""
     first = problem.errors(include_url=False)[0]
     location = f"{where}, {dotted(first['loc'])}"
     if first["type"] != "extra_forbidden":
@@ -105,24 +102,26 @@ def explain(problem: ValidationError, where: str, allowed: Mapping[str, Iterable
 
 
 def complaint(error: ErrorDetails) -> str:
-    """What is wrong with a value, without its place."""
+    """The error of a value, without its location."""
     context = {name: _plain(value) for name, value in error.get("ctx", {}).items()}
     place = ".".join(part for part in error["loc"] if isinstance(part, str))
     if error["type"] == "model_type" and isinstance(error["loc"][-1], int):
         return f"must be an entry of its own: write [[{place}]] above its settings"
     otherwise = error["msg"].removeprefix("Value error, ").rstrip(".")
-    return COMPLAINTS[error["type"]].format(place=place, **context) if error["type"] in COMPLAINTS else otherwise
+    return (
+        ERROR_SENTENCES[error["type"]].format(place=place, **context) if error["type"] in ERROR_SENTENCES else otherwise
+    )
 
 
 def alternatives(name: str, known: Iterable[str]) -> str:
-    """What may have been meant by an unknown name."""
+    """A suggestion for an unknown name, and all known names."""
     names = list(known)
     close = difflib.get_close_matches(name[:100], names, n=1, cutoff=0.7)
-    return (f' (did you mean "{close[0]}"?)' if close else "") + f"; there are: {', '.join(names)}"
+    return (f' (did you mean "{close[0]}"?)' if close else "") + f"; known: {', '.join(names)}"
 
 
 def dotted(location: tuple[int | str, ...]) -> str:
-    """`metrics[2].weight` from ("metrics", 1, "weight"): people count from one."""
+    """`metrics[2].weight` from ("metrics", 1, "weight"): counted from one."""
     path = ""
     for part in location[:10]:
         path += f"[{part + 1}]" if isinstance(part, int) else f".{presentable(part)}" if path else presentable(part)
@@ -130,7 +129,7 @@ def dotted(location: tuple[int | str, ...]) -> str:
 
 
 def assigned(value: Any) -> str:
-    """` = 'hot'`: the value as it was written; nothing for what is long, secret or has parts."""
+    """` = 'hot'`: the value as written; empty for a long, secret or nested value."""
     if value is None or isinstance(value, dict | list):
         return ""
     try:
@@ -140,7 +139,7 @@ def assigned(value: Any) -> str:
     return "" if len(text) > 60 or looks_like_key(str(value)) else f" = {text}"
 
 
-def _decoded(content: bytes, path: Path) -> str:
+def _decode(content: bytes, path: Path) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -155,7 +154,7 @@ def _too_deep(path: Path) -> ConfigurationError:
 
 
 def _refuse_credentials(text: str, path: Path) -> None:
-    """In a file that does not parse, line by line."""
+    """Check line by line a file that does not parse."""
     for number, line in enumerate(text.splitlines(), 1):
         if looks_like_key(line):
             raise _credential(f"{path}, line {number}")
@@ -168,14 +167,14 @@ def _credential(place: str) -> ConfigurationError:
     )
 
 
-def _told(problem: ValueError) -> str:
-    """The parser's words, which may repeat a name of the file, and where it stopped."""
+def _parser_message(problem: ValueError) -> str:
+    """The parser's message, which may repeat a name from the file, and its position."""
     words, _, place = str(problem).rpartition(" (")
     return f"{presentable(words, 100)} ({place.removesuffix('.')}" if words else presentable(str(problem), 100)
 
 
 def _plain(value: Any) -> str:
-    """A limit as people write it: 0 and not 0.0."""
+    """A limit formatted as 0 instead of 0.0."""
     if isinstance(value, int | float):
         return f"{int(value) if value == int(value) else value:,}"
     return str(value)

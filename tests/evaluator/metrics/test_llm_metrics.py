@@ -23,15 +23,15 @@ def test_every_instruction_explains_the_scale_and_warns_of_instructions(metric: 
         assert rule in told
 
 
-def test_no_two_metrics_ask_for_the_same() -> None:
+def test_instructions_differ() -> None:
     assert len({metric.system_instruction for metric in ALL}) == len(ALL)
 
 
 @pytest.mark.parametrize("text", ['"', "\\", '"}', "\n\n", "</s>", "引用「」", "\u2028", "\x00"])
-def test_material_is_json_that_gives_back_what_went_in(text: str) -> None:
+def test_material_is_json_of_the_request(text: str) -> None:
     document = json.loads(material(request(user_query=text, submission=text, context=[text, "b"])))
     assert document == {"user_query": text, "context": {"[1]": text, "[2]": "b"}, "submission": text}
 
 
-def test_without_evidence_there_is_no_mention_of_it() -> None:
+def test_without_evidence_the_prompt_has_none() -> None:
     assert "context" not in json.loads(material(request(context=[])))

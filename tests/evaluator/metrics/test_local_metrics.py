@@ -63,7 +63,7 @@ class TestGroundedness:
             "{} Is there anything else?",
         ],
     )
-    def test_what_stands_around_an_answer_is_no_statement(self, around: str) -> None:
+    def test_small_talk_and_headings_are_not_statements(self, around: str) -> None:
         submission = around.format("Opened items can be returned within 30 days.")
         found = Groundedness().evaluate(request(submission=submission, context=EN))
         assert (found.score, found.evaluator_comment[:6]) == (100, "1 of 1")
@@ -77,10 +77,10 @@ class TestGroundedness:
             ("保険は火災を対象に含まない。", "保険は火災を対象に含む。"),
         ],
     )
-    def test_a_denial_is_a_statement_like_any_other(self, submission: str, context: str) -> None:
+    def test_a_negation_is_a_statement(self, submission: str, context: str) -> None:
         assert Groundedness().evaluate(request(submission=submission, context=[context])).score == 0
 
-    def test_called_directly_it_still_asks_for_evidence(self) -> None:
+    def test_evidence_is_required_when_called_directly(self) -> None:
         with pytest.raises(InputError, match="Groundedness"):
             Groundedness().evaluate(request(context=[]))
 
@@ -135,7 +135,7 @@ class TestQuestionCoverage:
             ("", 0),
         ],
     )
-    def test_a_question_falls_into_its_parts(self, question: str, parts: int) -> None:
+    def test_a_question_is_split_into_parts(self, question: str, parts: int) -> None:
         assert len(question_parts(question)) == parts
 
     @pytest.mark.parametrize(
@@ -177,10 +177,10 @@ class TestQuestionCoverage:
             ("会議はどこで行われますか。", "天気から考えると雨です。", 0),
         ],
     )
-    def test_words_beside_the_point_earn_little(self, question: str, answer: str, most: float) -> None:
+    def test_irrelevant_words_score_low(self, question: str, answer: str, most: float) -> None:
         assert QuestionCoverage().evaluate(request(user_query=question, submission=answer)).score <= most
 
-    def test_a_question_of_spaces_and_many_parts_costs_little(self) -> None:
+    def test_spaces_and_many_parts_take_linear_time(self) -> None:
         question = "Why" + " " * 100_000 + "? " + " ".join(f"What is item {number}?" for number in range(2000))
         found = QuestionCoverage().evaluate(request(user_query=question, submission="Item 7 is red. " * 5000))
         assert found.score > 0
@@ -193,17 +193,17 @@ class TestQuestionCoverage:
             ("申請の締め切りはいつですか。", "6月30日です[1]。", "申請の締め切りは6月30日です。"),
         ],
     )
-    def test_a_short_answer_is_helped_by_what_it_rests_on(self, question: str, answer: str, context: str) -> None:
+    def test_words_of_the_supporting_passage_count(self, question: str, answer: str, context: str) -> None:
         metric, given = QuestionCoverage(), {"user_query": question, "submission": answer}
         assert metric.evaluate(request(**given, context=[context])).score >= 75
         assert metric.evaluate(request(**given, context=[])).score <= 30
 
-    def test_what_is_not_supported_rests_on_nothing(self) -> None:
+    def test_unsupported_statements_add_no_words(self) -> None:
         given = {"user_query": "What is the capital of France?", "submission": "It is Lyon [1]."}
         assert QuestionCoverage().evaluate(request(**given, context=["Paris is the capital of France."])).score == 0
 
     @pytest.mark.parametrize("question", ["How many days?", "When does it begin?"])
-    def test_the_number_of_a_citation_is_no_amount(self, question: str) -> None:
+    def test_a_citation_number_is_not_an_amount(self, question: str) -> None:
         assert QuestionCoverage().evaluate(request(user_query=question, submission="Nobody knows [1].")).score == 0
 
     def test_it_needs_no_evidence(self) -> None:
@@ -244,7 +244,7 @@ OFFICES = {
 
 class TestNamesOfTheQuestion:
     @pytest.mark.parametrize("language", ["en", "zh", "ja"])
-    def test_the_title_above_the_context_vouches_for_one_office_and_no_other(self, language: str) -> None:
+    def test_the_title_decides_which_office_is_meant(self, language: str) -> None:
         question, answer, context, (own, other) = OFFICES[language]
         right = request(user_query=question.format(own), submission=answer, context=[context])
         wrong = request(user_query=question.format(other), submission=answer, context=[context])
@@ -253,14 +253,14 @@ class TestNamesOfTheQuestion:
         found = QuestionCoverage().evaluate(wrong)
         assert found.score <= 30 and other in found.evaluator_comment
 
-    def test_a_passing_mention_elsewhere_does_not_vouch_for_what_is_headed_otherwise(self) -> None:
+    def test_a_mention_elsewhere_does_not_outweigh_the_heading(self) -> None:
         question, answer, context, (_, other) = OFFICES["en"]
         both = f"{answer} The best of them visit Osaka. [2]"
         visits = "Awards\nThe best of them visit Osaka."
         asked = request(user_query=question.format(other), submission=both, context=[context, visits])
         assert QuestionCoverage().evaluate(asked).score <= 30
 
-    def test_another_place_of_the_same_document_vouches_for_it(self) -> None:
+    def test_another_passage_of_the_document_may_name_it(self) -> None:
         pay = "On-call duty › Pay\nBeing on call is paid at 310 euro a week."
         who = "On-call duty › Who\nTwo engineers of the Dublin team are on call."
         asked = request(
@@ -276,7 +276,7 @@ class TestNamesOfTheQuestion:
         assert QuestionCoverage().evaluate(short).score > 30
 
 
-def test_what_kinds_a_text_holds_takes_no_longer_than_its_length() -> None:
+def test_finding_kinds_takes_linear_time() -> None:
     """A text that almost holds an amount at every place of it."""
 
     def seconds(length: int) -> float:

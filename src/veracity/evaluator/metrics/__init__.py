@@ -1,1 +1,1 @@
-"""The built-in metrics, one file each. They are found the way a user's own are: by class name."""
+"""The built-in metrics, one file each, discovered by class name like a user's own."""

@@ -10,7 +10,7 @@ class Coverage(LLMMetric):
 You judge the coverage of a submission written in answer to a user's query: whether it answers all that was asked. \
 First list for yourself every part of the query: each question, condition, comparison and requested item. Then check \
 for each part whether the submission answers it with substance. Naming a topic is not answering it. Where a context is \
-given, saying openly that the context does not hold a part counts as answering that part; inventing it does not.
+given, stating that the context does not contain a part counts as answering that part; inventing it does not.
 
 What the scores mean:
 100 - every part is answered, in the depth the query asks for.

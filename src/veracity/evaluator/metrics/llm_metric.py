@@ -1,4 +1,4 @@
-"""What every metric is whose judge is a language model: a `system_instruction`, and nothing else to write."""
+"""The base class of metrics judged by a language model."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from veracity.models import EvaluationRequest, MetricScore
 
 
 class LLMMetric(BaseMetric):
-    """Subclass it and say what to look at. The evaluator sets `judge` before each evaluation."""
+    """Subclass it and set `system_instruction`. The evaluator sets `judge` before each evaluation."""
 
     system_instruction: ClassVar[str] = ""
     judge: Judge
 
     def evaluate(self, request: EvaluationRequest) -> MetricScore:
-        found = self.judge.ask(self.system_instruction, PROMPT.format(material=material(request), note=note(request)))
-        return self.score(found.score, found.reason).model_copy(
+        judgement = self.judge.ask(
+            self.system_instruction, PROMPT.format(material=material(request), note=note(request))
+        )
+        return self.score(judgement.score, judgement.reason).model_copy(
             update={
                 "model": self.judge.options.model,
-                "samples": found.samples,
-                "spread": found.spread,
-                "usage": found.usage,
+                "samples": judgement.samples,
+                "spread": judgement.spread,
+                "usage": judgement.usage,
             }
         )
 
 
 def material(request: EvaluationRequest) -> str:
-    """What is judged, as JSON: no text in it can end its own string and pass for ours."""
+    """The request as JSON, so that no text in it can be mistaken for an instruction of ours."""
     document: dict[str, object] = {"user_query": request.user_query}
     if request.context:
         document["context"] = {f"[{number}]": text for number, text in enumerate(request.context, 1)}

@@ -1,4 +1,4 @@
-"""A judge without a quality of its own, to be given one."""
+"""A judge whose quality is configured by the user."""
 
 from veracity.evaluator.metrics.llm_metric import RULES, LLMMetric
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.evaluator.requests import request
-from tests.loopback import LoopbackServer, hangs
+from tests.loopback import LoopbackServer, hang
 from veracity import EvaluationConfig, EvaluationRequest, Evaluator
 from veracity.errors import InputError
-from veracity.evaluator.evaluator import in_order
+from veracity.evaluator.evaluator import map_in_order
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 JUDGED = EvaluationConfig(enabled_metrics=["Relevance", "Coverage"])
@@ -34,7 +34,7 @@ def test_results_come_in_the_order_of_the_requests() -> None:
     assert [result.overall_score for result in results] == list(range(20))
 
 
-def test_never_more_at_once_than_asked_for_and_never_drawn_far_ahead() -> None:
+def test_concurrency_is_limited_and_requests_are_consumed_lazily() -> None:
     active, most, drawn = 0, 0, 0
     lock = threading.Lock()
 
@@ -54,7 +54,7 @@ def test_never_more_at_once_than_asked_for_and_never_drawn_far_ahead() -> None:
             drawn += 1
             yield number
 
-    results = list(itertools.islice(in_order(work, endless(), 3), 12))
+    results = list(itertools.islice(map_in_order(work, endless(), 3), 12))
     assert results == list(range(12))
     assert most == 3
     assert drawn <= 12 + 6
@@ -74,7 +74,7 @@ def test_the_metrics_of_one_request_still_run_in_sequence() -> None:
     assert all(names == ["Relevance", "Coverage"] for names in order.values())
 
 
-def test_the_first_error_ends_it() -> None:
+def test_the_first_error_is_raised() -> None:
     requests = [request(), request(submission=" "), request()]
     results = Evaluator().evaluate_many(requests, concurrency=1)
     assert next(results).overall_score == 100
@@ -84,14 +84,14 @@ def test_the_first_error_ends_it() -> None:
         next(results)
 
 
-def test_errors_can_stand_in_the_place_of_their_requests() -> None:
+def test_errors_can_be_returned() -> None:
     requests: list[EvaluationRequest] = [request(), request(submission=" "), request()]
     first, second, third = Evaluator().evaluate_many(requests, return_errors=True)
     assert isinstance(second, InputError)
     assert not isinstance(first, Exception) and not isinstance(third, Exception)
 
 
-def test_a_source_that_fails_is_told_after_the_results_of_what_it_gave() -> None:
+def test_an_error_of_the_source_follows_the_results_before_it() -> None:
     def source() -> Iterator[EvaluationRequest]:
         yield from (request(), request())
         raise OSError("the file ended")
@@ -102,7 +102,7 @@ def test_a_source_that_fails_is_told_after_the_results_of_what_it_gave() -> None
         next(results)
 
 
-def test_no_request_no_result() -> None:
+def test_without_requests_there_are_no_results() -> None:
     assert list(Evaluator().evaluate_many([])) == []
 
 
@@ -119,8 +119,8 @@ list(Evaluator().evaluate_many(requests, concurrency=3))
 """
 
 
-def test_an_interrupt_ends_it_although_the_model_hangs(server: LoopbackServer) -> None:
-    server.behaves(hangs(120))
+def test_an_interrupt_ends_it_while_a_model_hangs(server: LoopbackServer) -> None:
+    server.respond_with(hang(120))
     environment = {**os.environ, "VERACITY_MODELS__JUDGE": "openai-chat:m"}
     program = subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stderr=subprocess.PIPE)
     while len(server.requests) < 3 and program.poll() is None:

@@ -1,4 +1,4 @@
-"""A changed file takes effect with the next evaluation; a bad one is told, and may leave the last good in use (B16)."""
+"""A changed file takes effect with the next evaluation; an invalid one raises or leaves the last valid in use (B16)."""
 
 import logging
 import threading
@@ -34,7 +34,7 @@ def test_a_change_of_weights_is_used_at_once(workspace: Path, configuration: Pat
 
 
 @pytest.mark.parametrize("keep_last_good", [False, True])
-def test_a_configuration_that_vanishes_is_not_taken_for_the_defaults(
+def test_a_missing_configuration_does_not_mean_the_defaults(
     workspace: Path, configuration: Path, keep_last_good: bool
 ) -> None:
     evaluator = Evaluator(workspace, llm=judge(), keep_last_good=keep_last_good)
@@ -42,16 +42,16 @@ def test_a_configuration_that_vanishes_is_not_taken_for_the_defaults(
         vanish()
         if keep_last_good:
             result = evaluator.evaluate(request())
-            assert result.overall_score == 50 and "gone or empty" in result.warnings[0]
+            assert result.overall_score == 50 and "missing or empty" in result.warnings[0]
         else:
             with pytest.raises(
-                ConfigurationError, match=r"evaluator\.toml held the configuration and is gone or empty"
+                ConfigurationError, match=r"evaluator\.toml held the configuration and is missing or empty"
             ):
                 evaluator.evaluate(request())
     assert Evaluator(workspace).plan().metric_set == "default-local"
 
 
-def test_a_file_that_is_being_written_is_never_read_half(workspace: Path, configuration: Path) -> None:
+def test_a_partially_written_file_is_not_used(workspace: Path, configuration: Path) -> None:
     """`write_text` empties the file before it fills it."""
     evaluator = Evaluator(workspace, llm=judge(), keep_last_good=True)
     done = threading.Event()
@@ -99,7 +99,7 @@ def test_changed_settings_are_used_at_once(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["[[metrics", TWO.format(0.5, 0.4), '[[metrics]]\nname = "Nonsense"', "\x00"])
-def test_a_bad_change_is_told_until_it_is_mended(workspace: Path, configuration: Path, broken: str) -> None:
+def test_an_invalid_change_raises_until_it_is_fixed(workspace: Path, configuration: Path, broken: str) -> None:
     evaluator = Evaluator(workspace, llm=judge())
     good = configuration.read_text()
     configuration.write_text(broken)
@@ -110,7 +110,7 @@ def test_a_bad_change_is_told_until_it_is_mended(workspace: Path, configuration:
     assert evaluator.evaluate(request()).overall_score == 50
 
 
-def test_a_server_stays_on_its_last_good_configuration(
+def test_a_server_keeps_its_last_valid_configuration(
     workspace: Path, configuration: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     evaluator = Evaluator(workspace, llm=judge(), keep_last_good=True)
@@ -124,7 +124,7 @@ def test_a_server_stays_on_its_last_good_configuration(
     assert (result.overall_score, result.warnings) == (100, [])
 
 
-def test_a_bad_configuration_never_starts(workspace: Path, configuration: Path) -> None:
+def test_an_invalid_configuration_raises_at_construction(workspace: Path, configuration: Path) -> None:
     configuration.write_text("[[metrics")
     with pytest.raises(ConfigurationError):
         Evaluator(workspace, keep_last_good=True)

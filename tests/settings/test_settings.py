@@ -33,12 +33,12 @@ def refusal(text: str | None = None) -> str:
     return str(caught.value)
 
 
-def test_without_a_file_the_defaults() -> None:
+def test_without_a_file_the_defaults_apply() -> None:
     empty = "".join(f"[{name}]\n" for name in SECTIONS)
     assert load() == load("") == load("# nothing") == load(empty) == Settings()
 
 
-def test_the_file_sets_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_overrides_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "[models]\njudge = 'openai:gpt-5'\n[llm]\nworkers = 3\ncall_timeout = 5\n[budget]\ncost_usd = 1"
     assert load(text).models.judge == "openai:gpt-5"
     assert (load(text).llm.workers, load(text).llm.call_timeout, load(text).budget.cost_usd) == (3, 5.0, 1.0)
@@ -50,7 +50,7 @@ def test_the_file_sets_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch)
     assert (changed.budget.cost_usd, changed.models.judge) == (0.25, "openai:gpt-5")
 
 
-def test_a_host_is_known_as_a_browser_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_are_stored_as_browsers_send_them(monkeypatch: pytest.MonkeyPatch) -> None:
     given = ["Answers.Example.com:8443", "münchen.example.", "例え.jp", "my_service", "192.0.2.7:80", "fd00::7"]
     known = ["answers.example.com", "xn--mnchen-3ya.example", "xn--r8jz45g.jp", "my_service", "192.0.2.7", "fd00::7"]
     assert load(f"[server]\nallowed_hosts = {given}").server.allowed_hosts == known
@@ -59,9 +59,7 @@ def test_a_host_is_known_as_a_browser_names_it(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("sources", [["graph"], ["graph", "knowledge"], ["knowledge"]])
-def test_a_list_is_a_list_in_the_file_and_has_commas_in_the_environment(
-    sources: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lists_use_commas_in_the_environment(sources: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(f"[retrieval]\nsources = {sources}").retrieval.sources == sources
     for comma in (",", ", ", " , "):
         monkeypatch.setenv("VERACITY_RETRIEVAL__SOURCES", comma.join(sources))
@@ -75,7 +73,7 @@ def test_embedders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().models.embedder == name
 
 
-def test_the_folder_of_a_model_is_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_folder_is_not_a_credential(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hugging Face calls the folder of a model by its commit."""
     reranker = f"cross-encoder:/models/hub/models--a--b/snapshots/{'0123456789abcdef' * 2}01234567"
     assert load(f"[retrieval]\nreranker = '{reranker}'").retrieval.reranker == reranker
@@ -98,11 +96,11 @@ def test_the_sections_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("llm = 3", "llm = 3: must be a section: write [llm] above its settings."),
         ("[[llm]]", "llm: must be a section: write [llm] above its settings."),
-        ("[model]", f'model: there is no such setting (did you mean "models"?); there are: {ALL}.'),
-        ("x = 1", f"x: there is no such setting; there are: {ALL}."),
+        ("[model]", f'model: there is no such setting (did you mean "models"?); known: {ALL}.'),
+        ("x = 1", f"x: there is no such setting; known: {ALL}."),
         (
             "[models]\njugde = 'a:b'",
-            'models.jugde: there is no such setting (did you mean "judge"?); there are: writer, '
+            'models.jugde: there is no such setting (did you mean "judge"?); known: writer, '
             "reviewer, rewriter, router, summarizer, judge, embedder.",
         ),
         ("[models]\njudge = 3", "models.judge = 3: must be text in quotes."),
@@ -151,7 +149,7 @@ def test_the_sections_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
         ("[retrieval]\nsource = ['graph']", 'retrieval.source: there is no such setting (did you mean "sources"?)'),
     ],
 )
-def test_b8_what_is_wrong_in_the_file(text: str, told: str) -> None:
+def test_b8_errors_in_the_file(text: str, told: str) -> None:
     assert refusal(text).startswith(f"veracity.toml, {told}")
 
 
@@ -180,27 +178,27 @@ def test_b8_what_is_wrong_in_the_file(text: str, told: str) -> None:
             SECRETS[0],
             " looks like a credential (not shown): put that into the provider's own variable",
         ),
-        ("MODELS", '{"judge": 3}', " is not a setting; there are: VERACITY_MODELS__WRITER, "),
-        ("MODELS", "garbage", " is not a setting; there are: VERACITY_MODELS__WRITER, "),
+        ("MODELS", '{"judge": 3}', " is not a setting; known: VERACITY_MODELS__WRITER, "),
+        ("MODELS", "garbage", " is not a setting; known: VERACITY_MODELS__WRITER, "),
         ("MODELS__JUDGE__X", "a:b", " is not a setting; did you mean VERACITY_MODELS__JUDGE?"),
         ("MODELS_JUDGE", "a:b", " is not a setting; did you mean VERACITY_MODELS__JUDGE?"),
         ("MODEL__JUDGE", "a:b", " is not a setting; did you mean VERACITY_MODELS__JUDGE?"),
         ("NONSENSE__X", "1", " is not a setting; settings are named VERACITY_SECTION__KEY, and the sections are: "),
     ],
 )
-def test_b8_what_is_wrong_in_the_environment(name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_b8_errors_in_the_environment(name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"VERACITY_{name}", value)
     message = refusal("[models]\njudge = 'openai:gpt-5'")
     assert message.startswith(f"The environment variable VERACITY_{name}{told}")
     assert SECRETS[0] not in message
 
 
-def test_b8_a_variable_in_small_letters_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_b8_a_lowercase_variable_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("veracity_models__judge", "a:b")
     assert refusal().endswith("veracity_models__judge is not a setting; did you mean VERACITY_MODELS__JUDGE?")
 
 
-def test_empty_variables_and_those_of_others_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_and_foreign_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("VERACITY_MODELS__JUDGE", "VERACITY_LLM__WORKERS", "VERACITY_MODELS", "VERACITY_X__Y"):
         monkeypatch.setenv(name, "  ")
     monkeypatch.setenv("VERACITY_HOME", "/srv")
@@ -229,12 +227,12 @@ def test_every_section_is_listed() -> None:
         ),
         (
             "coverage_weight = 1.0\nrelevance_weight = 0.0\ndiversity_weight = 0.0\ncount_weight = 0.0",
-            "[quality] coverage_weight leaves nothing for the others, and coverage is not always known: lower it.",
+            "[quality] coverage_weight leaves no weight for the others, and coverage is not always known: lower it.",
         ),
-        ("medium = 0.8", "[quality] medium (0.8) must not be above high (0.7): lower the one or raise the other."),
+        ("medium = 0.8", "[quality] medium (0.8) must not exceed high (0.7): lower medium or raise high."),
     ],
 )
-def test_c1_what_no_single_setting_can_tell(text: str, told: str) -> None:
+def test_c1_settings_that_depend_on_each_other(text: str, told: str) -> None:
     assert refusal(f"[quality]\n{text}") == f"veracity.toml or the environment: {told}"
 
 
@@ -244,7 +242,7 @@ def test_c1_weights_may_come_from_both_places(monkeypatch: pytest.MonkeyPatch) -
     assert "The weights of [quality] must sum to 1, not 0.9" in refusal("")
 
 
-def test_names_known_elsewhere_are_read_and_ours_win(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aliases_are_read_and_own_names_take_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GENER_EPOCH", "5")
     monkeypatch.setenv("LLM_MUTI_AGENT", "openai:gpt-5")
     settings = load("[answering]\ngener_epoch = 1")
@@ -256,9 +254,9 @@ def test_names_known_elsewhere_are_read_and_ours_win(monkeypatch: pytest.MonkeyP
     assert refusal("").startswith("The environment variable LLM_MUTI_AGENT = 'gpt-5': ")
 
 
-def test_a9_a_model_that_reviews_itself_is_told_of() -> None:
+def test_a9_a_model_that_reviews_itself_is_a_warning() -> None:
     same = ModelSettings(writer="openai:gpt-5", reviewer="openai:gpt-5")
-    assert "reviews what it wrote itself (veracity.toml, models.reviewer)" in model_warnings(same)[0]
+    assert "reviews its own drafts (veracity.toml, models.reviewer)" in model_warnings(same)[0]
     assert model_warnings(ModelSettings(writer="openai:gpt-5", reviewer="openai:gpt-4")) == []
     assert model_warnings(ModelSettings()) == []
     assert model_warnings(ModelSettings(writer="openai:gpt-5", reviewer="openai-chat:gpt-5"))
