@@ -1,48 +1,48 @@
-# `make demo` runs Veracity on its shipped handbook and samples; `make test` checks everything. Both set up what they need.
+# `make demo` runs Veracity on the bundled handbook and samples; `make test` runs all checks. Both install what they need.
 PYTHON ?= python3
 BIN := .venv/bin
-unexport PYTHONDONTWRITEBYTECODE  # where that is set, every process would compile all it loads
+unexport PYTHONDONTWRITEBYTECODE  # with it, every process would compile all its modules
 
-.PHONY: demo serve test chromium coverage fuzz fuzz-api kills campaign-kill campaign-races bench-conversation-growth bench-server clean
+.PHONY: demo serve test page-types chromium coverage fuzz fuzz-api kills campaign-kill campaign-races bench-conversation-growth bench-server clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
 
-# The page and the API over the shipped handbook.
+# Serves the page and the API with the bundled handbook.
 serve: .venv/installed
 	$(BIN)/veracity init .demo > /dev/null
 	$(BIN)/veracity ingest src/veracity/handbook --workspace .demo > /dev/null
 	$(BIN)/veracity serve --workspace .demo
 
-# Three at a time: much of it waits for browsers and processes. tests/conftest.py says in which order.
+# Three workers, because many tests wait for browsers and processes. tests/conftest.py sets the order.
 PYTEST = $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
-test: .venv/installed-dev chromium
+test: .venv/installed-dev chromium page-types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	@echo "mypy, and $(PYTEST) $(TESTS)"
 	@$(BIN)/mypy & types=$$!; $(PYTEST) $(TESTS); tests=$$?; wait $$types && exit $$tests
 
-# The tests once more, with what they do not reach; counting lines more than doubles what they take.
+# Runs the tests with coverage, which more than doubles their time.
 coverage: .venv/installed-dev chromium
 	$(PYTEST) --cov --cov-report=term
 
-# A long campaign over the configuration loader: 50,000 generated files for each of its properties.
+# Fuzzes the configuration loader: 50,000 generated files for each property.
 fuzz: .venv/installed-dev
-	VERACITY_FUZZ_EXAMPLES=50000 $(BIN)/pytest tests/evaluator/test_configuration_fuzz.py
+	VERACITY_FUZZ_EXAMPLES=50000 $(BIN)/pytest tests/evaluator/test_config_fuzz.py
 
-# The API against its own description: 300 generated requests for each route.
+# Fuzzes the API against its OpenAPI schema: 300 generated requests for each route.
 fuzz-api: .venv/installed-dev
 	VERACITY_SCHEMA_EXAMPLES=300 $(BIN)/pytest tests/server/test_description.py
 
-# Ingestion is killed at random moments; every document that was reported must be there, once and whole. So are sixteen
-# processes that append observations: every finished run's record must be there, once and whole.
+# Kills ingestion at random moments: every reported document must exist once and be complete. Also kills sixteen processes
+# that append observations: the record of every finished run must exist once and be complete.
 kills: .venv/installed-dev
 	VERACITY_KILLS=50 $(BIN)/pytest -s tests/knowledge/test_kills.py
 	VERACITY_KILLS=120 $(BIN)/pytest -s tests/ledger/test_observations.py -k sixteen
 
-# Processes that ask, wait and decide are killed N times, at every step and at random moments; then nothing may be lost
-# or there twice. The same SEED gives the same plan. And N times two processes decide on the same draft at once.
+# campaign-kill kills processes that ask and decide N times, at every step and at random moments: nothing may be lost or
+# duplicated. The same SEED gives the same plan. campaign-races lets two processes decide on the same draft N times.
 N ?= 1000
 SEED ?= 1
 campaign-kill: .venv/installed-dev
@@ -51,15 +51,24 @@ campaign-kill: .venv/installed-dev
 campaign-races: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.races --races $(N) --seed $(SEED)
 
-# What a turn costs in a conversation of 500 turns, and how the files grow with it.
+# Measures the time per turn and the file sizes in a conversation of 500 turns.
 bench-conversation-growth: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.growth
 
-# A hundred askers with live streams for a minute, two who decide, and a restart in the midst of it.
+# Measures the server with a hundred askers and two approvers for a minute, then with a restart.
 bench-server: .venv/installed-dev
 	$(BIN)/python -m benchmarks.server
 
-# The browser tests drive the Chromium of this machine; where there is none, one is installed.
+# Checks the types of the page's JavaScript. TypeScript comes from npm, in the version of package-lock.json.
+page-types:
+	@if command -v npm > /dev/null; then $(MAKE) -s node_modules/.package-lock.json && node_modules/.bin/tsc --project tsconfig.json; \
+	else echo "The types of the page were not checked: install Node.js and npm."; fi
+
+node_modules/.package-lock.json: package.json package-lock.json
+	npm ci --silent --no-audit --no-fund
+	touch $@
+
+# The browser tests use the installed Chromium; without it, one is installed.
 chromium:
 	@scripts/install_chromium.sh
 
@@ -76,4 +85,4 @@ chromium:
 	touch $@
 
 clean:
-	rm -rf .venv .demo .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv node_modules .demo .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

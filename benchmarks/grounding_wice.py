@@ -1,27 +1,28 @@
-"""How well `veracity.grounding` tells supported sentences from others, beside two simple baselines.
+"""How well `veracity.grounding` detects supported sentences, compared with two baselines.
 
     python benchmarks/grounding_wice.py DIRECTORY      (or set VERACITY_DATA to the directory)
 
-The directory holds `wice.items.jsonl` (WiCE: long Wikipedia claims against web articles; `claim`, `evidence`, `label`).
-The contrast pairs in `contrasts.jsonl` beside this file need no data: each has a faithful paraphrase of a text and a
-minimal alteration of it. Those that form alone cannot decide (roles swapped, an adjective exchanged for its opposite, a
-place name in kanji) are counted, too.
+The directory contains `wice.items.jsonl` (WiCE: long Wikipedia claims against web articles; `claim`, `evidence`,
+`label`). The contrast pairs in `contrasts.jsonl` need no data: each has a faithful paraphrase of a text and a minimal
+alteration of it. Pairs that surface form cannot decide (swapped roles, an antonym, a place name in kanji) are included.
 
-Balanced accuracy of the baselines is at the threshold that suits them best on these very rows; ours is at the one fixed
-`SUPPORT_THRESHOLD`. "Held-out" draws 100 random halves, takes the best threshold of one half and measures the other;
-AUC needs no threshold.
+Balanced accuracy of the baselines is at their best threshold on the same rows; ours is at the fixed
+`SUPPORT_THRESHOLD`. "Held-out" uses 100 random splits: the best threshold of one half is measured on the other. AUC
+needs no threshold.
 
-What did not help, measured on WiCE (supported against the rest), where half a point is noise:
-- coverage over the best single sentence, or over the whole evidence, alone: one to two points below the mean of both;
-- the worst clause of a claim in place of, or mixed with, its whole: no gain on top of the window;
-- raising coverage to a power that grows with the length of the claim: AUC up .01, accuracy no better;
-- weights from 1 to 5 for numbers and names: all within two points, so they are round;
-- words of a side ("rose", "all", "free") at 1, 1.5 or 2: AUC .850, .849, .848 and up to two points at .6 here, all
-  of it rows close to the threshold; short sentences ("the fee is free" against "the fee is 4,000 yen") need over 1;
+What did not help on WiCE (supported against the rest; half a point is noise):
+- coverage of only the best sentence or only the whole evidence: one to two points below the mean of both;
+- the worst clause of a claim instead of, or mixed with, the whole claim: no gain over the window;
+- raising coverage to a power that grows with the length of the claim: AUC +.01, accuracy unchanged;
+- weights from 1 to 5 for numbers and names: all within two points, so round numbers are used;
+- words with a polarity ("rose", "all", "free") at 1, 1.5 or 2: AUC .850, .849, .848 and up to two points at .6
+  here, all from rows close to the threshold; short sentences ("the fee is free" against "the fee is 4,000 yen") need
+  over 1;
 - a factor of .6 to .9 per missing name: within half a point here, but short sentences need .7 or less;
 - a window of five sentences instead of three: no difference;
-- denials that reach three words instead of two: no difference here, false alarms on ClapNQ answers; one word: worse;
-- taking a bare number for wrong because the closest sentence has other bare numbers: two points lost.
+- negations with a scope of three words instead of two: no difference here, false alarms on ClapNQ answers; one word:
+  worse;
+- treating a bare number as wrong if the closest sentence has other bare numbers: two points lost.
 """
 
 import argparse
@@ -39,27 +40,27 @@ Row = dict[str, Any]
 CONTRASTS = Path(__file__).with_name("contrasts.jsonl")
 
 
-# --- methods: a score for a claim against its evidence --------------------------------------------------------------
+# --- methods: score a claim against its evidence --------------------------------------------------------------------
 
 
 def token_recall(row: Row) -> float:
-    return _share_found(tokens(row["claim"]), row)
+    return _coverage(tokens(row["claim"]), row)
 
 
 def numbers_and_names(row: Row) -> float:
-    """Coverage of the tokens with a digit or a capital, the first word of the claim left out."""
+    """Coverage of the tokens with a digit or a capital, without the first word of the claim."""
     plain = normalized(row["claim"])
     marked = [t.text for t in tokens_in_place(plain, "en") if t.start and not plain[t.start : t.end].islower()]
-    return _share_found(marked, row)
+    return _coverage(marked, row)
 
 
 def ours(row: Row) -> float:
     return EvidenceTexts(["\n".join(row["evidence"])]).support(row["claim"]).score
 
 
-def _share_found(wanted: Sequence[str], row: Row) -> float:
-    known = set(tokens("\n".join(row["evidence"])))
-    return sum(token in known for token in wanted) / len(wanted) if wanted else 0.0
+def _coverage(claim_tokens: Sequence[str], row: Row) -> float:
+    evidence = set(tokens("\n".join(row["evidence"])))
+    return sum(token in evidence for token in claim_tokens) / len(claim_tokens) if claim_tokens else 0.0
 
 
 METHODS: tuple[tuple[str, Callable[[Row], float], float | None], ...] = (
@@ -83,7 +84,7 @@ def best_threshold(scores: Sequence[float], truth: Sequence[bool]) -> float:
 
 
 def auc(scores: Sequence[float], truth: Sequence[bool]) -> float:
-    """How often a supported row scores above one that is not; ties count half."""
+    """The probability that a supported row scores above an unsupported one; ties count half."""
     positives = [score for score, true in zip(scores, truth, strict=True) if true]
     negatives = [score for score, true in zip(scores, truth, strict=True) if not true]
     wins = sum((high > low) + (high == low) / 2 for high in positives for low in negatives)
@@ -91,7 +92,7 @@ def auc(scores: Sequence[float], truth: Sequence[bool]) -> float:
 
 
 def held_out(scores: Sequence[float], truth: Sequence[bool], fixed: float | None, halves: int = 100) -> float:
-    """Mean balanced accuracy on random halves, at the fixed threshold or the best one of the other half."""
+    """Mean balanced accuracy on random halves, at the fixed threshold or the best threshold of the other half."""
     order, shuffle, total = list(range(len(scores))), random.Random(0).shuffle, 0.0
     for _ in range(halves):
         shuffle(order)
@@ -112,7 +113,7 @@ def print_wice(directory: Path) -> None:
         print(f"\nWiCE, {len(rows)} claims: {title} ({sum(truth)} to {len(rows) - sum(truth)})")
         print(f"{'':22}{'threshold':>10}{'bal. acc.':>10}{'held-out':>10}{'AUC':>8}")
         for name, _, fixed in METHODS:
-            # A single threshold decides "supported"; for the laxer question every method gets its best one.
+            # The fixed threshold decides "supported"; for the laxer question every method uses its best threshold.
             chosen = fixed if labels == ("supported",) else None
             threshold = chosen or best_threshold(scores[name], truth)
             accuracy = balanced_accuracy(scores[name], truth, threshold)
@@ -138,10 +139,12 @@ def _read(path: Path) -> list[Row]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", nargs="?", default=os.environ.get("VERACITY_DATA"), help="where the data sets lie")
+    parser.add_argument(
+        "directory", nargs="?", default=os.environ.get("VERACITY_DATA"), help="directory of the data sets"
+    )
     directory = parser.parse_args().directory
     if directory is None:
-        parser.error("name the directory of the data sets, or set VERACITY_DATA")
+        parser.error("pass the directory of the data sets or set VERACITY_DATA")
     print_wice(Path(directory))
     print_contrasts()
 

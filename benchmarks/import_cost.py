@@ -1,6 +1,6 @@
-"""What `import veracity` and `veracity --help` cost in CPU time, against `import typer, pydantic` in the same run.
+"""CPU time of `import veracity` and `veracity --help`, relative to `import typer, pydantic` in the same run.
 
-The bar is 3. Each command runs in processes of its own, in turn, so that a noisy machine is noisy for all of them.
+The bar is a ratio of 3. Commands run in turn, in new processes, so that noise affects all of them.
 """
 
 import os
@@ -28,11 +28,11 @@ def cpu_seconds(command: list[str]) -> float:
 
 
 def main() -> None:
-    taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    seconds: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(ROUNDS):
         for name, command in COMMANDS.items():
-            taken[name].append(cpu_seconds(command))
-    medians = {name: statistics.median(values) for name, values in taken.items()}
+            seconds[name].append(cpu_seconds(command))
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
     base = medians["import typer, pydantic"]
     print(f"{'command':<28}{'CPU ms':>10}{'ratio':>8}")
     for name, value in medians.items():

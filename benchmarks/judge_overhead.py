@@ -1,10 +1,10 @@
-"""What a judged metric costs beyond the model call it makes: CPU and wall-clock time (SPEC B14).
+"""Measures the overhead of a judged metric over the bare model call: CPU and wall-clock time (SPEC B14).
 
     python benchmarks/judge_overhead.py
 
-A server on loopback answers at once, in a process of its own so that its CPU time does not count. In turns, round by
-round, the same judgements are made twice: through `Evaluator.evaluate` with three LLM metrics, and by a bare
-`pydantic_ai.direct.model_request_sync` that sends the same messages, schema and temperature. Medians over the rounds.
+A loopback server answers at once; it runs in its own process, so that its CPU time does not count. Every round makes
+the same judgements twice: through `Evaluator.evaluate` with three LLM metrics, and through bare calls of
+`pydantic_ai.direct.model_request_sync` with the same messages, schema and temperature. Prints medians over the rounds.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ class Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
 
-class AtOnce(socketserver.StreamRequestHandler):
+class ImmediateHandler(socketserver.StreamRequestHandler):
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
-        while length := self._length_of_body():
+        while length := self._body_length():
             self.rfile.read(length)
             self.wfile.write(REPLY)
 
-    def _length_of_body(self) -> int:
+    def _body_length(self) -> int:
         length = 0
         while (line := self.rfile.readline()) not in (b"\r\n", b""):
             name, _, value = line.partition(b":")
@@ -73,13 +73,13 @@ class AtOnce(socketserver.StreamRequestHandler):
 
 
 def serve(ready: Connection) -> None:
-    with Server(("127.0.0.1", 0), AtOnce) as server:
+    with Server(("127.0.0.1", 0), ImmediateHandler) as server:
         ready.send(server.server_address[1])
         server.serve_forever()
 
 
 def evaluations(workspace: Path) -> Callable[[], None]:
-    """One call judges three metrics of a sample."""
+    """A function that judges three metrics of a sample."""
     from veracity import Evaluator
     from veracity.models import EvaluationRequest
 
@@ -98,7 +98,7 @@ def evaluations(workspace: Path) -> Callable[[], None]:
 
 
 def bare_calls(evaluate: Callable[[], None]) -> Callable[[], None]:
-    """One call makes the three requests that `evaluate` makes, and nothing else."""
+    """A function that makes the three requests of `evaluate`, and nothing else."""
     from pydantic_ai.direct import model_request_sync
     from pydantic_ai.models import infer_model
     from pydantic_ai.settings import ModelSettings
@@ -115,17 +115,17 @@ def bare_calls(evaluate: Callable[[], None]) -> Callable[[], None]:
 
 
 def recorded_requests(evaluate: Callable[[], None]) -> list[tuple[Any, Any]]:
-    """Messages and schema of the requests that one evaluation makes."""
+    """Messages and schema of the requests of one evaluation."""
     from veracity.llm import pydantic_ai
 
     sent: list[tuple[Any, Any]] = []
     real = vars(pydantic_ai)["model_request_sync"]
 
-    def recording(model: Any, messages: Any, *, model_settings: Any, model_request_parameters: Any) -> Any:
-        sent.append((messages, model_request_parameters))
-        return real(model, messages, model_settings=model_settings, model_request_parameters=model_request_parameters)
+    def record(model: Any, messages: Any, **options: Any) -> Any:
+        sent.append((messages, options["model_request_parameters"]))
+        return real(model, messages, **options)
 
-    vars(pydantic_ai)["model_request_sync"] = recording
+    vars(pydantic_ai)["model_request_sync"] = record
     try:
         evaluate()
     finally:
@@ -133,7 +133,7 @@ def recorded_requests(evaluate: Callable[[], None]) -> list[tuple[Any, Any]]:
     return sent
 
 
-def measured(three_metrics: Callable[[], None]) -> Cost:
+def measure(three_metrics: Callable[[], None]) -> Cost:
     cpu, wall = time.process_time(), time.perf_counter()
     for _ in range(METRICS_PER_ROUND // len(NAMES)):
         three_metrics()
@@ -142,9 +142,9 @@ def measured(three_metrics: Callable[[], None]) -> Cost:
 
 
 def report(ours: list[Cost], bare: list[Cost]) -> None:
-    ratios = [one.cpu / other.cpu for one, other in zip(ours, bare, strict=True)]
-    extra = [one.wall - other.wall for one, other in zip(ours, bare, strict=True)]
-    print(f"{ROUNDS} rounds of {METRICS_PER_ROUND} judged metrics each, in turns; medians, ms per metric")
+    ratios = [our.cpu / their.cpu for our, their in zip(ours, bare, strict=True)]
+    extra = [our.wall - their.wall for our, their in zip(ours, bare, strict=True)]
+    print(f"{ROUNDS} rounds of {METRICS_PER_ROUND} judged metrics each; medians, ms per metric")
     print(f"{'':30}{'CPU':>8}{'wall clock':>14}")
     for name, costs in (("Evaluator.evaluate", ours), ("bare model_request_sync", bare)):
         cpu, wall = (statistics.median(getattr(cost, field) for cost in costs) for field in ("cpu", "wall"))
@@ -163,8 +163,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         evaluate = evaluations(Path(folder))
         bare = bare_calls(evaluate)
-        measured(evaluate), measured(bare)  # warm up
-        rounds = [(measured(evaluate), measured(bare)) for _ in range(ROUNDS)]
+        measure(evaluate), measure(bare)  # warm up
+        rounds = [(measure(evaluate), measure(bare)) for _ in range(ROUNDS)]
     server.terminate()
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} CPUs")
     report([ours for ours, _ in rounds], [theirs for _, theirs in rounds])

@@ -1,4 +1,4 @@
-"""A logistic regression, small enough to need no library."""
+"""Logistic regression with NumPy."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 
 
-def fitted(signals: Numbers, true: Numbers, weights: Numbers, ridge: float) -> Numbers:
-    """The coefficients, by Newton's method; a column of ones among the signals has the bias."""
-    found = np.zeros(signals.shape[1])
+def fit_logistic(signals: Numbers, labels: Numbers, weights: Numbers, ridge: float) -> Numbers:
+    """Returns the coefficients, by Newton's method. The bias is the coefficient of a column of ones in `signals`."""
+    coefficients = np.zeros(signals.shape[1])
     for _ in range(50):
-        said = 1 / (1 + np.exp(-signals @ found))
-        slope = signals.T @ (weights * (true - said)) - ridge * found
-        curvature = (signals * (weights * said * (1 - said))[:, None]).T @ signals + ridge * np.eye(len(found))
-        found += np.linalg.solve(curvature, slope)
-    return found
+        predicted = 1 / (1 + np.exp(-signals @ coefficients))
+        slope = signals.T @ (weights * (labels - predicted)) - ridge * coefficients
+        curvature = (signals * (weights * predicted * (1 - predicted))[:, None]).T @ signals
+        coefficients += np.linalg.solve(curvature + ridge * np.eye(len(coefficients)), slope)
+    return coefficients

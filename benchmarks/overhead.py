@@ -1,11 +1,11 @@
-"""Our own time per question: what a run costs when the models answer at once, and where the time goes.
+"""The time of a run without its models, by step.
 
     python -m benchmarks.overhead [--passages 100000] [--earlier 10000]
 
-Made-up passages as in `benchmarks.retrieval.latency`; the vector of a question is given, so no embedding is counted.
-Writer and reviewer are scripts inside the process; checkpoints are durable, and the ledger is written, as always. The
-same questions are asked of every workspace, by turns; medians. "earlier" is how many runs the ledger holds already, a
-fifth of them gone wrong, so that they are looked through as weak points.
+Passages are synthetic, as in `benchmarks.retrieval.latency`; question vectors are given, so no embedding is measured.
+Writer and reviewer are scripted; checkpoints and ledger are durable as usual. The same questions are asked in every
+workspace in turn; the table shows medians. "earlier" is the number of runs in the ledger, a fifth of them weak points
+that a question is compared with.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.retrieval.latency import Given, _vectors, _words, fill
+from benchmarks.retrieval.latency import FixedEmbedder, _vectors, _words, fill
 from veracity.engine import Veracity
-from veracity.models import Document, RunEvent, Step, Usage
+from veracity.ledger import RunRecords
+from veracity.models import Answer, Document, RunEvent, RunParameters
+from veracity.models.steps import GradeStep
 from veracity.settings import Settings
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 QUESTIONS = 40
-WARM = 5
+WARM_UP_QUESTIONS = 5
 PASS = {
     "reasonableness_detail": "It answers.",
     "reasonableness_passed": True,
@@ -45,84 +47,94 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         small = Path(folder) / "small"
         engines = {
-            "1,000 passages, written": _engine(small, 1000, written=True),
-            "1,000 passages, extractive": _engine(Path(folder) / "extractive", 1000, written=False),
-            f"{chosen.passages:,} passages, written": _engine(Path(folder) / "large", chosen.passages, written=True),
-            f"1,000 passages, {chosen.earlier:,} earlier runs": _engine(Path(folder) / "old", 1000, written=True),
+            "1,000 passages, written": _make_engine(small, 1000, written=True),
+            "1,000 passages, extractive": _make_engine(Path(folder) / "extractive", 1000, written=False),
+            f"{chosen.passages:,} passages, written": _make_engine(
+                Path(folder) / "large", chosen.passages, written=True
+            ),
+            f"1,000 passages, {chosen.earlier:,} earlier runs": _make_engine(Path(folder) / "old", 1000, written=True),
         }
         _fill_ledger(engines[f"1,000 passages, {chosen.earlier:,} earlier runs"], chosen.earlier)
-        _print(_measured(engines))
+        _print_table(_measure(engines))
         for engine in engines.values():
             engine.close()
 
 
-def _engine(root: Path, passages: int, *, written: bool) -> Veracity:
+def _make_engine(root: Path, passages: int, *, written: bool) -> Veracity:
     root.mkdir()
     models = {"writer": "test:writer", "reviewer": "test:reviewer"} if written else {}
     llm = ScriptedLLM.by_role(writer=_first_sentences, reviewer=PASS)
     engine = Veracity(root, settings=Settings.model_validate({"models": models}), llm=llm)
-    engine.__dict__["_embedder"] = Given()
-    engine.add(Document(id="first", text="One document that came in through the front door."))
-    fill(engine._library.store, passages)
+    engine.__dict__["_embedder"] = FixedEmbedder()
+    engine.add(Document(id="first", text="A document that was added."))
+    fill(engine._parts.library.store, passages)
     return engine
 
 
 def _first_sentences(call: ScriptedCall) -> str:
-    """Two sentences of the first evidence, as a writer would give them back: the run passes at once."""
+    """Returns the first two sentences of the evidence, so that the review passes."""
     text = call.prompt.partition('"text": "')[2].partition('"')[0]
     return " ".join(f"{sentence}. [1]" for sentence in text.split(". ")[:2])
 
 
 def _fill_ledger(engine: Veracity, count: int) -> None:
     started = time.perf_counter()
-    ledger = engine._ledger
+    ledger = engine._parts.ledger
     for number in range(count):
         run_id = f"20200101-000000-{number:06}"
-        token = ledger.begin(run_id, " ".join(_words(6)), "local", "en", {"writer": "test:writer"})
-        ledger.record(run_id, Step(name="grade_documents", started=datetime.now(UTC), seconds=0.01), token=token)
+        question = " ".join(_words(6))
+        run = RunParameters(run_id=run_id, question=question, user="local", max_rewrites=0, deadline=120.0)
+        token = ledger.begin(run, "en", {"writer": "test:writer"})
+        ledger.record(run_id, GradeStep(started=datetime.now(UTC), seconds=0.01), token=token)
         reason: Any = None if number % 5 else "failed_review"
-        ledger.finish(run_id, "answered", token=token, answer=None, usage=Usage(), seconds=0.1, weak_point=reason)
+        answer = Answer(
+            run_id=run_id, status="answered", question=question, text="", form="written", language="en", quality=None
+        )
+        ledger.finish(answer, RunRecords(weak_point=reason), token=token)
     print(f"{count:,} earlier runs written in {time.perf_counter() - started:.0f} seconds")
 
 
-def _measured(engines: dict[str, Veracity]) -> dict[str, dict[str, list[float]]]:
-    """For each engine, the milliseconds of each step and of all, question by question."""
+def _measure(engines: dict[str, Veracity]) -> dict[str, dict[str, list[float]]]:
+    """For each engine, the milliseconds of each step and of the whole run, per question."""
     times: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in engines}
-    for number in range(QUESTIONS + WARM):
+    for number in range(QUESTIONS + WARM_UP_QUESTIONS):
         question, vector = " ".join(_words(6)), _vectors(1)[0]
         for name, engine in engines.items():
-            engine._embedder.vector = vector  # type: ignore[attr-defined]
+            engine._parts.embedder.vector = vector  # type: ignore[attr-defined]
             started = time.perf_counter()
             events = list(engine.stream(question, max_rewrites=0))
-            whole = 1000 * (time.perf_counter() - started)
-            if number >= WARM:
-                times[name]["all"].append(whole)
-                for step, milliseconds in _by_step(events).items():
+            total = 1000 * (time.perf_counter() - started)
+            if number >= WARM_UP_QUESTIONS:
+                times[name]["all"].append(total)
+                for step, milliseconds in _group_by_step(events).items():
                     times[name][step].append(milliseconds)
     return times
 
 
-def _by_step(events: list[RunEvent]) -> dict[str, float]:
-    """Sources are asked at the same time: the slower one counts."""
-    found: dict[str, float] = {}
+def _group_by_step(events: list[RunEvent]) -> dict[str, float]:
+    """Milliseconds by step. Sources are searched concurrently: the slowest counts."""
+    milliseconds: dict[str, float] = {}
     for event in events:
         if event.step:
-            found[event.step.name] = max(found.get(event.step.name, 0.0), 1000 * event.step.seconds)
-    return found
+            name = event.step.name
+            milliseconds[name] = max(milliseconds.get(name, 0.0), 1000 * event.step.seconds)
+    return milliseconds
 
 
-def _print(times: dict[str, dict[str, list[float]]]) -> None:
+def _print_table(times: dict[str, dict[str, list[float]]]) -> None:
     names = [name for name in next(iter(times.values())) if name != "all"]
     print("\n| ms | " + " | ".join(times) + " |")
     print("|---|" + "---:|" * len(times))
-    medians = {of: {name: statistics.median(values) for name, values in steps.items()} for of, steps in times.items()}
+    medians = {
+        engine: {name: statistics.median(values) for name, values in steps.items()} for engine, steps in times.items()
+    }
     for name in names:
         print(f"| {name} | " + " | ".join(f"{steps.get(name, 0):.1f}" for steps in medians.values()) + " |")
-    rest = {of: steps["all"] - sum(steps.get(name, 0) for name in names) for of, steps in medians.items()}
+    rest = {engine: steps["all"] - sum(steps.get(name, 0) for name in names) for engine, steps in medians.items()}
     print("| LangGraph, checkpoints, ledger | " + " | ".join(f"{value:.1f}" for value in rest.values()) + " |")
     print("| **all** | " + " | ".join(f"**{steps['all']:.1f}**" for steps in medians.values()) + " |")
-    least = [f"{min(steps['all']):.1f}–{max(steps['all']):.1f}" for steps in times.values()]
-    print("| from–to | " + " | ".join(least) + " |")
+    ranges = [f"{min(steps['all']):.1f}–{max(steps['all']):.1f}" for steps in times.values()]
+    print("| from–to | " + " | ".join(ranges) + " |")
 
 
 if __name__ == "__main__":

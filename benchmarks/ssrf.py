@@ -1,13 +1,13 @@
-"""Whether a page on the web can make the fetcher connect to a private place: it must never.
+"""Checks that no URL or redirect can make the fetcher connect to a private address.
 
     python -m benchmarks.ssrf --data DIRECTORY
 
-The directory holds `safety.items.jsonl`, of which the rows of kind `ssrf_url` are taken; VERACITY_DATA can name it as
-well. Each URL is fetched in several ways: as it is; where every name leads to a private address, alone or behind a
-public one; where a name is public when it is vetted and private when it is looked up again; and as the target of a
-page's redirect. Every connection is recorded and, but for the redirecting page's own, refused before it is made: so
-"other" are connections that would have gone to a public address, which is what the fetcher is for. "Unreachable" are
-names that nobody knows, and such connections; `http:127.0.0.1/` as a redirect is a path of the same site.
+Reads the rows of kind `ssrf_url` from `safety.items.jsonl` in the directory (default: VERACITY_DATA). Fetches each URL
+in several ways: unchanged; with names that resolve to a private address, alone or after a public one; with names that
+are public when checked and private when resolved again (DNS rebinding); and as the target of a redirect. Every
+connection except to the redirecting server is recorded and refused before it is made. "Other" counts connections to
+public addresses, which are allowed. "Unreachable" counts unknown names, and those connections. `http:127.0.0.1/` as a
+redirect is a path of the same site.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from benchmarks.retrieval.sets import data_folder
 from veracity.deadlines import Deadline
 from veracity.errors import WebSearchError
 from veracity.settings import WebSettings
-from veracity.websearch.addresses import RefusedAddressError, is_public, why_refused
+from veracity.websearch.addresses import RefusedAddressError, is_public, refusal_reason
 from veracity.websearch.fetch import Fetcher, Resolve, Resolver, Vet
 
 PUBLIC = "93.184.215.14"
@@ -42,7 +42,7 @@ PRIVATE = ("127.0.0.1", "169.254.169.254", "10.0.0.1", "::1", "::ffff:169.254.16
 
 
 class Recorder:
-    """Refuses all connections but those to the page's own server, and remembers where they were to go."""
+    """Records and refuses all connections except to the redirecting server."""
 
     def __init__(self, own: tuple[str, int]) -> None:
         self.own = own
@@ -75,19 +75,19 @@ class Redirecting(BaseHTTPRequestHandler):
         self.wfile.write(b"Location: " + unquote_to_bytes(self.path.partition("?")[2]) + b"\r\n\r\n")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
-def names_lead_to(*answers: list[str]) -> Resolve:
-    """Each name to the first answer when it is asked for the first time, then to the next, at last to the last."""
-    asked: Counter[str] = Counter()
+def names_resolve_to(*answers: list[str]) -> Resolve:
+    """Returns the answers in order for each name, then repeats the last."""
+    lookups: Counter[str] = Counter()
 
     def resolve(host: str, port: int, deadline: Deadline) -> list[str]:
         try:
             return [str(ip_address(host))]
         except ValueError:
-            asked[host] += 1
-            return answers[min(asked[host], len(answers)) - 1]
+            lookups[host] += 1
+            return answers[min(lookups[host], len(answers)) - 1]
 
     return resolve
 
@@ -95,36 +95,36 @@ def names_lead_to(*answers: list[str]) -> Resolve:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data")
-    parser.add_argument("--seconds", type=float, default=2.0, help="for one page")
-    given = parser.parse_args()
-    urls = _urls(data_folder(given.data) / "safety.items.jsonl")
+    parser.add_argument("--seconds", type=float, default=2.0, help="per page")
+    arguments = parser.parse_args()
+    urls = _urls(data_folder(arguments.data) / "safety.items.jsonl")
     server = HTTPServer(("127.0.0.1", 0), Redirecting)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    port, settings = server.server_address[1], WebSettings(page_seconds=given.seconds)
+    port, settings = server.server_address[1], WebSettings(page_seconds=arguments.seconds)
     system = Resolver()
     plain: dict[str, Callable[[], Resolve]] = {
-        "as it is": lambda: system,
-        **{f"names lead to {address}": partial(names_lead_to, [address]) for address in PRIVATE},
-        f"names lead to {PUBLIC} and 10.0.0.1": partial(names_lead_to, [PUBLIC, "10.0.0.1"]),
-        "names are public first, then private": partial(names_lead_to, [PUBLIC], ["127.0.0.1"]),
+        "unchanged": lambda: system,
+        **{f"names resolve to {address}": partial(names_resolve_to, [address]) for address in PRIVATE},
+        f"names resolve to {PUBLIC} and 10.0.0.1": partial(names_resolve_to, [PUBLIC, "10.0.0.1"]),
+        "names are public first, then private": partial(names_resolve_to, [PUBLIC], ["127.0.0.1"]),
     }
     print(f"{len(urls)} URLs\n\n| way | refused | unreachable | fetched | connections: private | other |")
     print("|---|---:|---:|---:|---:|---:|")
     trusted, start = httpx.create_ssl_context(), f"http://start.example.com:{port}/?{{}}"
     for way, resolve in plain.items():
-        make = partial(_fetcher, settings, why_refused, resolve, trusted)
+        make = partial(_fetcher, settings, refusal_reason, resolve, trusted)
         _show(way, urls, make, Recorder(("127.0.0.1", port)), "{}")
 
     def vet(address: str, at: int) -> str:
-        return "" if (address, at) == ("127.0.0.1", port) else why_refused(address, at)
+        return "" if (address, at) == ("127.0.0.1", port) else refusal_reason(address, at)
 
-    make = partial(_fetcher, settings, vet, partial(names_lead_to, ["127.0.0.1"]), trusted)
-    _show("redirected to, names lead to 127.0.0.1", urls, make, Recorder(("127.0.0.1", port)), start)
+    make = partial(_fetcher, settings, vet, partial(names_resolve_to, ["127.0.0.1"]), trusted)
+    _show("redirected to, names resolve to 127.0.0.1", urls, make, Recorder(("127.0.0.1", port)), start)
     server.shutdown()
 
 
 def _fetcher(settings: WebSettings, vet: Vet, resolve: Callable[[], Resolve], trusted: ssl.SSLContext) -> Fetcher:
-    """A new one for each URL, so that a resolver that changes its mind does so for each."""
+    """A new one per URL, so that a resolver with several answers starts again."""
     return Fetcher(settings, vet=vet, resolve=resolve(), trusted=trusted)
 
 
@@ -137,15 +137,15 @@ def _show(way: str, urls: list[str], make: Callable[[], Fetcher], recorder: Reco
     outcomes: Counter[str] = Counter()
     with recorder.watching():
         for url in urls:
-            outcomes[_outcome(make(), form.format(_packed(url) if "?" in form else url))] += 1
-    told = " | ".join(str(outcomes[name]) for name in ("refused", "unreachable", "fetched"))
-    print(f"| {way} | {told} | {len(recorder.private)} | {len(recorder.other)} |", flush=True)
+            outcomes[_outcome(make(), form.format(_percent_encode(url) if "?" in form else url))] += 1
+    counts = " | ".join(str(outcomes[name]) for name in ("refused", "unreachable", "fetched"))
+    print(f"| {way} | {counts} | {len(recorder.private)} | {len(recorder.other)} |", flush=True)
     if recorder.private:
         print(f"\nConnected to: {', '.join(recorder.private)}")
 
 
-def _packed(url: str) -> str:
-    """Each byte by its number, so that our own checks see nothing of it before it comes back as a redirect."""
+def _percent_encode(url: str) -> str:
+    """Encodes every byte, so that our checks see the URL only when it returns as a redirect."""
     return "".join(f"%{byte:02x}" for byte in url.encode())
 
 

@@ -1,40 +1,40 @@
 #!/bin/sh
-# Sees to it that this machine has a Chromium, which the browser tests drive. Says nothing when there is one.
+# Installs Chromium for the browser tests, unless this machine has one. Prints nothing when it has.
 #
-# Looked for, in this order: $VERACITY_CHROMIUM, chromium, chromium-browser, google-chrome. Where there is none: Debian's
-# package (root or sudo), else Playwright's. It may be called twice, and twice at once.
+# Looks for $VERACITY_CHROMIUM, chromium, chromium-browser and google-chrome, in this order. Otherwise it installs Debian's
+# package (needs root or sudo), else Playwright's. Idempotent, and safe to run concurrently.
 set -u
 
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 CACHE=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}
 BROWSERS=${PLAYWRIGHT_BROWSERS_PATH:-$CACHE/ms-playwright}
-WAITS="0 5 15" # seconds before each attempt: mirrors have bad minutes
+RETRY_DELAYS="0 5 15" # seconds before each attempt, since mirrors fail at times
 
-# Ubuntu's chromium-browser is a script that only names a snap, and a browser without its libraries does not start: so
-# it has to tell its version.
+# The browser must print its version: Ubuntu's chromium-browser only points to a snap, and a browser without its libraries
+# does not start.
 runs() {
     "$1" --version >/dev/null 2>&1
 }
 
-found() {
+find_installed() {
     for name in chromium chromium-browser google-chrome google-chrome-stable; do
         command -v "$name" >/dev/null 2>&1 && runs "$name" && return 0
     done
     return 1
 }
 
-# Playwright keeps its browsers where no PATH leads, so whoever has only that one is told how to name it.
-found_of_playwright() {
+# Playwright's browsers are not on the PATH, so this prints how to select one.
+find_playwright() {
     for path in "$BROWSERS"/chromium-*/chrome-linux*/chrome "$BROWSERS"/chromium-*/chrome-mac*/*.app/Contents/MacOS/*; do
         if [ -x "$path" ] && runs "$path"; then
-            echo "install_chromium: only Playwright's is here: set VERACITY_CHROMIUM=$path"
+            echo "install_chromium: found only Playwright's Chromium: set VERACITY_CHROMIUM=$path"
             return 0
         fi
     done
     return 1
 }
 
-refuse() {
+fail() {
     echo "install_chromium: $1" >&2
     exit 1
 }
@@ -53,8 +53,8 @@ apt() {
 
 install_package() {
     command -v apt-get >/dev/null 2>&1 && as_root true 2>/dev/null || return 1
-    for wait in $WAITS; do
-        sleep "$wait"
+    for delay in $RETRY_DELAYS; do
+        sleep "$delay"
         apt update && apt install --no-install-recommends chromium && return 0
     done
     return 1
@@ -67,20 +67,20 @@ install_with_playwright() {
     return 1
 }
 
-# Whoever comes second waits here, and then finds what the first one installed.
-wait_for_others() {
+# A second process waits here, and then finds the browser that the first one installed.
+lock() {
     command -v flock >/dev/null 2>&1 || return 0
-    lock=$CACHE/veracity-chromium.lock
-    mkdir -p "$CACHE" && (: >>"$lock") && exec 9>>"$lock" && flock 9
+    lock_file=$CACHE/veracity-chromium.lock
+    mkdir -p "$CACHE" && (: >>"$lock_file") && exec 9>>"$lock_file" && flock 9
 }
 
 if [ -n "${VERACITY_CHROMIUM:-}" ]; then
-    runs "$VERACITY_CHROMIUM" || refuse "VERACITY_CHROMIUM names $VERACITY_CHROMIUM, which does not run."
+    runs "$VERACITY_CHROMIUM" || fail "VERACITY_CHROMIUM names $VERACITY_CHROMIUM, which does not run."
     exit 0
 fi
-{ found || found_of_playwright; } && exit 0
-wait_for_others
-{ found || found_of_playwright; } && exit 0
-{ install_package && found; } 9>&- && exit 0
-{ install_with_playwright && found_of_playwright; } 9>&- && exit 0
-refuse "no Chromium could be installed, neither Debian's package (needs root or sudo) nor Playwright's; install one and set VERACITY_CHROMIUM to its path."
+{ find_installed || find_playwright; } && exit 0
+lock
+{ find_installed || find_playwright; } && exit 0
+{ install_package && find_installed; } 9>&- && exit 0
+{ install_with_playwright && find_playwright; } 9>&- && exit 0
+fail "no Chromium could be installed, neither Debian's package (needs root or sudo) nor Playwright's; install one and set VERACITY_CHROMIUM to its path."

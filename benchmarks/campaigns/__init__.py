@@ -1,1 +1,1 @@
-"""Long campaigns over the whole engine: processes that are killed, deciders that race, conversations that grow."""
+"""Long tests of the whole engine: killed processes, racing decisions, growing conversations."""

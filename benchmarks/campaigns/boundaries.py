@@ -1,7 +1,6 @@
-"""Where a process may be killed: before and after everything that leaves a trace on the disk.
+"""Kill points: before and after every write to the disk.
 
-Wraps the methods that write, in this whole process, and kills it at the boundary it was told. Knows nothing about what
-they write.
+Patches the methods that write, for the whole process, and kills the process at a given boundary.
 """
 
 from __future__ import annotations
@@ -27,8 +26,9 @@ LEDGER = (
     "keep_summary",
     "suspend",
     "decide",
-    "take_over",
+    "acquire_lease",
     "finish",
+    "fail",
     "deliver",
 )
 CHECKPOINTS = ("put", "put_writes", "delete_thread")
@@ -36,39 +36,41 @@ HALF_WRITTEN = "observation half written"
 
 
 class Boundaries:
-    """`die_at` is the boundary to die at, when it is reached for the `time`-th time; without a name the process lives.
-    `note` is told of each, before it may be the last."""
+    """Kills the process when it reaches the boundary `die_at` for the `nth` time; never if `die_at` is empty.
 
-    def __init__(self, die_at: str, time: int, note: Callable[[str], None]) -> None:
+    Calls `log` with each boundary before it can kill.
+    """
+
+    def __init__(self, die_at: str, nth: int, log: Callable[[str], None]) -> None:
         self._die_at = die_at
-        self._left = time
-        self._note = note
-        self._passing = threading.Lock()  # checkpoints are written on other threads
+        self._left = nth
+        self._log = log
+        self._lock = threading.Lock()  # checkpoints are written on other threads
 
     def reach(self, name: str) -> None:
-        with self._passing:
-            self._note(name)
+        with self._lock:
+            self._log(name)
             self._left -= name == self._die_at
             if name == self._die_at and not self._left:
                 os.kill(os.getpid(), signal.SIGKILL)
-                time.sleep(60)  # the kernel may take a moment
+                time.sleep(60)  # the signal may arrive a moment later
 
-    def watch(self) -> None:
+    def install(self) -> None:
         for owner, names in ((Ledger, LEDGER), (SqliteSaver, CHECKPOINTS), (Observations, ("append",))):
             for name in names:
-                setattr(owner, name, self._watched(f"{owner.__name__}.{name}", getattr(owner, name)))
+                setattr(owner, name, self._wrap(f"{owner.__name__}.{name}", getattr(owner, name)))
         observations._write_or_undo = self._write_in_halves
         event.listen(Engine, "commit", lambda _: self.reach("before a commit"))
 
-    def _watched(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
-        def between(*given: Any, **named: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             self.reach(f"before {name}")
-            result = method(*given, **named)
+            result = method(*args, **kwargs)
             self.reach(f"after {name}")
             return result
 
-        return between
+        return wrapper
 
     def _write_in_halves(self, file: FileIO, content: bytes) -> None:
         file.write(content[: len(content) // 2])

@@ -1,4 +1,4 @@
-"""What the files of a workspace say, read without the engine: from the databases and from the file of observations."""
+"""Reads a workspace without the engine: its databases and its observations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDED = ("answered", "abstained", "rejected", "failed")
 
 @dataclass(frozen=True)
 class ApprovalRow:
-    """`decision` is who decided what, None while it waits."""
+    """`decision` is user, verdict and edit; None while it is pending."""
 
     approval_id: str
     run_id: str
@@ -43,8 +43,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class Records:
-    """`undelivered` are run and attempt of observations on their way into their file; `torn` are lines of that file
-    that are no record."""
+    """`undelivered` observations (run id and attempt) are not yet in the file; `torn` counts its invalid lines."""
 
     runs: list[RunRow]
     undelivered: set[tuple[str, int]] = field(default_factory=set)
@@ -53,19 +52,19 @@ class Records:
 
     @property
     def approvals(self) -> list[ApprovalRow]:
-        return [one for run in self.runs for one in run.approvals]
+        return [approval for run in self.runs for approval in run.approvals]
 
     @property
     def pending(self) -> list[ApprovalRow]:
-        return [one for one in self.approvals if one.state == "pending"]
+        return [approval for approval in self.approvals if approval.state == "pending"]
 
 
 def read(root: Path) -> Records:
     path = root / "ledger" / "ledger.sqlite"
     if not path.exists():
         return Records([])
-    with _reading(path) as ledger:
-        ledger.execute("BEGIN")  # all of one moment
+    with _connect(path) as ledger:
+        ledger.execute("BEGIN")  # one snapshot for all queries
         approvals: dict[str, list[ApprovalRow]] = defaultdict(list)
         for row in ledger.execute("SELECT * FROM approvals ORDER BY number"):
             approvals[row["run_id"]].append(_approval(row))
@@ -74,30 +73,30 @@ def read(root: Path) -> Records:
             web[row["run_id"]].add(json.loads(row["facts"])["attempt"])
         rows = ledger.execute("SELECT * FROM runs ORDER BY number").fetchall()
         unsettled = ledger.execute("SELECT run_id, attempt FROM outbox WHERE state IN ('pending', 'delivering')")
-        coming = {(row["run_id"], row["attempt"]) for row in unsettled}
+        undelivered = {(row["run_id"], row["attempt"]) for row in unsettled}
     runs = [_run(row, approvals[row["run_id"]], web[row["run_id"]]) for row in rows]
-    return Records(runs, coming, *_observations(root / "observational_data.json"))
+    return Records(runs, undelivered, *_observations(root / "observational_data.json"))
 
 
 def damage(root: Path) -> list[str]:
-    """What SQLite itself finds wrong with its files."""
-    found = []
+    """Problems that SQLite's integrity check reports."""
+    problems = []
     for name in ("ledger.sqlite", "checkpoints.sqlite"):
-        with _reading(root / "ledger" / name) as database:
-            said = [row[0] for row in database.execute("PRAGMA integrity_check")]
-        found += [f"{name}: {one}" for one in said if one != "ok"]
-    return found
+        with _connect(root / "ledger" / name) as database:
+            lines = [row[0] for row in database.execute("PRAGMA integrity_check")]
+        problems += [f"{name}: {line}" for line in lines if line != "ok"]
+    return problems
 
 
-def left_behind(root: Path) -> int:
-    """Runs that have ended and whose progress is still kept."""
+def count_leftover_checkpoints(root: Path) -> int:
+    """The number of ended runs that still have checkpoints."""
     ended = {run.run_id for run in read(root).runs if run.status in ENDED}
-    with _reading(root / "ledger" / "checkpoints.sqlite") as progress:
-        return sum(row[0] in ended for row in progress.execute("SELECT DISTINCT thread_id FROM checkpoints"))
+    with _connect(root / "ledger" / "checkpoints.sqlite") as checkpoints:
+        return sum(row[0] in ended for row in checkpoints.execute("SELECT DISTINCT thread_id FROM checkpoints"))
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+def _connect(path: Path) -> Iterator[sqlite3.Connection]:
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as connection:
         connection.row_factory = sqlite3.Row
         yield connection
@@ -132,10 +131,10 @@ def _run(row: sqlite3.Row, approvals: list[ApprovalRow], web: set[int]) -> RunRo
 
 
 def _observations(path: Path) -> tuple[list[dict[str, Any]], int]:
-    found, torn = [], 0
+    records, torn = [], 0
     for line in path.read_bytes().split(b"\n")[:-1] if path.exists() else []:
         try:
-            found.append(json.loads(line))
+            records.append(json.loads(line))
         except ValueError:
             torn += 1
-    return found, torn
+    return records, torn

@@ -1,6 +1,6 @@
-"""One job in a process of its own: to ask, to decide, to recover, or to settle all that waits.
+"""A job in its own process: ask, decide, recover, or settle all pending approvals.
 
-Writes down what the engine told it, line by line and at once, so that it is known after a kill. Judges nothing.
+Logs what the engine returned, line by line and unbuffered, so that the log survives a kill.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmarks.campaigns import stage
+from benchmarks.campaigns import scenario
 from benchmarks.campaigns.boundaries import Boundaries
 from veracity.engine import Veracity
 from veracity.errors import DecidedError, VeracityError
 from veracity.models import RunEvent, Verdict
 
 JobKind = Literal["ask", "decide", "recover", "settle"]
-Note = Callable[..., None]
+Log = Callable[..., None]
 
 
 @dataclass(frozen=True)
 class Job:
-    """The process kills itself when it reaches the boundary `die_at` for the `time`-th time; without one it lives."""
+    """The process kills itself when it reaches the boundary `die_at` for the `nth` time; never if it is empty."""
 
     kind: JobKind
     root: str
     log: str
     die_at: str = ""
-    time: int = 1
+    nth: int = 1
     ticket: int = 0
     conversation: str = ""
     approval_id: str = ""
@@ -43,97 +43,96 @@ class Job:
     by: str = ""
 
 
-def do(given: dict[str, Any]) -> None:
-    job = Job(**given)
-    began = time.monotonic()
-    with noting(job.log) as note:
-        boundaries = Boundaries(job.die_at, job.time, lambda name: note("at", name, time.monotonic()))
-        boundaries.watch()
-        with stage.open_engine(Path(job.root)) as engine, told(note):
-            _JOBS[job.kind](job, engine, note, boundaries)
-        note("took", time.monotonic() - began)
+def run(options: dict[str, Any]) -> None:
+    job = Job(**options)
+    started = time.monotonic()
+    with open_log(job.log) as log:
+        boundaries = Boundaries(job.die_at, job.nth, lambda name: log("at", name, time.monotonic()))
+        boundaries.install()
+        with scenario.open_engine(Path(job.root)) as engine, log_errors(log):
+            _JOBS[job.kind](job, engine, log, boundaries)
+        log("took", time.monotonic() - started)
 
 
 @contextmanager
-def noting(log: str) -> Iterator[Note]:
-    """What is noted is in the file at once, and so is what the engine logs; "done" is the last of it."""
-    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+def open_log(path: str) -> Iterator[Log]:
+    """Yields a function that appends a line. Warnings of the engine are logged too; "done" is the last line."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def note(*facts: Any) -> None:
-        os.write(file, json.dumps(facts).encode() + b"\n")
+    def log(*values: Any) -> None:
+        os.write(file, json.dumps(values).encode() + b"\n")
 
     logger = logging.getLogger("veracity")
     logger.propagate = False
-    logger.addHandler(_Noted(note))
-    note("started")
+    logger.addHandler(_LogHandler(log))
+    log("started")
     try:
-        yield note
-    except BaseException:  # noqa: BLE001 - whoever drives is told, and calls it a violation
-        note("error", "crash", traceback.format_exc())
-    note("done")
+        yield log
+    except BaseException:  # noqa: BLE001 - the campaign reads it as a violation
+        log("error", "crash", traceback.format_exc())
+    log("done")
 
 
 @contextmanager
-def told(note: Note) -> Iterator[None]:
-    """An error of the engine is told, and a decision that came too late is none."""
+def log_errors(log: Log) -> Iterator[None]:
+    """Logs errors of the engine. A decision that came too late is not an error."""
     try:
         yield
-    except DecidedError as problem:
-        note("refused", str(problem))
-    except VeracityError as problem:
-        note("error", type(problem).__name__, str(problem))
+    except DecidedError as error:
+        log("refused", str(error))
+    except VeracityError as error:
+        log("error", type(error).__name__, str(error))
 
 
-class _Noted(logging.Handler):
-    def __init__(self, note: Note) -> None:
+class _LogHandler(logging.Handler):
+    def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
-        self._note = note
+        self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._note("logged", record.getMessage())
+        self._log("logged", record.getMessage())
 
 
-def _ask(job: Job, engine: Veracity, note: Note, boundaries: Boundaries) -> None:
-    note("asks", job.ticket)
-    _follow(engine.stream(stage.question(job.ticket), conversation=job.conversation), note, boundaries)
+def _ask(job: Job, engine: Veracity, log: Log, boundaries: Boundaries) -> None:
+    log("asks", job.ticket)
+    _follow(engine.stream(scenario.question(job.ticket), conversation=job.conversation), log, boundaries)
 
 
-def decide(job: Job, engine: Veracity, note: Note, boundaries: Boundaries) -> None:
-    note("tries", job.approval_id, job.by, job.verdict, job.edit)
+def decide(job: Job, engine: Veracity, log: Log, boundaries: Boundaries) -> None:
+    log("tries", job.approval_id, job.by, job.verdict, job.edit)
     events = engine.stream_decision(job.approval_id, job.verdict, by=job.by, edit=job.edit, key=f"key of {job.by}")
-    note("decided", job.approval_id, job.by, job.verdict, job.edit)
-    _follow(events, note, boundaries)
+    log("decided", job.approval_id, job.by, job.verdict, job.edit)
+    _follow(events, log, boundaries)
 
 
-def _recover(job: Job, engine: Veracity, note: Note, boundaries: Boundaries) -> None:
-    began = time.monotonic()
+def _recover(job: Job, engine: Veracity, log: Log, boundaries: Boundaries) -> None:
+    started = time.monotonic()
     answers = engine.recover()
     for answer in answers:
-        note("answer", answer.run_id, answer.status, answer.text, answer.approval_id)
-    note("recovered", len(answers), time.monotonic() - began)
+        log("answer", answer.run_id, answer.status, answer.text, answer.approval_id)
+    log("recovered", len(answers), time.monotonic() - started)
 
 
-def _settle(job: Job, engine: Veracity, note: Note, boundaries: Boundaries) -> None:
-    """By turns, until nothing waits any more."""
+def _settle(job: Job, engine: Veracity, log: Log, boundaries: Boundaries) -> None:
+    """Decides until nothing is pending, every third time with a rejection."""
     count = 0
     while pending := engine.approvals(limit=100):
         for approval in pending:
             count += 1
             verdict: Verdict = "approve" if count % 3 else "reject"
-            by = f"{job.by}-{count}"
-            one = replace(job, approval_id=approval.approval_id, verdict=verdict, by=by)
-            decide(one, engine, note, boundaries)
+            decision = replace(job, approval_id=approval.approval_id, verdict=verdict, by=f"{job.by}-{count}")
+            decide(decision, engine, log, boundaries)
 
 
-def _follow(events: Iterable[RunEvent], note: Note, boundaries: Boundaries) -> None:
+def _follow(events: Iterable[RunEvent], log: Log, boundaries: Boundaries) -> None:
     is_first = True
     for event in events:
         if is_first:
-            note("begun", event.run_id)
+            log("begun", event.run_id)
         is_first = False
         if event.answer is not None:
             answer = event.answer
-            note("answer", event.run_id, answer.status, answer.text, answer.approval_id)
+            log("answer", event.run_id, answer.status, answer.text, answer.approval_id)
         boundaries.reach(" ".join(("event", event.kind, event.name)).strip())
 
 

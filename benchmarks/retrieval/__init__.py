@@ -1,1 +1,1 @@
-"""Benchmarks of finding passages. `docs/benchmarks.md` tells what was measured."""
+"""Retrieval benchmarks. Results are in `docs/benchmarks.md`."""

@@ -1,12 +1,12 @@
-"""How well passages are found: nDCG@10, recall@10, latency and ingest rate, beside BM25 on the same rows.
+"""Retrieval quality: nDCG@10, recall@10, latency and ingest rate, compared with BM25 on the same rows.
 
     python -m benchmarks.retrieval DIRECTORY [--sets scifact hotpotqa100 …] [--queries 300]
 
 The directory holds sets as `NAME.corpus.jsonl` (`_id`, `title`, `text`), `NAME.queries.jsonl` (`_id`, `text`) and
 `NAME.qrels.jsonl` (`query_id`, `doc_id`, `score`); VERACITY_DATA can name it as well. Documents are ranked by their
-best passage. "both" counts the questions of which all relevant documents are in the top 10. Latencies are medians, the
-embedding of the question included. "hybrid + links" is the graph source, which adds to hybrid scores what shared names
-are worth; "both, by RRF" is what a search does unless told otherwise.
+best passage. "both" counts the questions with all relevant documents in the top 10. Latencies are medians and include
+embedding the question. "hybrid + links" is the graph source, which adds link scores to hybrid scores; "both, by RRF" is
+the default search.
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ from veracity.language import search_tokens
 from veracity.retrieval import Searcher, make_searcher
 from veracity.settings import RetrievalSettings
 
-PASSAGES = 40  # of which the documents are taken
+PASSAGES = 40  # retrieved for each question
 
 
 class LexicalReranker:
-    """Share of the question's words in the passage, those in the same order counted twice. Kept for the record: it
-    helps nothing, which is why it is not a part of the product."""
+    """The share of the question's words in the passage; words in the same order count twice. Does not improve results,
+    so it is not part of the product."""
 
     name = "lexical"
 
     def scores(self, query: str, passages: Sequence[str]) -> list[float]:
-        wanted = search_tokens(query)
-        pairs = set(pairwise(wanted))
+        query_words = search_tokens(query)
+        pairs = set(pairwise(query_words))
         scored = []
         for passage in passages:
-            found = search_tokens(passage)
-            shared = len(set(wanted) & set(found)) / max(1, len(set(wanted)))
-            scored.append(shared + len(pairs & set(pairwise(found))) / max(1, len(pairs)))
+            words = search_tokens(passage)
+            shared = len(set(query_words) & set(words)) / max(1, len(set(query_words)))
+            scored.append(shared + len(pairs & set(pairwise(words))) / max(1, len(pairs)))
         return scored
 
 
-def ways(engine: Veracity) -> dict[str, tuple[Searcher, list[str]]]:
-    store, embedder = engine._library.store, engine._embedder
+def search_variants(engine: Veracity) -> dict[str, tuple[Searcher, list[str]]]:
+    store, embedder = engine._parts.library.store, engine._parts.embedder
 
-    def made(weight: float, reranker: LexicalReranker | None = None) -> Searcher:
+    def make(weight: float, reranker: LexicalReranker | None = None) -> Searcher:
         return make_searcher(store, embedder, RetrievalSettings(vector_weight=weight), reranker)
 
     usual = RetrievalSettings().vector_weight
     return {
-        "full text": (made(0.0), ["knowledge"]),
-        "vectors": (made(1.0), ["knowledge"]),
-        "hybrid": (made(usual), ["knowledge"]),
-        "hybrid + rerank": (made(usual, LexicalReranker()), ["knowledge"]),
-        "hybrid + links": (made(usual), ["graph"]),
-        "both, by RRF": (made(usual), ["knowledge", "graph"]),
+        "full text": (make(0.0), ["knowledge"]),
+        "vectors": (make(1.0), ["knowledge"]),
+        "hybrid": (make(usual), ["knowledge"]),
+        "hybrid + rerank": (make(usual, LexicalReranker()), ["knowledge"]),
+        "hybrid + links": (make(usual), ["graph"]),
+        "both, by RRF": (make(usual), ["knowledge", "graph"]),
     }
 
 
@@ -76,14 +76,14 @@ def measure(data: RetrievalSet, folder: Path) -> None:
     engine, report = workspace_of(data, folder)
     seconds = time.perf_counter() - started
     with engine:
-        told = ""
+        ingested = ""
         if report is not None:
             rate = report.passages / seconds
-            told = f", {report.passages:,} passages, ingested {rate:,.0f} a second with the model's work"
-        print(f"\n{data.name}: {len(data.corpus):,} documents{told}; {len(data.queries)} queries")
+            ingested = f", {report.passages:,} passages, ingested {rate:,.0f} a second, embedding included"
+        print(f"\n{data.name}: {len(data.corpus):,} documents{ingested}; {len(data.queries)} queries")
         print(f"  {'':16} {'nDCG@10':>8} {'against':>8} {'recall@10':>9} {'both':>5} {'ms':>6}")
         baseline = _show("BM25", data, bm25_rankings(data), 0.0, None)
-        for name, (searcher, sources) in ways(engine).items():
+        for name, (searcher, sources) in search_variants(engine).items():
             if name != "vectors" or data.language == "en":
                 ranked, latency = _ranked(data, searcher, sources)
                 _show(name, data, ranked, latency, baseline)
@@ -101,22 +101,22 @@ def _ranked(data: RetrievalSet, searcher: Searcher, sources: list[str]) -> tuple
 
 def _show(name: str, data: RetrievalSet, ranked: list[list[str]], latency: float, baseline: float | None) -> float:
     relevant = [data.relevant[query["_id"]] for query in data.queries]
-    gain = statistics.mean(ndcg(one, wanted) for one, wanted in zip(ranked, relevant, strict=True))
-    found = statistics.mean(recall(one, wanted) for one, wanted in zip(ranked, relevant, strict=True))
-    both = sum(wanted.keys() <= set(one[:10]) for one, wanted in zip(ranked, relevant, strict=True))
-    beside = "" if baseline is None else f"{gain - baseline:+.3f}"
-    print(f"  {name:16} {gain:8.4f} {beside:>8} {found:9.3f} {both:5} {latency:6.1f}", flush=True)
+    gain = statistics.mean(ndcg(names, wanted) for names, wanted in zip(ranked, relevant, strict=True))
+    recalled = statistics.mean(recall(names, wanted) for names, wanted in zip(ranked, relevant, strict=True))
+    both = sum(wanted.keys() <= set(names[:10]) for names, wanted in zip(ranked, relevant, strict=True))
+    difference = "" if baseline is None else f"{gain - baseline:+.3f}"
+    print(f"  {name:16} {gain:8.4f} {difference:>8} {recalled:9.3f} {both:5} {latency:6.1f}", flush=True)
     return gain
 
 
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES))
-    given = parser.parse_args()
-    folder = data_folder(given.directory)
+    arguments = parser.parse_args()
+    folder = data_folder(arguments.directory)
     with tempfile.TemporaryDirectory() as scratch:
-        for name in given.sets:
-            measure(load(folder, name, given.queries), given.keep or Path(scratch))
+        for name in arguments.sets:
+            measure(load(folder, name, arguments.queries), arguments.keep or Path(scratch))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What a search costs beside LanceDB itself, and how that grows with the number of passages.
+"""The latency of a search compared with LanceDB's own hybrid query, and how it grows with the number of passages.
 
     python -m benchmarks.retrieval.latency [--passages 100000]
 
-Made-up passages: words drawn as often as words are, vectors around 300 centres. "LanceDB" is its own hybrid query with
-as many candidates, its own reranking and the same columns. Both are given the vector of the question. Medians of the
-same questions, asked by turns; "memory" is that of a fresh process that has opened the workspace with the bundled
-embedder, has answered 50 questions and is idle.
+The passages are synthetic: words with a natural frequency distribution, vectors around 300 centres. "LanceDB" is its
+own hybrid query with as many candidates, its own reranking and the same columns. Both get the vector of the question.
+Times are medians of the same questions, asked in turn; "memory" is that of a fresh idle process that has opened the
+workspace with the bundled embedder and answered 50 questions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from veracity.embedding.bundled import BundledEmbedder
 from veracity.engine import Veracity
 from veracity.knowledge.rows import PASSAGE_COLUMNS
 from veracity.knowledge.store import Store
-from veracity.retrieval.hybrid import CANDIDATES, HybridSearch
+from veracity.retrieval.hybrid import MIN_CANDIDATES, HybridSearch
 from veracity.retrieval.sources import GraphSource
 from veracity.settings import RetrievalSettings
 
@@ -43,8 +43,8 @@ FREQUENCY = np.cumsum(1 / np.arange(10, 60_010))
 FREQUENCY /= FREQUENCY[-1]
 
 
-class Given:
-    """An embedder that is told the vector of the next question."""
+class FixedEmbedder:
+    """Returns the vector that was set."""
 
     name = BundledEmbedder.name
     dimensions = DIMENSIONS
@@ -103,20 +103,20 @@ def _vectors(count: int) -> NDArray[np.float32]:
 
 
 def _words(count: int) -> list[str]:
-    found: list[str] = VOCABULARY[np.searchsorted(FREQUENCY, random.random(count))].tolist()
-    return found
+    words: list[str] = VOCABULARY[np.searchsorted(FREQUENCY, random.random(count))].tolist()
+    return words
 
 
 def compare(store: Store) -> tuple[float, float, float]:
     """Milliseconds of LanceDB, of our hybrid search, and of that with the graph source."""
     table: Any = store._table
-    given = Given()
-    hybrid = HybridSearch(store, given, RetrievalSettings().vector_weight)
+    embedder = FixedEmbedder()
+    hybrid = HybridSearch(store, embedder, RetrievalSettings().vector_weight)
     graph = GraphSource(hybrid, store)
 
     def lance(question: str) -> None:
         query = table.search(query_type="hybrid", vector_column_name="vector", fts_columns="words")
-        query.vector(given.vector).text(question).distance_type("dot").limit(CANDIDATES).select(
+        query.vector(embedder.vector).text(question).distance_type("dot").limit(MIN_CANDIDATES).select(
             PASSAGE_COLUMNS
         ).to_arrow()
 
@@ -127,14 +127,14 @@ def compare(store: Store) -> tuple[float, float, float]:
     ]
     times: list[list[float]] = [[] for _ in ways]
     for number in range(QUESTIONS):
-        question, given.vector = " ".join(_words(6)), _vectors(1)[0]
+        question, embedder.vector = " ".join(_words(6)), _vectors(1)[0]
         for way, taken in zip(ways, times, strict=True):
             started = time.perf_counter()
             way(question)
             if number >= 20:
                 taken.append(time.perf_counter() - started)
-    found = [statistics.median(taken) * 1000 for taken in times]
-    return found[0], found[1], found[2]
+    lance_ms, hybrid_ms, graph_ms = (statistics.median(taken) * 1000 for taken in times)
+    return lance_ms, hybrid_ms, graph_ms
 
 
 def searching_memory(folder: Path) -> int:
@@ -143,7 +143,7 @@ def searching_memory(folder: Path) -> int:
     return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
-def _search_and_tell_memory(folder: str) -> None:
+def _search_and_print_memory(folder: str) -> None:
     with Veracity(folder) as engine:
         for number in range(50):
             engine.search(f"What is w{number} and where does it come from?")
@@ -155,17 +155,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--memory", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.memory:
-        _search_and_tell_memory(given.memory)
+    arguments = parser.parse_args()
+    if arguments.memory:
+        _search_and_print_memory(arguments.memory)
         return
     with tempfile.TemporaryDirectory() as folder:
         rows = []
-        for count in (1_000, given.passages):
+        for count in (1_000, arguments.passages):
             workspace = Path(folder) / str(count)
             workspace.mkdir()
             with Veracity(workspace) as engine:
-                store = engine._library.store
+                store = engine._parts.library.store
                 fill(store, count)
                 rows.append((count, *compare(store), searching_memory(workspace)))
     print(f"\n{'passages':>9} {'LanceDB ms':>11} {'ours ms':>8} {'ratio':>6} {'with graph ms':>14} {'memory MB':>10}")

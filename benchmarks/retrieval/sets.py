@@ -1,4 +1,4 @@
-"""Retrieval sets on disk, measures, and the BM25 that everything is compared with."""
+"""Retrieval sets on disk, measures, and the BM25 baseline."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ import Stemmer  # type: ignore[import-not-found, unused-ignore]
 from veracity.engine import Veracity
 from veracity.language import guess_language
 from veracity.models import Document, IngestReport
-from veracity.reading import extract
+from veracity.reading.extract import extract
 
-# Where the corpus has another name than the set, and what is not English.
+# Sets whose corpus has another name, and sets that are not English.
 CORPORA = {"rgb_zh": "rgb"}
 LANGUAGES = {"rgb_zh": "zh", "jsquad": "ja"}
 NAMES = ("scifact", "hotpotqa100", "mtrag", "cast22", "clapnq", "rgb_zh", "jsquad")
@@ -39,15 +39,15 @@ class RetrievalSet:
     relevant: dict[str, dict[str, float]]
 
 
-def data_folder(given: str | None) -> Path:
-    named = given or os.environ.get("VERACITY_DATA")
+def data_folder(argument: str | None) -> Path:
+    named = argument or os.environ.get("VERACITY_DATA")
     if not named:
         raise SystemExit("Name the folder of the data, or set VERACITY_DATA to it.")
     return Path(named)
 
 
 def options(about: str | None) -> argparse.ArgumentParser:
-    """What all benchmarks over these sets can be told."""
+    """The command-line options of all benchmarks over these sets."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", nargs="?")
     parser.add_argument("--queries", type=int, default=300, help="of each set, at most")
@@ -55,29 +55,29 @@ def options(about: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def load(folder: Path, name: str, most_queries: int) -> RetrievalSet:
+def load(folder: Path, name: str, max_queries: int) -> RetrievalSet:
     relevant: dict[str, dict[str, float]] = defaultdict(dict)
     for row in _lines(folder / f"{name}.qrels.jsonl"):
         if row["score"] > 0:
             relevant[row["query_id"]][row["doc_id"]] = row["score"]
     queries = [row for row in _lines(folder / f"{name}.queries.jsonl") if row["_id"] in relevant]
     corpus = _lines(folder / f"{CORPORA.get(name, name)}.corpus.jsonl")
-    return RetrievalSet(name, LANGUAGES.get(name, "en"), corpus, queries[:most_queries], dict(relevant))
+    return RetrievalSet(name, LANGUAGES.get(name, "en"), corpus, queries[:max_queries], dict(relevant))
 
 
 def handbook(language: str) -> RetrievalSet:
-    """The documents that come with Veracity, with the questions beside this file."""
+    """The bundled handbook with the questions of `handbook.questions.jsonl`."""
     folder = Path(str(files("veracity") / "handbook"))
     corpus = [
         {"_id": str(path.relative_to(folder)), "path": str(path)}
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     ]
-    asked = _lines(Path(__file__).with_name("handbook.questions.jsonl"))
-    asked = [row for row in asked if guess_language(row["question"]) == language]
-    queries = [{"_id": str(place), "text": row["question"]} for place, row in enumerate(asked)]
+    questions = _lines(Path(__file__).with_name("handbook.questions.jsonl"))
+    questions = [row for row in questions if guess_language(row["question"]) == language]
+    queries = [{"_id": str(place), "text": row["question"]} for place, row in enumerate(questions)]
     relevant = {
-        str(place): dict.fromkeys([row["document"], *row.get("also", [])], 1.0) for place, row in enumerate(asked)
+        str(place): dict.fromkeys([row["document"], *row.get("also", [])], 1.0) for place, row in enumerate(questions)
     }
     return RetrievalSet(f"handbook_{language}", language, corpus, queries, relevant)
 
@@ -93,7 +93,7 @@ def documents(data: RetrievalSet) -> Iterator[Document]:
 
 
 def workspace_of(data: RetrievalSet, folder: Path) -> tuple[Veracity, IngestReport | None]:
-    """A workspace with the documents in it, and how their ingestion went, unless it was there already."""
+    """A workspace with the documents, and the ingest report unless it existed already."""
     engine = Veracity(folder / data.name)
     if (folder / data.name / "complete").exists():
         return engine, None
@@ -113,7 +113,7 @@ def recall(ranked: Sequence[str], relevant: dict[str, float], k: int = 10) -> fl
 
 
 def bm25_rankings(data: RetrievalSet) -> list[list[str]]:
-    """BM25 as it is usually set up: stemmed English words, segmented Chinese, Japanese in pairs of characters."""
+    """BM25 with a common setup: stemmed English words, segmented Chinese, Japanese character bigrams."""
     index = bm25s.BM25(k1=1.5, b=0.75)
     texts = [f"{row['title']}\n{row['text']}" if row.get("title") else row["text"] for row in data.corpus]
     index.index(_tokens(texts, data.language), show_progress=False)

@@ -1,7 +1,6 @@
-"""The workspace on which the campaigns play, with models that follow a script and a web that is made up.
+"""The workspace of the campaigns, with scripted models and a fake web search.
 
-What becomes of a question follows from its ticket, the number that stands in it: so the same plan gives the same runs.
-Nothing here is killed or counted.
+A question contains a ticket number, which determines its outcome, so that the same plan gives the same runs.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Any
 from veracity.deadlines import Deadline
 from veracity.embedding import Embedder
 from veracity.engine import Veracity
+from veracity.graph.context import WebFindings
 from veracity.models import Document, Evidence, EvidenceMetadata, WebPage
 from veracity.runs import web_evidence
-from veracity.runs.web_evidence import FoundOnWeb
 from veracity.settings import Settings
 from veracity.testing import ScriptedCall, ScriptedLLM
 
@@ -30,10 +29,20 @@ QUESTIONS = (
 WEB = "The page on the building"
 TICKET = re.compile(r"ticket (\d+)")
 FIRST_TEXT = re.compile(r'"text": "([^"]+)"')
-# What becomes of a question: the fates of tickets, again and again.
-STANDS, LOW, WEB_STANDS, WEB_EMPTY, FAILS_REVIEW, ABSTAINS = range(6)
-FATES = (LOW, STANDS, LOW, WEB_STANDS, LOW, WEB_EMPTY, LOW, FAILS_REVIEW, ABSTAINS)
-LAST = 10_000_000 + FATES.index(STANDS) - 10_000_000 % len(FATES)  # the ticket of a question that nothing stops
+# Outcomes of questions; tickets cycle through CYCLE.
+HIGH_SCORE, LOW_SCORE, HIGH_SCORE_WITH_WEB, WEB_EMPTY, FAILS_REVIEW, ABSTAINS = range(6)
+CYCLE = (
+    LOW_SCORE,
+    HIGH_SCORE,
+    LOW_SCORE,
+    HIGH_SCORE_WITH_WEB,
+    LOW_SCORE,
+    WEB_EMPTY,
+    LOW_SCORE,
+    FAILS_REVIEW,
+    ABSTAINS,
+)
+LAST_TICKET = 10_000_000 + CYCLE.index(HIGH_SCORE) - 10_000_000 % len(CYCLE)  # answered without approval
 EVALUATOR = '[[metrics]]\nname = "Relevance"\nweight = 1.0\n'
 REVIEW = {
     "reasonableness_detail": "It answers the question.",
@@ -45,8 +54,8 @@ REVIEW = {
 }
 
 
-def fate(ticket: int) -> int:
-    return FATES[ticket % len(FATES)]
+def outcome_of(ticket: int) -> int:
+    return CYCLE[ticket % len(CYCLE)]
 
 
 def question(ticket: int) -> str:
@@ -54,7 +63,7 @@ def question(ticket: int) -> str:
 
 
 def ticket_of(text: str) -> int:
-    """The last one: what was asked before may stand in front."""
+    """The last number: earlier questions may precede it."""
     return int(TICKET.findall(text)[-1])
 
 
@@ -71,12 +80,12 @@ def make_workspace(root: Path, embedder: str = "none") -> None:
             [Document(id=f"room{number}", title=f"Room {number}", text=text) for number, text in texts.items()]
         )
     if report.count("added") != ROOMS:
-        raise AssertionError("the rooms are not in the workspace")
+        raise AssertionError("not all rooms were added to the workspace")
 
 
 def open_engine(root: Path, embedder: str = "none", **sections: Any) -> Veracity:
-    """With the made-up web, in this whole process. `sections` of the settings take the place of those here."""
-    vars(web_evidence)["make_web_lookups"] = _make_web
+    """Replaces the web search in the whole process. `sections` override sections of the settings."""
+    vars(web_evidence)["make_web_evidence"] = _make_web
     llm = ScriptedLLM.by_role(writer=_write, reviewer=_review, judge=_judge)
     return Veracity(root, settings=_settings(embedder, **sections), llm=llm)
 
@@ -88,50 +97,50 @@ def _settings(embedder: str, **sections: Any) -> Settings:
             "models": {"embedder": embedder, **roles},
             "answering": {"gener_epoch": 1},
             "quality": {"max_rewrites": 0},
-            "web": {"provider": "searxng", "searxng_url": "http://127.0.0.1:9"},  # nobody ever asks it
-            "conversation": {"summarize_after": 500, "recent_turns": 2},  # so that much is summed up
+            "web": {"provider": "searxng", "searxng_url": "http://127.0.0.1:9"},  # never called
+            "conversation": {"summarize_after": 500, "recent_turns": 2},  # so that summaries are frequent
             **sections,
         }
     )
 
 
 def _write(call: ScriptedCall) -> str:
-    found = FIRST_TEXT.findall(call.prompt)
-    if not found or (fate(ticket_of(call.prompt)) == ABSTAINS and WEB not in call.prompt):
+    texts = FIRST_TEXT.findall(call.prompt)
+    if not texts or (outcome_of(ticket_of(call.prompt)) == ABSTAINS and WEB not in call.prompt):
         return "NO ANSWER: how many staff the meeting room seats"
-    first = re.split(r"(?<=[.。])", found[0])[0]
+    first = re.split(r"(?<=[.。])", texts[0])[0]
     return f"{first} [1]"
 
 
 def _review(call: ScriptedCall) -> dict[str, Any]:
-    if fate(ticket_of(call.prompt)) == FAILS_REVIEW:
+    if outcome_of(ticket_of(call.prompt)) == FAILS_REVIEW:
         return {**REVIEW, "evidence_passed": False, "suggestions": ["Say on which floor it is."]}
     return REVIEW
 
 
 def _judge(call: ScriptedCall) -> dict[str, Any]:
-    what = fate(ticket_of(call.prompt))
-    high = what == STANDS or (what == WEB_STANDS and WEB in call.prompt)
-    return {"reason": "As the script says.", "score": 90 if high else 40}
+    outcome = outcome_of(ticket_of(call.prompt))
+    high = outcome == HIGH_SCORE or (outcome == HIGH_SCORE_WITH_WEB and WEB in call.prompt)
+    return {"reason": "Scripted.", "score": 90 if high else 40}
 
 
-class _Web:
-    name = "made-up"
+class _FakeWeb:
+    name = "fake"
 
-    def look_up(self, query: str, question: str, deadline: Deadline) -> FoundOnWeb:
+    def look_up(self, query: str, question: str, deadline: Deadline) -> WebFindings:
         ticket = ticket_of(query)
-        if fate(ticket) == WEB_EMPTY:
-            return FoundOnWeb([], [], "Nothing was found.")
+        if outcome_of(ticket) == WEB_EMPTY:
+            return WebFindings([], [], "Nothing was found.")
         url = f"https://rooms.example/{ticket}"
         text = f"{WEB} says that room {1 + ticket % ROOMS} seats {ticket % 50} staff for ticket {ticket}."
-        return FoundOnWeb([_evidence(url, text)], [WebPage(url=url, title="Rooms", retrieved=datetime.now(UTC))])
+        return WebFindings([_evidence(url, text)], [WebPage(url=url, title="Rooms", retrieved=datetime.now(UTC))])
 
     def close(self) -> None:
-        """Holds nothing."""
+        """No-op."""
 
 
-def _make_web(settings: Settings, embedder: Embedder) -> _Web:
-    return _Web()
+def _make_web(settings: Settings, embedder: Embedder) -> _FakeWeb:
+    return _FakeWeb()
 
 
 def _evidence(url: str, text: str) -> Evidence:

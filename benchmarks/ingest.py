@@ -1,9 +1,9 @@
-"""How fast documents come in, the model's work aside, and what a second run over unchanged files costs.
+"""Ingestion speed without embedding, and the time of a second run over unchanged files.
 
-    python benchmarks/ingesting.py [--files 3000]
+    python benchmarks/ingest.py [--files 3000]
 
-The files are the handbook that comes with Veracity, each text under many names with other numbers in it, so that no two
-are the same. The embedder is `none`. "cores" is the processor time of all processes together over the time that passed.
+The files are copies of the bundled handbook, each with different numbers in it. The embedder is `none`. "cores" is the
+CPU time of all processes divided by the elapsed time.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def write_files(folder: Path, count: int) -> None:
     texts = [(path, path.read_text(encoding="utf-8")) for path in sources]
     for number in range(count):
         path, text = texts[number % len(texts)]
-        several = "\n\n".join(f"{text}\n\nRevision {number}.{part}." for part in range(3))
+        content = "\n\n".join(f"{text}\n\nRevision {number}.{part}." for part in range(3))
         place = folder / f"{number % 50:02}" / f"{number}{path.suffix}"
         place.parent.mkdir(exist_ok=True)
-        place.write_text(several, encoding="utf-8")
+        place.write_text(content, encoding="utf-8")
 
 
 def timed(engine: Veracity, folder: Path) -> tuple[IngestReport, float, float]:
     """The report, seconds, and cores in use."""
     started, used = time.perf_counter(), sum(os.times()[:4])
     report = engine.ingest(folder)
-    engine.close()  # the worker processes' time is counted when they have ended
+    engine.close()  # CPU time of worker processes is counted when they have ended
     seconds = time.perf_counter() - started
     return report, seconds, (sum(os.times()[:4]) - used) / seconds
 
@@ -43,14 +43,14 @@ def timed(engine: Veracity, folder: Path) -> tuple[IngestReport, float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=3000)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder, workspace = Path(scratch) / "files", Path(scratch) / "workspace"
         folder.mkdir()
         workspace.mkdir()
         (workspace / "veracity.toml").write_text('[models]\nembedder = "none"\n')
-        write_files(folder, given.files)
-        time.sleep(3)  # a file that is younger than two seconds is read again the next time, to be sure
+        write_files(folder, arguments.files)
+        time.sleep(3)  # files younger than two seconds are read again by the next run
         first, seconds, cores = timed(Veracity(workspace), folder)
         second, again, _ = timed(Veracity(workspace), folder)
     print(f"{len(first.outcomes):,} files, {first.passages:,} passages: {seconds:.1f} s")

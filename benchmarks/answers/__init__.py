@@ -1,0 +1,1 @@
+"""Benchmark of the extractive writer: answers, abstentions and citations."""

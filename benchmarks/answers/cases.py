@@ -1,0 +1,39 @@
+"""Cases of the benchmark: questions with their evidence, from the data sets and from the bundled handbook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.answers.evidence import CachingEmbedder, ItemStore, search_evidence
+from benchmarks.answers.items import Item, Text, load
+from benchmarks.retrieval.sets import documents, handbook
+from veracity.models import Evidence
+
+HANDBOOKS = ("handbook_en", "handbook_zh", "handbook_ja")
+
+Case = tuple[Item, list[Evidence]]
+
+
+def load_cases(folder: Path, name: str, embedder: CachingEmbedder) -> list[Case]:
+    if name in HANDBOOKS:
+        cases = list(_handbook_cases(name, embedder))
+    else:
+        items, corpus = load(folder, name)
+        store = ItemStore(corpus.values(), embedder) if any(item.passages is None for item in items) else None
+        cases = [(item, search_evidence(item, embedder, store)) for item in items]
+    embedder.save()
+    return cases
+
+
+def _handbook_cases(name: str, embedder: CachingEmbedder) -> Iterator[Case]:
+    """Each question over the whole handbook, and again without the documents that answer it."""
+    data = handbook(name.removeprefix("handbook_"))
+    texts = [Text(document.id, document.title, document.text, document.markdown) for document in documents(data)]
+    whole = ItemStore(texts, embedder)
+    for query in data.queries:
+        gold = frozenset(data.relevant[query["_id"]])
+        rest = ItemStore([text for text in texts if text.id not in gold], embedder)
+        for expected, store in ((gold, whole), (frozenset[str](), rest)):
+            item = Item(query["_id"], data.name, data.language, query["text"], None, bool(expected), gold=expected)
+            yield item, search_evidence(item, embedder, store)

@@ -1,0 +1,89 @@
+"""Outcome of a case: was it answered, does the answer contain the gold answer, is every citation sound?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from benchmarks.answers.items import Item
+from veracity.agents.base import WriterOutput
+from veracity.grounding import EvidenceTexts
+from veracity.language import normalized, sentences
+from veracity.language.citations import cited_numbers, without_marks
+from veracity.models import Evidence
+
+LINK_TARGET = re.compile(r"(?<=\])\([^()\s]*\)")
+HEADINGS = ("balanced", "answers", "abstains", "gold in it", "gold cited", "sentences", "citations", "ms")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`holds_gold` is None if the item has no gold answer."""
+
+    answerable: bool
+    answered: bool
+    holds_gold: bool | None
+    cites_gold: Sequence[bool]
+    sentences: int
+    sound: Sequence[bool]  # for each sentence: whether it cites one passage, which contains it verbatim
+    seconds: float
+
+
+def make_outcome(item: Item, evidence: Sequence[Evidence], written: WriterOutput, seconds: float) -> Outcome:
+    if written.abstains:
+        return Outcome(item.answerable, False, None, (), 0, (), seconds)
+    answer = [sentence.text for sentence in sentences(written.text)]
+    texts = EvidenceTexts([passage.text for passage in evidence])
+    cited = [cited_numbers(sentence) for sentence in answer]
+    return Outcome(
+        item.answerable,
+        True,
+        _holds_gold(item, answer),
+        [evidence[numbers[0] - 1].document_id in item.gold for numbers in cited if item.gold and numbers],
+        len(answer),
+        [_is_sound(sentence, numbers, evidence, texts) for sentence, numbers in zip(answer, cited, strict=True)],
+        seconds,
+    )
+
+
+def _holds_gold(item: Item, answer: Sequence[str]) -> bool | None:
+    if item.answers:
+        return any(_bare(gold) in _bare(" ".join(map(without_marks, answer))) for gold in item.answers)
+    if item.support or item.set == "clapnq":
+        bare = [_bare(without_marks(sentence)) for sentence in answer]
+        return any(text in _bare(gold) or _bare(gold) in text for gold in item.support for text in bare)
+    return None
+
+
+def _is_sound(sentence: str, numbers: list[int], evidence: Sequence[Evidence], texts: EvidenceTexts) -> bool:
+    if len(numbers) != 1 or not 1 <= numbers[0] <= len(evidence):
+        return False
+    source = evidence[numbers[0] - 1].text
+    words = _bare(without_marks(LINK_TARGET.sub("", source)))  # answers contain no links
+    support = texts.support(sentence, [numbers[0] - 1])
+    return support.supported and support.quote in source and _bare(without_marks(sentence)) in words
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\W_]+", "", normalized(text).lower())
+
+
+def format_row(outcomes: Sequence[Outcome]) -> list[str]:
+    """The cells under `HEADINGS`. Gold is counted over all answers, also those to unanswerable questions."""
+    answered = [outcome for outcome in outcomes if outcome.answered]
+    right, wrong = ([outcome.answered for outcome in outcomes if outcome.answerable is kind] for kind in (True, False))
+    gold = [outcome.holds_gold for outcome in answered if outcome.holds_gold is not None]
+    cites = [cites for outcome in answered for cites in outcome.cites_gold]
+    sound = [sound for outcome in answered for sound in outcome.sound]
+    return [
+        f"{(fmean(right) + 1 - fmean(wrong)) / 2:.3f}",
+        f"{fmean(right):.3f}",
+        f"{1 - fmean(wrong):.3f}",
+        f"{fmean(gold):.3f}" if gold else "–",
+        f"{fmean(cites):.3f}" if cites else "–",
+        f"{fmean(outcome.sentences for outcome in answered):.2f}" if answered else "–",
+        f"{fmean(sound):.1%}" if sound else "–",
+        f"{fmean(outcome.seconds for outcome in outcomes) * 1000:.1f}",
+    ]

@@ -1,1 +1,0 @@
-"""Are questions of a conversation understood? See `python -m benchmarks.conversation --help`."""

@@ -1,0 +1,150 @@
+"""The approval gate without a judge model: how many right answers it holds back, and how many wrong ones it releases.
+
+    python -m benchmarks.gate DIRECTORY [--sets clapnq rgb jsquad] [--keep FOLDER]
+
+The directory contains the data of `benchmarks.answers`; it can also be set as VERACITY_DATA. The extractive writer
+answers each question over its evidence, and the local metrics score each answer as in a run. Below the threshold of the
+settings an answer waits for approval ("held"), otherwise it is "released". The bar: at most 20 % of the right answers
+of clapnq are held.
+
+An answer is right if it contains the gold answer. Answers to unanswerable questions are counted separately. Right
+answers are also made wrong on purpose: given to another question with their own evidence, so that they are grounded but
+irrelevant, and with one number changed. Both are repeated with the answers that people wrote (clapnq), with a [1] after
+each sentence, as a substitute for what a model would write.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from benchmarks.answers.cases import Case, load_cases
+from benchmarks.answers.evidence import CachingEmbedder
+from benchmarks.answers.items import read_lines
+from benchmarks.answers.outcome import make_outcome
+from benchmarks.retrieval.sets import data_folder, options
+from veracity.agents.base import WritingTask
+from veracity.agents.extractive_writer import ExtractiveWriter
+from veracity.embedding import make_embedder
+from veracity.evaluator import Evaluator
+from veracity.language import sentences
+from veracity.models import EvaluationRequest
+from veracity.settings import Settings
+
+SETS = ("clapnq", "rgb", "jsquad")
+KINDS = ("right", "wrong", "not answerable")  # in the order of the table
+OTHER_QUESTION_DISTANCE = 7
+MAX_HELD = 0.2
+# Numbers that are not citations.
+NUMBER = re.compile(r"(?<![\[\d.,])\d[\d,]{0,15}(?![\d\]])")
+
+
+class Submission(NamedTuple):
+    """An answer to be scored."""
+
+    kind: str
+    question: str
+    text: str
+    context: list[str]
+
+
+class GateResult(NamedTuple):
+    kind: str
+    released: bool
+    seconds: float
+
+
+def extractive_answers(cases: Sequence[Case], writer: ExtractiveWriter) -> Iterator[Submission]:
+    """The writer's answers, without abstentions."""
+    for item, evidence in cases:
+        written = writer.write(WritingTask(item.question, evidence, ()))
+        if written.abstains:
+            continue
+        is_right = make_outcome(item, evidence, written, 0.0).holds_gold
+        kind = ("right" if is_right else "wrong") if item.answerable else "not answerable"
+        context = [with_headings(passage.text, passage.title, *passage.headings) for passage in evidence]
+        yield Submission(kind, item.question, written.text, context)
+
+
+def with_headings(text: str, *headings: str) -> str:
+    """The context as a run passes it to the metrics: title and headings in the first line."""
+    head = " › ".join(dict.fromkeys(filter(None, headings)))
+    return f"{head}\n{text}" if head else text
+
+
+def human_answers(folder: Path) -> Iterator[Submission]:
+    corpus = read_lines(folder / "clapnq.corpus.jsonl")
+    texts = {row["_id"]: with_headings(row["text"], row.get("title") or "") for row in corpus}
+    for row in read_lines(folder / "clapnq.items.jsonl"):
+        if row["answerable"] and row["answers"]:
+            cited = " ".join(f"{sentence.text} [1]" for sentence in sentences(row["answers"][0]))
+            yield Submission("by people", row["query"], cited, [texts[name] for name in row["context_ids"]])
+
+
+def make_wrong(right: Sequence[Submission]) -> Iterator[Submission]:
+    """The same answers made wrong in two ways."""
+    suffix = ", by people" if right and right[0].kind == "by people" else ""
+    for index, own in enumerate(right):
+        other = right[index - OTHER_QUESTION_DISTANCE]
+        if other.question != own.question:
+            yield other._replace(kind=f"to another question{suffix}", question=own.question)
+        if (text := change_number(own.text)) is not None:
+            yield own._replace(kind=f"a number changed{suffix}", text=text)
+
+
+def change_number(text: str) -> str | None:
+    numbers = list(NUMBER.finditer(text))
+    if not numbers:
+        return None
+    number = random.Random(text).choice(numbers)
+    return f"{text[: number.start()]}{int(number[0].replace(',', '')) + 7}{text[number.end() :]}"
+
+
+def score(submission: Submission, evaluator: Evaluator, threshold: float) -> GateResult:
+    result = evaluator.evaluate(
+        EvaluationRequest(
+            user_query=submission.question,
+            submission=submission.text,
+            context=submission.context,
+            team_id="benchmark",
+        )
+    )
+    return GateResult(submission.kind, result.overall_score / 100 >= threshold, result.seconds)
+
+
+def print_results(name: str, results: Sequence[GateResult], language: str) -> None:
+    milliseconds = fmean(result.seconds for result in results) * 1000
+    print(f"\n{name} ({language}), {len(results)} answers, {milliseconds:.1f} ms per score")
+    print(f"  {'':30}{'answers':>8}{'held':>8}{'released':>10}")
+    for kind in dict.fromkeys(result.kind for result in results):
+        released = [result.released for result in results if result.kind == kind]
+        count = sum(released)
+        bar = f" (bar: at most {MAX_HELD:.0%} held)" if (name, kind) == ("clapnq", "right") else ""
+        print(f"  {kind:30}{len(released):>8}{1 - count / len(released):>8.1%}{count:>10}{bar}", flush=True)
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.set_defaults(queries=5000)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS])
+    chosen = parser.parse_args()
+    folder = data_folder(chosen.directory)
+    embedder = CachingEmbedder(make_embedder("bundled"), chosen.keep / "vectors.pickle" if chosen.keep else None)
+    evaluator, threshold = Evaluator(settings=Settings(), only_named_judges=True), Settings().approval.threshold
+    for name in chosen.sets:
+        cases = load_cases(folder, name, embedder)[: chosen.queries]
+        written = extractive_answers(cases, ExtractiveWriter(embedder))
+        answers = sorted(written, key=lambda answer: KINDS.index(answer.kind))
+        answers += make_wrong([answer for answer in answers if answer.kind == "right"])
+        if name == "clapnq":
+            human = list(human_answers(folder))
+            answers += [*human, *make_wrong(human)]
+        print_results(name, [score(answer, evaluator, threshold) for answer in answers], cases[0][0].language)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Benchmarks of grading evidence and rewriting queries."""
