@@ -1,4 +1,4 @@
-"""What the documents show is run: examples, output, settings and links."""
+"""Documents are true: examples run, output is shown as printed, settings, links and file names exist."""
 
 import contextlib
 import io
@@ -18,8 +18,14 @@ from veracity.settings import SECTIONS, Settings, load_settings, variable
 from veracity.testing import ScriptedLLM
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TOP_DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+DOCUMENTS = [*TOP_DOCUMENTS, *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(?:<!-- (?P<note>[^>]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)```", re.DOTALL)
+
+FILE_NAME = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|js|j2|css|sh|sql|ts))`")
+FILE_PLACES = (ROOT, ROOT / "src", ROOT / "src/veracity", ROOT / "docs", ROOT / "src/veracity/server/static")
+FILE_TREES = ("src", "tests", "benchmarks", "scripts", "examples")
+USER_FILES = {"metrics/politeness.py", "metrics/tone.py"}  # files that a reader creates
 
 
 class Block(NamedTuple):
@@ -33,7 +39,7 @@ def blocks(path: Path) -> list[Block]:
 
 
 def examples() -> Iterator[tuple[str, str | None]]:
-    """Each Python example, with the output that is said to follow."""
+    """Each Python example with its documented output."""
     for path in DOCUMENTS:
         found = blocks(path)
         for number, block in enumerate(found):
@@ -44,7 +50,7 @@ def examples() -> Iterator[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize(("source", "expected"), list(examples()))
-def test_examples_run_and_print_what_is_shown(source: str, expected: str | None) -> None:
+def test_examples_print_the_documented_output(source: str, expected: str | None) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(source, "example", "exec"), {"__name__": "example"})
@@ -52,7 +58,7 @@ def test_examples_run_and_print_what_is_shown(source: str, expected: str | None)
         assert printed.getvalue() == expected
 
 
-def test_the_custom_metrics_of_the_guide_work_in_ten_lines(workspace: Path) -> None:
+def test_custom_metrics_of_the_guide_work_in_ten_lines(workspace: Path) -> None:
     """SPEC B17."""
     files = {
         block.note.removeprefix("file: "): block.text
@@ -68,11 +74,14 @@ def test_the_custom_metrics_of_the_guide_work_in_ten_lines(workspace: Path) -> N
     assert all(len(text.strip().splitlines()) <= 10 for name, text in files.items() if name.endswith(".py"))
 
 
-def test_the_readme_shows_what_the_demo_prints(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = next(block.text for block in blocks(ROOT / "README.md") if block.note == "output of: veracity demo")
-    printed = [line.rstrip() for line in run("demo").out.splitlines()]
-    assert shown.strip()
-    assert "\n".join(printed).startswith(shown.rstrip())
+def test_the_demo_page_shows_the_output_of_the_demo(run: Run) -> None:
+    page = blocks(ROOT / "docs/demo.md")
+    questions, scores = (block.text.rstrip() for block in page if block.note == "output of: veracity demo")
+    printed = "\n".join(line.rstrip() for line in run("demo").out.splitlines())
+    assert questions
+    assert printed.startswith(questions)
+    assert scores
+    assert scores in printed
 
 
 def test_the_errors_page_shows_the_tree() -> None:
@@ -82,7 +91,7 @@ def test_the_errors_page_shows_the_tree() -> None:
     assert shown.splitlines() == tree
 
 
-def test_the_configuration_page_names_every_setting_and_key() -> None:
+def test_the_configuration_page_lists_every_setting_and_key() -> None:
     page = (ROOT / "docs/configure.md").read_text()
     for name, section in SECTIONS.items():
         for key in section.model_fields:
@@ -92,7 +101,7 @@ def test_the_configuration_page_names_every_setting_and_key() -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_configurations_shown_are_valid(path: Path) -> None:
+def test_documented_configurations_are_valid(path: Path) -> None:
     for block in blocks(path):
         if block.language != "toml":
             continue
@@ -103,7 +112,18 @@ def test_configurations_shown_are_valid(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_resolve(path: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
     assert [target for target in targets if not (path.parent / target).exists()] == []
     assert len(path.read_text()) > 200
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_in_documents_exist(path: Path) -> None:
+    """A path is relative to the repository, the package or the page; a bare file name may be anywhere."""
+    known = {file.name for tree in FILE_TREES for file in (ROOT / tree).rglob("*")}
+    names = set(FILE_NAME.findall(path.read_text(encoding="utf-8"))) - USER_FILES
+    missing = [
+        name for name in names if name not in known and not any((place / name).exists() for place in FILE_PLACES)
+    ]
+    assert missing == []
