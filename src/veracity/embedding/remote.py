@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, wait
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -71,7 +72,9 @@ class ProviderEmbedder:
             self._workers.submit(partial(self._embed_batch, texts=batch, kind=kind)) for batch in _batches(texts)
         ]
         try:
-            return np.concatenate([future.result() for future in futures])
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            first_failed = [future for future in done if future.exception()][:1]
+            return np.concatenate([future.result() for future in first_failed or futures])
         finally:
             for future in futures:
                 future.cancel()
