@@ -14,7 +14,7 @@ from tests.runs.conftest import MakeEngine
 from tests.server.conftest import OpenPage, Serve, Served, Watched
 from veracity.models import Document, Role
 
-expect.set_options(timeout=15_000)  # the machine may be busy
+expect.set_options(timeout=90_000)  # the machine may be busy
 
 ENGLISH = "# Parking\n\nParking is free on Sundays. Bring the blue card.\n"
 CHINESE = "停车场周日免费。请带上蓝色卡片。\n"

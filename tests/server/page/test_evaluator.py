@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.runs.conftest import MakeEngine
 from tests.server.conftest import OpenPage, Serve, Served, Watched
 
-expect.set_options(timeout=15_000)  # the machine may be busy
+expect.set_options(timeout=90_000)  # the machine may be busy
 
 METRIC = '''
 """A metric of a workspace."""
