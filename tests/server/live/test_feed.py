@@ -21,7 +21,7 @@ from veracity.server.live.feed import Feed
 
 BOB = User(name="bob", role="approver", created=datetime.now(UTC))
 ANN = User(name="ann", role="asker", created=datetime.now(UTC))
-TIMEOUT_SECONDS = 10.0  # seconds
+TIMEOUT_SECONDS = 60.0
 
 
 class LedgerReader:
