@@ -46,7 +46,7 @@ WorkspaceOption = Annotated[
     Path | None,
     typer.Option("--workspace", "-w", metavar="DIR", help="The workspace. Default: this directory, if it is one."),
 ]
-UserOption = Annotated[str, _name_option("The user who asks. Default: local.", "--user")]
+UserOption = Annotated[str, _name_option("The name of the user. Default: local.", "--user")]
 OwnerOption = Annotated[str, _name_option("The conversation's user. Default: local.", "--user")]
 FilterUserOption = Annotated[str | None, _name_option("Only questions of this user.", "--user")]
 ByOption = Annotated[str | None, _name_option("Your name. Default: the login name.", "--by")]
