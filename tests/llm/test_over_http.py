@@ -253,7 +253,8 @@ class TestRetryWaits:
         llm = LLM(LLMSettings(backoff=0.01, call_timeout=0.4, deadline=1))
         llm.require(MODEL, "judge")
         problem, _ = fails(server, llm, hang(600), max_retries=99_999)
-        assert isinstance(problem, ModelTimeoutError) and "llm.deadline leaves 0 s" in str(problem)
+        # "leaves 0 s" after a call that timed out, "has passed" if the next one could not be sent in time
+        assert isinstance(problem, ModelTimeoutError) and "llm.deadline" in str(problem)
         llm.close()
 
     def test_call_without_a_free_worker_is_not_sent(self, server: LoopbackServer) -> None:
