@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from benchmarks.answers.cases import Case, load_cases
+from benchmarks.answers.cases import CaseWithEvidence, load_cases_with_evidence
 from benchmarks.answers.evidence import CachingEmbedder
 from benchmarks.answers.items import read_lines
 from benchmarks.answers.outcome import make_outcome
@@ -58,7 +58,7 @@ class GateResult(NamedTuple):
     seconds: float
 
 
-def extractive_answers(cases: Sequence[Case], writer: ExtractiveWriter) -> Iterator[Submission]:
+def extractive_answers(cases: Sequence[CaseWithEvidence], writer: ExtractiveWriter) -> Iterator[Submission]:
     """The writer's answers, without abstentions."""
     for item, evidence in cases:
         written = writer.write(WritingTask(item.question, evidence, ()))
@@ -136,7 +136,7 @@ def main() -> None:
     embedder = CachingEmbedder(make_embedder("bundled"), chosen.keep / "vectors.pickle" if chosen.keep else None)
     evaluator, threshold = Evaluator(settings=Settings(), only_named_judges=True), Settings().approval.threshold
     for name in chosen.sets:
-        cases = load_cases(folder, name, embedder)[: chosen.queries]
+        cases = load_cases_with_evidence(folder, name, embedder)[: chosen.queries]
         written = extractive_answers(cases, ExtractiveWriter(embedder))
         answers = sorted(written, key=lambda answer: KINDS.index(answer.kind))
         answers += make_wrong([answer for answer in answers if answer.kind == "right"])

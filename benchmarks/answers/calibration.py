@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answers.cases import Case, load_cases
+from benchmarks.answers.cases import CaseWithEvidence, load_cases_with_evidence
 from benchmarks.answers.evidence import CachingEmbedder
 from benchmarks.logistic import Numbers, fit_logistic
 from benchmarks.retrieval.sets import data_folder, options
@@ -49,7 +49,7 @@ class Row(NamedTuple):
     answerable: bool
 
 
-def make_rows(name: str, cases: Sequence[Case], embedder: CachingEmbedder) -> Iterator[Row]:
+def make_rows(name: str, cases: Sequence[CaseWithEvidence], embedder: CachingEmbedder) -> Iterator[Row]:
     for item, evidence in cases:
         keywords, ranked = rank_candidates(item.question, evidence, embedder)
         fold = zlib.crc32(item.question.encode()) % FOLDS  # the same question is always in the same fold
@@ -102,7 +102,9 @@ def main() -> None:
     embedder = CachingEmbedder(make_embedder("bundled"), keep / "vectors.pickle" if keep else None)
     for language, sets in SETS.items():
         names = (*sets, f"handbook_{language}")
-        rows = [row for name in names for row in make_rows(name, load_cases(folder, name, embedder), embedder)]
+        rows = [
+            row for name in names for row in make_rows(name, load_cases_with_evidence(folder, name, embedder), embedder)
+        ]
         embedder.save()
         print_fit(language, rows, FITTED[language])
         if language == "en":

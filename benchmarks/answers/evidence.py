@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.answers.items import Item, Text
 from veracity.embedding import Embedder
@@ -78,6 +79,10 @@ class ItemStore:
         hits = [hit for hit in self._hits if hit.vector is not None]
         return sorted(hits, key=lambda hit: -float(vector @ hit.vector))[:limit]
 
+    def words(self) -> Any:
+        """The indexed words of each passage, for the vocabulary."""
+        return pa.chunked_array([pa.array([hit.words for hit in self._hits], pa.string())])
+
     def languages(self) -> frozenset[str]:
         return frozenset(hit.passage.language for hit in self._hits)
 
@@ -131,8 +136,6 @@ def _embedding_text(passage: Passage) -> str:
     return "\n".join(filter(None, (passage_context(passage.title, passage.headings, passage.text), passage.text)))
 
 
-def search_evidence(item: Item, embedder: Embedder, corpus: ItemStore | None) -> list[Evidence]:
-    """Returns the writer's evidence. `corpus` is searched if the item has no passages of its own."""
-    store = ItemStore(item.passages, embedder) if item.passages is not None else corpus
-    assert store is not None
+def search_evidence(item: Item, embedder: Embedder, store: ItemStore) -> list[Evidence]:
+    """The writer's evidence after a single search."""
     return make_searcher(store, embedder, SETTINGS.retrieval).search(item.question, SETTINGS.answering.evidence)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from benchmarks.answers.items import Item
 from veracity.agents.base import WriterOutput
@@ -15,7 +14,6 @@ from veracity.language.citations import cited_numbers, without_marks
 from veracity.models import Evidence
 
 LINK_TARGET = re.compile(r"(?<=\])\([^()\s]*\)")
-HEADINGS = ("balanced", "answers", "abstains", "gold in it", "gold cited", "sentences", "citations", "ms")
 
 
 @dataclass(frozen=True)
@@ -68,22 +66,3 @@ def _is_sound(sentence: str, numbers: list[int], evidence: Sequence[Evidence], t
 
 def _bare(text: str) -> str:
     return re.sub(r"[\W_]+", "", normalized(text).lower())
-
-
-def format_row(outcomes: Sequence[Outcome]) -> list[str]:
-    """The cells under `HEADINGS`. Gold is counted over all answers, also those to unanswerable questions."""
-    answered = [outcome for outcome in outcomes if outcome.answered]
-    right, wrong = ([outcome.answered for outcome in outcomes if outcome.answerable is kind] for kind in (True, False))
-    gold = [outcome.holds_gold for outcome in answered if outcome.holds_gold is not None]
-    cites = [cites for outcome in answered for cites in outcome.cites_gold]
-    sound = [sound for outcome in answered for sound in outcome.sound]
-    return [
-        f"{(fmean(right) + 1 - fmean(wrong)) / 2:.3f}",
-        f"{fmean(right):.3f}",
-        f"{1 - fmean(wrong):.3f}",
-        f"{fmean(gold):.3f}" if gold else "–",
-        f"{fmean(cites):.3f}" if cites else "–",
-        f"{fmean(outcome.sentences for outcome in answered):.2f}" if answered else "–",
-        f"{fmean(sound):.1%}" if sound else "–",
-        f"{fmean(outcome.seconds for outcome in outcomes) * 1000:.1f}",
-    ]
