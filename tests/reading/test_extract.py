@@ -25,6 +25,9 @@ fragments = st.sampled_from(
         b"<p>",
         b"</p>",
         b"<table><tr><td>",
+        b"<?xml version='1.0'?>",
+        b"<a>",
+        b"</a>",
         b"<!--",
         b"{",
         b'{"a":',
@@ -66,7 +69,7 @@ def assert_read_or_refused(content: bytes, name: str) -> None:
         assert_clean(reading)
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(contents, names)
 def test_any_bytes_under_any_name(content: bytes, name: str) -> None:
     assert_read_or_refused(content, name)
@@ -108,6 +111,7 @@ def test_every_format_has_a_reader() -> None:
         "text": b"text",
         "markdown": b"# Title",
         "html": b"<p>text",
+        "xml": b"<a>text</a>",
         "csv": b"a,b",
         "json": b'{"a": 1}',
         "jsonl": b"1",

@@ -24,6 +24,28 @@ def test_empty_pages_count() -> None:
 
 
 @pytest.mark.parametrize(
+    "title",
+    ["untitled", "(anonymous)", "Microsoft Word - Rules v2.docx", "rules.indd", "C:\\Users\\a\\rules", "Document1",
+     "文档1", "無題", "PowerPoint プレゼンテーション", "none", "  ", "---", "Slide 1", "report_final.pdf"],
+)  # fmt: skip
+def test_default_titles_are_left_out(title: str) -> None:
+    assert extract(documents.pdf(*PAGES, title=title), "rules.pdf").title == ""
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Rules", "Untitled masterpieces of 1920", "Document retention", "3.11", "ASP.NET in Action", "文档管理规定"],
+)
+def test_real_titles_stay(title: str) -> None:
+    assert extract(documents.pdf(*PAGES, title=title), "rules.pdf").title == title
+
+
+def test_a_receipt_keeps_its_lines() -> None:
+    receipt = "Invoice no. 4711\n合計 1,200円\nDiscount -\nTotal EUR 99.00"
+    assert text_of(documents.pdf(receipt), "receipt.pdf") == receipt
+
+
+@pytest.mark.parametrize(
     ("page", "text"),
     [
         ("an exam-\nple of it", "an example of it"),

@@ -34,6 +34,7 @@ _WEAK_SIGNATURES: dict[str, tuple[bytes, ...]] = {
 _TEXT_EXTENSIONS: dict[TextFormat, tuple[str, ...]] = {
     "markdown": (".md", ".markdown", ".mdx", ".mkd"),
     "html": (".html", ".htm", ".xhtml"),
+    "xml": (".xml", ".rss", ".atom", ".rdf"),
     "csv": (".csv", ".tsv"),
     "json": (".json", ".geojson"),
     "jsonl": (".jsonl", ".ndjson"),
@@ -48,6 +49,7 @@ _OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _PROLOG = r"\s|\ufeff|<\?xml[^>]{0,200}\?>|<!--(?:[^-]|-(?!->)){0,1000}-->"
 _HTML = re.compile(rf"(?:{_PROLOG})*+<(?:!doctype\s+html|html|head|body)\b", re.I)
+_XML = re.compile(r"[\s\ufeff]*+<(?:\?xml\s|rss\b|feed\s)")
 _SVG = re.compile(rf"(?:{_PROLOG}|<!doctype svg[^>]*>)*+<svg\b", re.I)
 
 
@@ -77,7 +79,10 @@ def text_format(text: str, name: str) -> TextFormat:
     if _HTML.match(start):
         return "html"
     suffix = extension(name)
-    return next((kind for kind, suffixes in _TEXT_EXTENSIONS.items() if suffix in suffixes), "text")
+    kind: TextFormat = next((kind for kind, suffixes in _TEXT_EXTENSIONS.items() if suffix in suffixes), "text")
+    if kind != "html" and _XML.match(start):
+        return "xml"
+    return "text" if kind == "xml" and not start.lstrip("\ufeff \t\n").startswith("<") else kind
 
 
 def damaged_as_named(name: str) -> Unreadable | None:

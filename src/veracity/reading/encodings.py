@@ -63,6 +63,7 @@ _BAD_CATEGORIES = frozenset(("Co", "Cn", "Cc"))  # private use, unassigned, cont
 _NON_ASCII_RUN = re.compile("[\x80-\U0010ffff]+")
 _NON_ASCII_BYTE = re.compile(rb"[\x80-\xff]")
 _ISO_2022_JP = re.compile(rb"\x1b[$(][@BJ]")
+_XML_DECLARATION = re.compile(rb"\A\s*<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([\w:.-]{2,40})", re.ASCII)
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -72,6 +73,12 @@ def decode(content: bytes, declared: str = "") -> str:
     if _is_binary(text[:SAMPLE_BYTES]):
         raise skipped("it is not text (binary data of an unknown kind)")
     return clean(text)
+
+
+def declared_in_xml(content: bytes) -> str:
+    """The encoding that an XML declaration names; empty without one."""
+    declared = _XML_DECLARATION.match(content)
+    return declared[1].decode("ascii") if declared else ""
 
 
 def detect_encoding(content: bytes, declared: str = "") -> str:

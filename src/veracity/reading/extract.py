@@ -13,7 +13,8 @@ from dataclasses import replace
 from veracity.reading.base import ArchiveLimits, BinaryFormat, Reading, Unreadable, as_title, failed, skipped, tidy
 from veracity.reading.detect import binary_format, damaged_as_named, extension, text_format
 from veracity.reading.encodings import decode
-from veracity.reading.text import read_csv, read_json, read_jsonl, read_markdown
+from veracity.reading.markdown import read_markdown
+from veracity.reading.text import read_csv, read_json, read_jsonl
 
 
 def extract(content: bytes, name: str, limits: ArchiveLimits | None = None) -> Reading:
@@ -68,11 +69,15 @@ def _read_text(content: bytes, name: str) -> Reading:
         case "text":
             reading = Reading(text, "", "text")
         case "markdown":
-            reading = read_markdown(text)
+            reading = read_markdown(text, mdx=extension(name) == ".mdx")
         case "html":
             from veracity.reading.html import read_html
 
             reading = read_html(content)  # decodes again, since a page may declare its encoding
+        case "xml":
+            from veracity.reading.xml import read_xml
+
+            reading = read_xml(content)  # decodes again, as above
         case "csv":
             reading = read_csv(text, delimiter="\t" if extension(name) == ".tsv" else None)
         case "json":

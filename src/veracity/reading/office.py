@@ -16,14 +16,13 @@ from defusedxml import ElementTree  # type: ignore[import-untyped]
 from markitdown import StreamInfo
 from markitdown.converters import DocxConverter, PptxConverter
 
-from veracity.reading.base import ENCRYPTED, ArchiveLimits, Reading, as_title, failed, join_pages, skipped, tidy
-from veracity.reading.text import first_heading
+from veracity.reading.base import ENCRYPTED, ArchiveLimits, Reading, failed, join_pages, skipped, stored_title, tidy
+from veracity.reading.markdown import first_heading
 
 READ_BYTES = 1 << 16
 MIN_SUSPICIOUS_BYTES = 10_000_000  # below it no compression ratio is suspicious
 
 _DC_TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
-_DEFAULT_TITLE = re.compile(r"(?i)(?:powerpoint presentation|presentation|word document|untitled|document ?\d*)?")
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
 _PICTURE = re.compile(r"!\[([^\]\n]{0,2000})\]\([^)\n]{0,2000}\)")
 _PICTURE_NAME = re.compile(r"(?i)(?:picture|image|bild|图片|図|grafik|content placeholder)? ?\d*|\S+\.\w{3,4}")
@@ -73,8 +72,7 @@ def _stored_title(content: bytes) -> str:
             stored = ElementTree.fromstring(archive.read("docProps/core.xml")).findtext(_DC_TITLE)
     except (KeyError, ElementTree.ParseError, ValueError):
         return ""
-    title = as_title(stored)
-    return "" if _DEFAULT_TITLE.fullmatch(title) else title
+    return stored_title(stored)
 
 
 def _without_pictures(content: bytes) -> io.BytesIO:

@@ -4,7 +4,7 @@ import re
 
 import pypdfium2  # type: ignore[import-untyped]
 
-from veracity.reading.base import ENCRYPTED, Reading, as_title, failed, join_pages, skipped, tidy
+from veracity.reading.base import ENCRYPTED, Reading, failed, join_pages, skipped, stored_title, tidy
 
 # PDFium joins a word hyphenated at the end of a line, and leaves U+0002 or U+FFFE in place of the hyphen.
 _HYPHENATION = re.compile("(?:[\x02\ufffe](?:\r\n?|\n)?|[-\u2010\u00ad](?:\r\n?|\n))(?=[^\\W\\d_])")
@@ -15,7 +15,7 @@ _PASSWORD, _SECURITY = 4, 5  # PDFium's FPDF_ERR_PASSWORD and FPDF_ERR_SECURITY
 def read_pdf(content: bytes) -> Reading:
     document = _open(content)
     try:
-        title = as_title(document.get_metadata_dict().get("Title", ""))
+        title = stored_title(document.get_metadata_dict().get("Title", ""))
         pages = [_page_text(document, number) for number in range(len(document))]
     finally:
         document.close()

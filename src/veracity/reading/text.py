@@ -1,4 +1,4 @@
-"""Plain text formats, already decoded: Markdown, JSON and CSV."""
+"""Plain text formats, already decoded: JSON and CSV."""
 
 import csv
 import io
@@ -15,46 +15,11 @@ SAMPLE_CHARACTERS = 50_000
 MAX_COLUMN_NAME_LENGTH = 80
 TOO_DEEP = "it nests its values too deeply"
 
-_FRONT_MATTER = re.compile(r"\A\s*(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FIELD = re.compile(r"^[\w\"'][^\n:=]{0,100}\s*[:=]", re.MULTILINE)
-_TITLE_FIELD = re.compile(r"^[\"']?title[\"']?\s*[:=]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
-_FENCE = re.compile(r"^ {0,3}(```+|~~~+)", re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+([^\n]*)", re.MULTILINE)
-_UNDERLINED = re.compile(r"(?:\A|\n)(?![#>\-*|])([^\n]{1,200})\n(?:={3,}|-{3,})[ \t]*(?:\n|\Z)")
 _NUMBER = re.compile(r"[\s$€£¥+\-(]*\d[\d.,:/\-\s%]*\)?")
 
 # Objects become tuples of pairs, so that duplicate names are kept. Numbers become text.
 _decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str, strict=False)
 csv.field_size_limit(2**31 - 1)
-
-
-def read_markdown(text: str) -> Reading:
-    """The title comes from the front matter, which is left out, or from the first heading."""
-    title = ""
-    front = _FRONT_MATTER.match(text)
-    if front and (front[1] == "+++" or _FIELD.search(front[2]) or not front[2].strip()):
-        field = _TITLE_FIELD.search(front[2])
-        title = as_title(field[1].strip().strip("\"'")) if field else ""
-        text = text[front.end() :]
-    return Reading(text, title or first_heading(text), "markdown", markdown=True)
-
-
-def first_heading(text: str) -> str:
-    """The first Markdown heading outside of fenced code."""
-    start = 0
-    while (fence := _FENCE.search(text, start)) is not None:
-        if heading := _heading_in(text[start : fence.start()]):
-            return heading
-        closing = re.compile(rf"^ {{0,3}}{re.escape(fence[1])}", re.MULTILINE).search(text, fence.end())
-        if closing is None:
-            return ""
-        start = closing.end()
-    return _heading_in(text[start:])
-
-
-def _heading_in(text: str) -> str:
-    headings = [match for match in (_HEADING.search(text), _UNDERLINED.search(text)) if match]
-    return as_title(min(headings, key=lambda match: match.start())[1]).rstrip("#").rstrip() if headings else ""
 
 
 def read_json(text: str) -> Reading:
