@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from benchmarks.answers.items import Item
 from veracity.agents.base import WriterOutput
+from veracity.agents.prompts import agent_text
 from veracity.grounding import EvidenceTexts
-from veracity.language import normalized, sentences
+from veracity.language import Language, normalized, sentences
 from veracity.language.citations import cited_numbers, without_marks
 from veracity.models import Evidence
 
+# The line above a passage that may answer.
+PASSAGE_LEADS = frozenset(agent_text(language, "passage_may_answer") for language in get_args(Language))
 LINK_TARGET = re.compile(r"(?<=\])\([^()\s]*\)")
 
 
@@ -32,7 +36,7 @@ class Outcome:
 def make_outcome(item: Item, evidence: Sequence[Evidence], written: WriterOutput, seconds: float) -> Outcome:
     if written.abstains:
         return Outcome(item.answerable, False, None, (), 0, (), seconds)
-    answer = [sentence.text for sentence in sentences(written.text)]
+    answer = [sentence.text for sentence in sentences(written.text) if sentence.text not in PASSAGE_LEADS]
     texts = EvidenceTexts([passage.text for passage in evidence])
     cited = [cited_numbers(sentence) for sentence in answer]
     return Outcome(

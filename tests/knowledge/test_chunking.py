@@ -20,9 +20,9 @@ from veracity.knowledge.chunking import (
     estimate_tokens,
     find_sections,
     split_pieces,
-    starts_item,
 )
 from veracity.language import sentences
+from veracity.language.layout import starts_item
 
 TRICKY_CHARACTERS = (
     "aB1 .!?。！？「」（）\n\n\n\r\t\u3000東京はです#`~=-|*>,，、:_e\u0301\u200d👩🏽\ud83d\udc00ﾞ\x0c\u2028"

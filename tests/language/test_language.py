@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veracity.language import content_tokens, guess_language, sentences, tokens
+from veracity.language import content_tokens, guess_language, possible_languages, sentences, tokens
 
 # Ordinary characters of three languages, and everything that ends, opens or closes something.
 TRICKY_CHARACTERS = "aB1 .!?…。！？「」『』（）()[]【】［］\"'“”\n\r\t\u3000東京はですñ，、,-#:/の"
@@ -35,12 +35,75 @@ def test_language_is_guessed_by_the_share_of_letters(text: str, language: str) -
 
 
 @pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("GZipMiddleware 的 minimum_size 默认值是多少？", "zh"),
+        ("CORSMiddleware の allow_origins のデフォルトは？", "ja"),
+        ("GZipMiddleware的minimum_size默认值是多少？", "zh"),
+        ("`app.add_middleware(CORSMiddleware, allow origins)` 怎么用？", "zh"),
+        ("--max-content-width 有什么用？", "zh"),
+        ("starlette.middleware.gzip.GZipMiddleware は何？", "ja"),
+        ("https://fastapi.tiangolo.com/tutorial/background-tasks/ 说了什么？", "zh"),
+        ("docs/tutorial/request-forms-and-files.md 讲什么？", "zh"),
+        ("Django REST Framework 的作者是谁？", "zh"),
+        ("Amazon Web Services の料金は？", "ja"),
+        ("HTTP_PROXY_SERVER_ADDRESS 默认？", "zh"),
+        ("What is the default of minimum_size in 中间件?", "en"),
+        ("Who is 张伟?", "en"),
+        ("Is 微信支付 allowed?", "en"),
+        ("What does 東京タワー cost?", "en"),
+        ("Can I 申请年假吗", "zh"),
+        ("WhatsApp 可以用吗", "zh"),
+        ("the 是什么意思", "zh"),
+    ],
+)
+def test_x5_language_of_a_question_is_that_of_its_words_and_not_of_its_identifiers(
+    question: str, language: str
+) -> None:
+    assert guess_language(question) == language
+
+
+def test_x5_long_english_text_with_a_chinese_name_is_english() -> None:
+    text = "Set `minimum_size` in GZipMiddleware, as 李明 explained: responses below that size are not compressed."
+    assert guess_language(text) == "en"
+
+
+@pytest.mark.parametrize(
+    ("question", "languages"),
+    [
+        ("How many days?", {"en"}),
+        ("有給休暇は何日", {"ja"}),
+        ("保修期是多久？", {"zh", "ja"}),
+        ("有多少天年休假？", {"zh", "ja"}),
+        ("GZipMiddleware 的默认值", {"zh"}),
+        ("東京都知事選挙", {"zh", "ja"}),
+    ],
+)
+def test_kanji_alone_may_be_either_language(question: str, languages: set[str]) -> None:
+    assert possible_languages(question) == languages
+
+
+@pytest.mark.parametrize("piece", ["a_", "`", "aB", "--a", "a.", "Is ", "http://", "的"])
+def test_guessing_takes_linear_time(piece: str) -> None:
+    started = time.process_time()
+    guess_language("字" + piece * 200_000)
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
     "parts",
     [
         ["Dr. Smith paid $3.5 million.", "He left."],
         ["The U.S. Army came.", "That was in the U.S.", "The end."],
         ["See No. 5, e.g. this one.", "J. R. R. Tolkien wrote it."],
         ["It opened on Jan. 5 at 9 a.m. daily.", "It closed in Jan.", "Nobody came."],
+        ["Yahoo! is old.", "He joined Yahoo! Inc. early.", "That was Yahoo!", "The end."],
+        [
+            "Open 9 a.m. – 5 p.m. daily.",
+            "Its name (lit. 'hill') is D.A.D.A. in short.",
+            "The room was lit.",
+            "We left.",
+        ],
         ["He said no.", "Then he left."],
         ['"Why?" he asked.', '"Go."', "They went."],
         ["Well... maybe.", "Wait...", "No!"],

@@ -15,7 +15,10 @@ from veracity.models import NOTHING_USED, AnswerForm, Evidence, PastTurn, Qualit
 @dataclass(frozen=True, slots=True)
 class WritingTask:
     """`messages` is the whole input of a model, including feedback on the last draft (SPEC A10). `on_text` receives a
-    model's draft while it is being written: verbatim, not reviewed and not made inert."""
+    model's draft while it is being written: verbatim, not reviewed and not made inert.
+
+    `question` is as typed. `corrected` has its spelling corrected, and is empty if there was nothing to correct.
+    `typed_relevance` is the best relevance that the question as typed found, before it was rewritten."""
 
     question: str
     evidence: Sequence[Evidence]
@@ -23,14 +26,19 @@ class WritingTask:
     deadline: Deadline = field(default_factory=Deadline)
     budget: Budget | None = None
     on_text: OnText | None = None
+    corrected: str = ""
+    typed_relevance: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class WriterOutput:
-    """A draft or, if it `abstains`, a sentence that says what the evidence lacks."""
+    """A draft or, if it `abstains`, a sentence that says what the evidence lacks.
+
+    A `tentative` draft is a passage that may answer the question: a person decides whether it does."""
 
     text: str
     abstains: bool = False
+    tentative: bool = False
     missing: tuple[str, ...] = ()
     usage: Usage = NOTHING_USED
 

@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from veracity.agents.base import WriterOutput, WritingTask
 from veracity.agents.extract.answerability import (
     ANSWERABLE_THRESHOLD,
+    CLEAR_THRESHOLD,
+    Signals,
     answer_probability,
     compute_signals,
     find_other_subjects,
     keep_right_subject,
 )
-from veracity.agents.extract.candidates import Candidate, detect_language, lay_out, rank_candidates
-from veracity.agents.extract.excerpts import remove_marks
+from veracity.agents.extract.candidates import Candidate, detect_language, rank_candidates
 from veracity.agents.extract.keywords import Keyword, quote_words
+from veracity.agents.extract.quotes import Quote, in_order, quote, quote_passage
 from veracity.agents.prompts import agent_text
 from veracity.embedding import Embedder
 from veracity.grounding import support
-from veracity.grounding.statements import statements
-from veracity.language import Language, sentences
+from veracity.language import Language, content_tokens, sentences
 from veracity.language.questions import question_parts
-from veracity.language.scripts import HAN
-from veracity.models import AnswerForm, Evidence
+from veracity.models import AnswerForm
 
-MAX_SENTENCES = 3
-MIN_RELATIVE_RANK = 0.8  # of a further sentence, relative to the best one
+MAX_UNITS = 3
+MAX_SENTENCES = 4  # beyond those of the best unit
+# Of a further unit, relative to the best one: in the same passage, and in another that gives the same answer.
+MIN_PASSAGE_STRENGTH, MIN_AGREEING_STRENGTH = 0.7, 0.8
+MIN_SHARED_KEYWORDS = 2  # of two sentences about the same thing
+REPETITION_SHARE = 0.8  # of a unit's words, in another unit
+MAX_ABSENT_SHARE = 0.3  # of the question's words, in a clear answer
 MIN_MISSING_SHARE = 0.3  # of the question's words; fewer do not say what is missing
 MAX_QUESTION_LENGTH = 120  # characters, where an abstention quotes the question
-
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
-_DECORATION = re.compile(r"\*{2,3}|_{2,3}|`+")
-_ITEM_MARK = re.compile(r"^(?:(?:[-*•・+>#]{1,6}|[(（]?\d{1,3}[.)）、])\s+)+")
-# Values of JSON and CSV look like this: projects[2].leader: Orla Finnerty.
-_KEY_PATH = re.compile(r"^(?:[\w-]{1,60}(?:\[\d{1,6}\]){0,3}\.){1,8}(?=[\w-]{1,60}(?:\[\d{1,6}\]){0,3}: )")
-_KEY_OF_SENTENCE = re.compile(rf"^(?:[a-z][\w-]{{0,60}}|[{HAN}]{{1,12}}): (?=[^:;\n]{{20,2000}}[.!?。！？]$)")
-# A sentence that is not understood without the one before it.
-_REFERS_BACK = re.compile(
-    r"(?:it|he|she|they|this|these|those|its|his|her|their|that|then|there|such)\b"
-    r"|[它他她其该此这那]|两者|同(?:年|日|月)|これ|それ|この|その|あれ|彼|同(?:氏|社)",
-    re.IGNORECASE,
-)
 
 
 class ExtractiveWriter:
@@ -55,16 +46,52 @@ class ExtractiveWriter:
         self._embedder = embedder
 
     def write(self, task: WritingTask) -> WriterOutput:
-        wanted, candidates = rank_candidates(task.question, task.evidence, self._embedder)
-        ranked = keep_right_subject(task.question, candidates, task.evidence)
         language = detect_language(task.question, task.evidence)
-        if ranked:
-            signals = compute_signals(wanted, candidates, task.evidence, self._embedder, ranked)
-            is_answerable = answer_probability(signals, language) >= ANSWERABLE_THRESHOLD
-            if is_answerable and (text := _write_answer(task, ranked, language)):
-                return WriterOutput(text)
-        missing = _missing_names(task, candidates) or _missing_words(task.question, wanted, candidates)
+        reading = self._read(task, task.question)
+        probability = reading.probability(language, task.typed_relevance)
+        corrected = self._read(task, task.corrected) if task.corrected else _Reading()
+        # The question as typed decides. If only the corrected one has an answer, a person decides whether it fits.
+        if max(probability, corrected.probability(language)) >= ANSWERABLE_THRESHOLD:
+            is_clear = probability >= CLEAR_THRESHOLD[language] and reading.covers(task.question)
+            if output := _write_answer(task, corrected.ranked or reading.ranked, language, is_clear):
+                return output
+        missing = _missing_names(task, reading.candidates)
+        missing = missing or _missing_words(task.question, reading.wanted, reading.candidates)
         return WriterOutput(_write_abstention(missing, language), abstains=True, missing=missing)
+
+    def _read(self, task: WritingTask, question: str) -> _Reading:
+        wanted, candidates = rank_candidates(question, task.evidence, self._embedder)
+        ranked = keep_right_subject(question, candidates, task.evidence)
+        signals = compute_signals(wanted, candidates, task.evidence, self._embedder, ranked) if ranked else None
+        return _Reading(wanted, candidates, ranked, signals)
+
+
+class _Reading(NamedTuple):
+    """A question matched with the evidence. `ranked` are the candidates about the right subject."""
+
+    wanted: Sequence[Keyword] = ()
+    candidates: Sequence[Candidate] = ()
+    ranked: Sequence[Candidate] = ()
+    signals: Signals | None = None
+
+    def covers(self, question: str) -> bool:
+        """Whether the best candidate has most of the question's words, where nothing tells words of like meaning. The
+        parts of a question may be answered by other sentences of its passage."""
+        if self.signals is None or self.signals.meaning is not None:
+            return self.signals is not None
+        best, *others = self.ranked
+        if len(question_parts(question)) == 1:
+            others = []
+        nearby = best.nearby_keywords.union(*(item.nearby_keywords for item in others if item.number == best.number))
+        absent = sum(word.weight for word in self.wanted if word.key not in nearby)
+        return absent <= MAX_ABSENT_SHARE * sum(word.weight for word in self.wanted)
+
+    def probability(self, language: Language, max_relevance: float = 1.0) -> float:
+        """The probability that the evidence answers the question."""
+        if self.signals is None:
+            return 0.0
+        relevance = min(self.signals.relevance, max_relevance)
+        return answer_probability(self.signals._replace(relevance=relevance), language)
 
 
 def join_cited(cited: Sequence[tuple[int, str]], language: Language) -> str:
@@ -99,67 +126,80 @@ def _missing_words(question: str, wanted: Sequence[Keyword], candidates: Sequenc
     return (whole,) if whole else ()
 
 
-class _Chosen(NamedTuple):
-    number: int
-    start: int
-    text: str  # as displayed
+def _write_answer(
+    task: WritingTask, ranked: Sequence[Candidate], language: Language, is_clear: bool
+) -> WriterOutput | None:
+    """The best units as an answer or, if it is not clear that they answer, the passage around the best one."""
+    chosen, is_contradicted = _choose(task, ranked)
+    if is_clear and chosen and not is_contradicted:
+        return WriterOutput(_join(chosen, language))
+    passage = quote_passage(ranked[0], task.evidence)
+    if not passage:
+        return None
+    lead = agent_text(language, "passage_may_answer")
+    return WriterOutput(f"{lead}\n{_join(passage, language)}", tentative=True)
 
 
-def _write_answer(task: WritingTask, ranked: Sequence[Candidate], language: Language) -> str:
-    chosen: dict[str, _Chosen] = {}
+def _join(quotes: Sequence[Quote], language: Language) -> str:
+    return join_cited([(item.number + 1, item.text) for item in quotes], language)
+
+
+def _choose(task: WritingTask, ranked: Sequence[Candidate]) -> tuple[list[Quote], bool]:
+    """The quotes of the best units, and whether two sentences contradict each other. Repetitions are left out."""
+    chosen: dict[str, Quote] = {}
+    taken: list[Candidate] = []
+    is_contradicted = False
     for candidate in _by_priority(task, ranked):
-        new = {item.text: item for item in _present(candidate, task.evidence) if item.text not in chosen}
-        if len(chosen) + len(new) <= MAX_SENTENCES:
+        if any(_contradict(candidate, other) for other in taken):
+            is_contradicted = True
+            continue
+        if len(taken) == MAX_UNITS or any(_repeats(candidate, other) for other in taken):
+            continue
+        new = {item.text: item for item in quote(candidate, task.evidence) if item.text not in chosen}
+        if new and (not chosen or len(chosen) + len(new) <= MAX_SENTENCES):
             chosen |= new
-        if len(chosen) == MAX_SENTENCES:
-            break
-    return join_cited([(item.number + 1, item.text) for item in _in_order(list(chosen.values()))], language)
+            taken.append(candidate)
+    return in_order(chosen.values()), is_contradicted
+
+
+def _contradict(candidate: Candidate, other: Candidate) -> bool:
+    """Whether two sentences give different numbers for the same thing. Items and rows are about different things."""
+    if "prose" not in (candidate.unit.kind, other.unit.kind) or candidate.answers & other.answers:
+        return False
+    same_words = candidate.keywords == other.keywords and len(candidate.keywords) >= MIN_SHARED_KEYWORDS
+    return same_words and any(map(str.isdigit, "".join(support(candidate.text, other.text).contradicted)))
+
+
+def _repeats(candidate: Candidate, other: Candidate) -> bool:
+    words, known = set(content_tokens(candidate.text)), set(content_tokens(other.text))
+    return len(words & known) >= REPETITION_SHARE * len(words)
+
+
+def _is_alternative(candidate: Candidate, best: Candidate) -> bool:
+    """Whether it is another entry of the same list or table, with fewer words of the question."""
+    is_sibling = candidate.number == best.number and candidate.unit.lead == best.unit.lead
+    are_entries = {candidate.unit.kind, best.unit.kind} <= {"item", "row"}
+    return is_sibling and are_entries and candidate.keywords < best.keywords
 
 
 def _by_priority(task: WritingTask, ranked: Sequence[Candidate]) -> Iterator[Candidate]:
-    """The best sentence for each part of the question, then the best for the whole, then those nearly as good that
-    contain words of the question themselves."""
+    """The best unit for each part of the question and the best for the whole, then further ones of its passage, then
+    those of other passages that give the same answer."""
     parts = question_parts(task.question)
-    if 1 < len(parts) <= MAX_SENTENCES:
+    if 1 < len(parts) <= MAX_UNITS:
         ranks = {(item.number, item.place): item.rank for item in ranked}
         numbers = {item.number for item in ranked}
         for part in parts:
             candidates = [item for item in rank_candidates(part, task.evidence)[1] if item.number in numbers]
             if candidates:
                 yield max(candidates, key=lambda item: item.rank + ranks.get((item.number, item.place), 0.0))
-    min_rank = ranked[0].rank * MIN_RELATIVE_RANK
-    yield ranked[0]
-    yield from (candidate for candidate in ranked[1:] if candidate.keywords and candidate.rank >= min_rank)
-
-
-def _present(candidate: Candidate, evidence: Sequence[Evidence]) -> list[_Chosen]:
-    """The sentence, preceded by the one before it if it refers back to that. Empty if it cannot be displayed."""
-    text = _clean(candidate.sentence.text)
-    if text is None:
-        return []
-    chosen = [_Chosen(candidate.number, candidate.sentence.start, text)]
-    if candidate.place and _REFERS_BACK.match(text):
-        before = lay_out(evidence[candidate.number])[candidate.place - 1]
-        if before.states and (shown := _clean(before.sentence.text)):
-            chosen.insert(0, _Chosen(candidate.number, before.sentence.start, shown))
-    return chosen
-
-
-def _clean(sentence: str) -> str | None:
-    """The sentence without list marks, emphasis, table cells, citation marks and JSON keys.
-
-    None unless it is a single statement that the later checks will find in the evidence."""
-    plain = _KEY_OF_SENTENCE.sub("", _KEY_PATH.sub("", sentence.strip("| \t")))
-    plain = _DECORATION.sub("", _LINK.sub(r"\1", plain))
-    plain = " ".join(remove_marks(_ITEM_MARK.sub("", plain)).split())
-    if [item.text for item in sentences(plain)] != [plain] or statements(plain) != [plain]:
-        return None
-    return plain if plain == sentence or support(plain, sentence).supported else None
-
-
-def _in_order(chosen: Sequence[_Chosen]) -> list[_Chosen]:
-    """Passages in the order they were chosen, the sentences of each in the order of its text."""
-    first: dict[int, int] = {}
-    for index, item in enumerate(chosen):
-        first.setdefault(item.number, index)
-    return sorted(chosen, key=lambda item: (first[item.number], item.start))
+    best, *others = ranked
+    yield best
+    rest = [item for item in others if not _is_alternative(item, best)]
+    yield from (
+        item for item in rest if item.number == best.number and item.strength >= best.strength * MIN_PASSAGE_STRENGTH
+    )
+    for item in rest:
+        agrees = item.answers & best.answers
+        if item.number != best.number and agrees and item.strength >= best.strength * MIN_AGREEING_STRENGTH:
+            yield item

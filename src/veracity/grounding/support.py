@@ -22,8 +22,9 @@ from veracity.grounding.claims import (
     read_evidence,
 )
 from veracity.grounding.quantities import Quantity, agrees, differs
-from veracity.language import normalized, sentences
+from veracity.language import Sentence, normalized
 from veracity.language.citations import without_marks
+from veracity.language.layout import lay_out, one_line, unit_text
 
 # Limits that bound the work per sentence, however long or repetitive the texts are.
 MAX_PIECE = 600
@@ -67,11 +68,21 @@ class PieceIndex:
         self._first_of: list[int] = []  # index of the first piece of each text
         for source, text in enumerate(texts):
             self._first_of.append(len(self._pieces))
-            for sentence in sentences(text):
-                place = Place(source, sentence.start, sentence.end)
-                self._verbatim.setdefault((source, _strip(sentence.text)), place)
-                for start, end in cuts(sentence.text, MAX_PIECE):
-                    self._add(sentence.text[start:end], Place(source, place.start + start, place.start + end))
+            units = lay_out(text)
+            for unit in units:
+                if unit.kind == "row":  # its columns' names are part of what it says
+                    self._add_sentence(Sentence(unit_text(unit, units), unit.start, unit.end), source)
+                for sentence in unit.sentences:
+                    self._add_sentence(sentence, source)
+
+    def _add_sentence(self, sentence: Sentence, source: int) -> None:
+        place = Place(source, sentence.start, sentence.end)
+        self._verbatim.setdefault((source, _strip(sentence.text)), place)
+        if len(sentence.text) != sentence.end - sentence.start:
+            self._add(sentence.text[:MAX_PIECE], place)
+            return
+        for start, end in cuts(sentence.text, MAX_PIECE):
+            self._add(sentence.text[start:end], Place(source, place.start + start, place.start + end))
 
     def _add(self, text: str, place: Place) -> None:
         if not _HAS_WORD.search(text):
@@ -159,7 +170,7 @@ def _covering(facets: Facets, candidates: Sequence[Piece]) -> list[Piece]:
 
 def _strip(sentence: str) -> str:
     """The sentence without what a copy may change: white space, list and citation marks, the final stop."""
-    words = " ".join(normalized(without_marks(sentence)).split())
+    words = one_line(normalized(without_marks(sentence)))
     return _LIST_MARK.sub("", words).rstrip(".。! ！") or sentence.strip()
 
 

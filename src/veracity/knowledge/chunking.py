@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from veracity.language import sentences
+from veracity.language.layout import FENCE, Line, Run, join_lines, lines_of, make_run, split_runs, starts_item
 from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
 
 # As fractions of `max_tokens`: a smaller passage is not worth having; small sections may be joined up to this size.
@@ -24,17 +25,12 @@ MAX_JOINED = 1 / 3
 MAX_HEADING_LENGTH = 200
 MAX_FRONT_MATTER_LENGTH = 4000
 MAX_LEAD_IN_LENGTH = 80
-HARD_WRAP_WIDTHS = range(20, 200)
 
 # How good a place for a cut the start of a piece is. Pieces after a heading or lead-in are never cut off from it.
 NO_CUT, FRAGMENT, SENTENCE, LINE, PARAGRAPH = range(5)
 
 _ATX = re.compile(r" {0,3}(#{1,6}+)(?:[ \t]++(.*))?\Z")
 _UNDERLINE = re.compile(r" {0,3}(?:={2,}+|-{2,}+)\Z")
-_FENCE = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*\Z)|~{3,}+)")
-_ITEM_START = re.compile(
-    r"[ \t\u3000]*+(?:[-*+•·・◦‣▪■□◆●○>|]|[(（]?(?:\d{1,3}|[A-Za-z]|[一二三四五六七八九十]{1,3})[.)）、．]|[①-⑳])"
-)
 _PAUSES = ",;:，、；：）)】」』…—-/"
 
 # A token is up to seven Latin letters (six would overestimate all prose, eight underestimate technical prose), two
@@ -77,13 +73,6 @@ def estimate_tokens(text: str) -> int:
     return len(_TOKEN.findall(text)) - len(_FOUR_CJK.findall(text))
 
 
-class Line(NamedTuple):
-    """A line without its line break and trailing whitespace."""
-
-    start: int
-    text: str
-
-
 class Block(NamedTuple):
     """Lines that belong together. `level` and `title` are set for headings."""
 
@@ -121,16 +110,9 @@ def find_sections(text: str, *, markdown: bool) -> Iterator[Section]:
         yield section
 
 
-def _lines(text: str) -> Iterator[Line]:
-    start = 0
-    for line in text.splitlines(keepends=True):
-        yield Line(start, line.rstrip())
-        start += len(line)
-
-
 def _paragraphs(text: str) -> Iterator[Block]:
     pending: list[Line] = []
-    for line in _lines(text):
+    for line in lines_of(text):
         if line.text:
             pending.append(line)
         else:
@@ -143,7 +125,7 @@ def _markdown_blocks(text: str) -> Iterator[Block]:
     pending: list[Line] = []
     has_front_matter = text.startswith(("---\n", "---\r\n")) and "\n---" in text[4:MAX_FRONT_MATTER_LENGTH]
     fence = "---" if has_front_matter else ""
-    for line in _lines(text):
+    for line in lines_of(text):
         if fence:
             pending.append(line)
             bare = line.text.strip()
@@ -157,7 +139,7 @@ def _markdown_blocks(text: str) -> Iterator[Block]:
             pending = []
             yield heading
             continue
-        opening = _FENCE.match(line.text)
+        opening = FENCE.match(line.text)
         if opening or not line.text:
             yield from _prose(pending)
             pending = []
@@ -189,11 +171,6 @@ def _title(text: str) -> str:
     return text.strip()[:MAX_HEADING_LENGTH].rstrip()
 
 
-def starts_item(line: str) -> bool:
-    """True if the line opens a list item, a quotation or a table row, so it does not continue the line before."""
-    return _ITEM_START.match(line) is not None
-
-
 class Piece(NamedTuple):
     """An indivisible unit: a sentence, a row, a line of code, or a fragment of an overlong sentence."""
 
@@ -202,14 +179,6 @@ class Piece(NamedTuple):
     tokens: int
     cut: int  # how good a place for a cut its start is
     can_overlap: bool  # may be repeated at the start of the next passage
-
-
-class _Run(NamedTuple):
-    """One logical line: a list item, a table row, or prose that is hard-wrapped."""
-
-    kind: Literal["prose", "item", "row"]
-    start: int
-    end: int
 
 
 def split_pieces(text: str, blocks: Sequence[Block], max_tokens: int) -> Iterator[Piece]:
@@ -230,7 +199,9 @@ def _is_lead_in(block: Block) -> bool:
 
 def _pieces_of_block(text: str, block: Block, cut: int, max_tokens: int) -> Iterator[Piece]:
     is_code = block.kind == "code"
-    for run in (_run("row", line, line) for line in block.lines if line.text) if is_code else _runs(block.lines):
+    for run in (
+        (make_run("row", line, line) for line in block.lines if line.text) if is_code else split_runs(block.lines)
+    ):
         can_overlap = block.kind != "heading"
         for start, end, tokens in _sentences(text, run, max_tokens):
             if tokens <= max_tokens:
@@ -241,44 +212,13 @@ def _pieces_of_block(text: str, block: Block, cut: int, max_tokens: int) -> Iter
         cut = LINE if block.kind != "heading" else NO_CUT
 
 
-def _sentences(text: str, run: _Run, max_tokens: int) -> Iterator[tuple[int, int, int]]:
+def _sentences(text: str, run: Run, max_tokens: int) -> Iterator[tuple[int, int, int]]:
     """Start, end and tokens of the sentences of a run. A row stays whole if it fits a passage."""
     if run.kind == "row" and (tokens := estimate_tokens(text[run.start : run.end])) <= max_tokens:
         yield run.start, run.end, tokens
         return
-    line = text[run.start : run.end].replace("\n", " ").replace("\r", " ")  # a sentence may span wrapped lines
-    for sentence in sentences(line):
+    for sentence in sentences(join_lines(text[run.start : run.end])):  # a sentence may span wrapped lines
         yield run.start + sentence.start, run.start + sentence.end, estimate_tokens(sentence.text)
-
-
-def _runs(lines: list[Line]) -> Iterator[_Run]:
-    width = max(len(line.text) for line in lines)
-    first = previous = lines[0]
-    in_table = False
-    for line in lines[1:]:
-        is_row = _same_columns(previous.text, line.text)
-        is_wrapped = width in HARD_WRAP_WIDTHS and len(previous.text) >= 0.6 * width and not starts_item(line.text)
-        if is_row or not is_wrapped:
-            yield _run("row" if is_row or in_table else _kind(first.text), first, previous)
-            first, in_table = line, is_row
-        previous = line
-    yield _run("row" if in_table else _kind(first.text), first, previous)
-
-
-def _run(kind: Literal["prose", "item", "row"], first: Line, last: Line) -> _Run:
-    indent = len(first.text) - len(first.text.lstrip())
-    return _Run(kind, first.start + indent, last.start + len(last.text))
-
-
-def _kind(line: str) -> Literal["prose", "item"]:
-    return "item" if starts_item(line) else "prose"
-
-
-def _same_columns(line: str, other: str) -> bool:
-    """True for rows of one table: as many cells by the same delimiter. A comma in prose is followed by a space."""
-    return any(line.count(mark) == other.count(mark) > 1 for mark in "\t|") or any(
-        line.count(mark) - line.count(f"{mark} ") == other.count(mark) - other.count(f"{mark} ") > 1 for mark in ",;"
-    )
 
 
 def _fragments(text: str, start: int, end: int, cut: int, max_tokens: int) -> Iterator[Piece]:

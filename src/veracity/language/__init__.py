@@ -1,7 +1,7 @@
 """Language, sentences, words and names of English, Chinese and Japanese text. Every function runs in linear time."""
 
 from veracity.language.entities import entities, title_entity
-from veracity.language.scripts import Language, guess_language
+from veracity.language.scripts import Language, guess_language, possible_languages
 from veracity.language.sentences import Sentence, sentences
 from veracity.language.words import (
     Token,
@@ -24,6 +24,7 @@ __all__ = [
     "is_common",
     "matching_spans",
     "normalized",
+    "possible_languages",
     "search_tokens",
     "sentences",
     "title_entity",

@@ -35,6 +35,7 @@ _DOTTED = re.compile(r"(?:[a-z]\.)*[a-z]\Z")
 _WORD_BEFORE = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*\Z")
 _WORD_AFTER = re.compile(r"[\"'“‘«(\[]*([^\W\d_]+)(\.?)")
 _MAX_ABBREVIATION = 12
+_WITH_EXCLAMATION_MARK = re.compile(r"\b(?:Yahoo|Jeopardy)\Z")
 
 
 def sentences(text: str) -> list[Sentence]:
@@ -79,7 +80,9 @@ def _latin_stop_ends_sentence(line: str, match: re.Match[str]) -> bool:
     after = _WORD_AFTER.match(line[match.end() : match.end() + 40].lstrip())
     continues_lowercase = after is not None and after[1][0].islower()
     if match["stop"] != ".":
-        return not (continues_lowercase and (match["closers"] or match["stop"][0] in ".…‥"))
+        if match["stop"] == "!" and _WITH_EXCLAMATION_MARK.search(line[max(0, match.start() - 10) : match.start()]):
+            return after is not None and after[1][0].isupper() and after[1].lower() in ENGLISH
+        return not (continues_lowercase and (match["closers"] or match["stop"][0] in "!.…‥"))
     if match["closers"] or match["citations"]:
         return bool(match["citations"]) or not continues_lowercase
     head = line[max(0, match.start() - _MAX_ABBREVIATION - 1) : match.start()]
@@ -98,6 +101,6 @@ def _word_can_be_last(word: str, after: re.Match[str] | None, next_characters: s
     if lower not in MAYBE_LAST and not _DOTTED.match(lower):
         return True
     if after is None:
-        return not next_characters[:1].isdigit()
+        return not (next_characters[:1].isdigit() or next_characters.startswith(("-", "–", "—")))
     # "the U.S. The court" ends a sentence; "the U.S. Army" and "J. A. Smith" do not.
     return after[1][0].isupper() and not (after[2] and len(after[1]) == 1) and after[1].lower() in ENGLISH

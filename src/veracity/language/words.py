@@ -74,7 +74,7 @@ BEFORE_NUMBER = _word_set(
     "no nos nr fig figs eq eqs vol vols p pp ch sec art par para ed ver v tab app "
     "jan feb mar apr jun jul aug sep sept oct nov dec"
 )
-MAYBE_LAST = _word_set("inc ltd co corp jr sr etc al dept est bros ave blvd rd univ assn ph.d m.d b.a m.a")
+MAYBE_LAST = _word_set("inc ltd co corp jr sr etc al dept est bros ave blvd rd univ assn ph.d m.d b.a m.a lit")
 
 
 # A longer run of letters is not a word (a hash, base64): it is kept, not stemmed.

@@ -173,7 +173,7 @@ def test_headings_add_to_the_fit_of_sentences_below_but_are_not_candidates(langu
     heading, below, _, question = LEAVE[language]
     bare, headed = evidence(below, ELSEWHERE[language]), evidence(f"## {heading}\n\n{below}", ELSEWHERE[language])
     assert signals(question, headed).fit > signals(question, bare).fit
-    assert heading not in [one.sentence.text.strip("# ") for one in rank_candidates(question, headed)[1]]
+    assert heading not in [one.text.strip("# ") for one in rank_candidates(question, headed)[1]]
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])

@@ -50,7 +50,7 @@ def _dates(plain: str, question: str, language: Language) -> Iterator[Span]:
 def _amounts(plain: str, question: str, language: Language) -> Iterator[Span]:
     """Numbers with the unit that the question asks for, without dates."""
     wanted = [unit for asked, unit in UNITS if asked.search(question)]
-    if language != "en":
+    if language != "en" and not VALUE.search(question):
         wanted = wanted or [MEASURE]
     for match in NUMBER.finditer(plain):
         if language == "en" and YEAR.fullmatch(match[0]):
@@ -167,6 +167,9 @@ UNITS = (
     ),
     (re.compile("多长|多高|距离|何メートル|何キロ"), re.compile(" ?(?:米|公里|千米|km|m|メートル|キロ)")),
 )
+
+# A question about a setting, whose value has no unit.
+VALUE = re.compile("默认|[数初]?值|端口|参数|デフォルト|既定|規定値|初期値|ポート|引数")
 
 CAPITALISED = re.compile(
     r"(?<![A-Za-z])[A-Z][A-Za-z0-9'\-\u00c0-\u024f]{0,30}(?: (?:(?:of|the|de|van|von|&) )?[A-Z][A-Za-z'.\-]{0,30}){0,5}"

@@ -21,6 +21,9 @@ from veracity.language.names import Name, names_in, other_names
 from veracity.models import Evidence
 
 ANSWERABLE_THRESHOLD = 0.5  # the same for all languages
+# From here on an answer is clear enough to be released. Below, a person decides. Set so that nine of ten right answers
+# are released (`python -m benchmarks.answers`).
+CLEAR_THRESHOLD: dict[Language, float] = {"en": 0.65, "zh": 0.6, "ja": 0.66}
 MIN_LEAD = 0.5  # smaller differences in fit are noise
 MAX_FURTHER_PASSAGES = 3  # further passages of a document, beyond which its topic match does not increase
 MAX_MISMATCH_SHARE = 0.25  # share of the question's words at which the subject mismatch is 1
@@ -38,6 +41,7 @@ class Signals(NamedTuple):
     relevance: float = 0.0
     topic_match: float = 0.0  # of the whole document
     subject_mismatch: float = 0.0  # annual leave instead of paternity leave
+    lone_fit: float = 0.0  # fit above `MIN_LEAD` of the only document, which has no other to lead
     meaning: float | None = None
 
 
@@ -49,16 +53,17 @@ class Curve(NamedTuple):
     relevance: float
     topic_match: float
     subject_mismatch: float
+    lone_fit: float = 0.0
     meaning: float = 0.0
 
 
 # Only the Chinese question set has several documents with the same answer, so `agreement` was fitted for Chinese only,
-# where `relevance` adds nothing. `subject_mismatch` was set by hand, because it occurs in few questions.
-WITH_MEANING = Curve(-3.8, 0.5, 0.0, 8.0, 4.5, 0.0, -3.0, 3.9)
+# where `relevance` adds nothing. `subject_mismatch` and `lone_fit` were set by hand: they occur in few questions.
+WITH_MEANING = Curve(-3.8, 0.5, 0.0, 8.0, 4.5, 0.0, -3.0, 1.5, 3.9)
 WORDS_ONLY = {
-    "en": Curve(-2.7, 1.0, 0.0, 8.0, 6.2, 0.0, -3.0),
-    "zh": Curve(-2.8, 3.2, 2.0, 5.0, 0.0, 3.6, -3.0),
-    "ja": Curve(-4.3, 2.7, 0.0, 5.0, 3.9, 4.0, -3.0),
+    "en": Curve(-2.7, 1.0, 0.0, 8.0, 6.2, 0.0, -3.0, 1.5),
+    "zh": Curve(-2.8, 3.2, 2.0, 5.0, 0.0, 3.6, -3.0, 2.5),
+    "ja": Curve(-4.3, 2.7, 0.0, 5.0, 3.9, 4.0, -3.0, 2.0),
 }
 
 
@@ -96,6 +101,7 @@ def compute_signals(
         relevance=max(item.metadata.relevance_score for item in evidence),
         topic_match=_topic_match(wanted, considered, documents, best_document),
         subject_mismatch=_subject_mismatch(wanted, best, ranked) if has_several else 0.0,
+        lone_fit=0.0 if has_several else max(0.0, best.fit - MIN_LEAD),
         meaning=max(meanings, default=None),
     )
 

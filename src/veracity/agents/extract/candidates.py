@@ -1,69 +1,70 @@
-"""Ranks the sentences of the evidence as answers to a question, by shared words and, if available, embeddings.
+"""Ranks the units of the evidence as answers to a question, by shared words and, if available, embeddings.
 
-The fit of a sentence increases with the number of the question's keywords in it, its neighbours and its headings, and
-with their distance to a span of the expected answer type. Headings are not candidates; they add to the fit of the
-sentences below them.
+A unit is a sentence, a list item or a table row (`language/layout.py`). Its fit increases with the number of the
+question's keywords in it, in the line that introduces it, its neighbours and its headings, and with their distance to
+a span of the expected answer type. Headings and code are not candidates; headings add to the fit of what is below them.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from veracity.agents.extract.answer_types import Kind, expected_kind, find_answers
 from veracity.agents.extract.keywords import Keyword, Positions, extract_keywords, find_positions
 from veracity.embedding import Embedder
-from veracity.language import Language, Sentence, guess_language, normalized, sentences, tokens
+from veracity.language import Language, guess_language, normalized, tokens
+from veracity.language.layout import Unit, lay_out, unit_text
 from veracity.models import Evidence
 
-# Weight of a keyword by position: near an answer, in the sentence, in a neighbour, elsewhere in the passage.
-NEAR_WEIGHT, SENTENCE_WEIGHT, NEIGHBOUR_WEIGHT, PASSAGE_WEIGHT = 1.0, 0.8, 0.5, 0.3
+# Weight of a keyword by position: near an answer, in the unit, in the line that introduces it, in a neighbour,
+# elsewhere in the passage.
+NEAR_WEIGHT, UNIT_WEIGHT, LEAD_WEIGHT, NEIGHBOUR_WEIGHT, PASSAGE_WEIGHT = 1.0, 0.8, 0.7, 0.5, 0.3
 # In the title or a heading. English titles weigh less, because they apply to the whole page.
 HEADING_WEIGHT = {"en": 0.3, "zh": 0.8, "ja": 0.8}
+# Of the passage, against the fit of the unit: its relevance, and its place in the evidence.
+RELEVANCE_WEIGHT, ORDER_WEIGHT = 0.2, 0.2
 NEAR_WORDS = 20
 LETTERS_PER_WORD = {"en": 6, "zh": 2, "ja": 2}  # including the space
 KIND_MISSING_FACTOR = 0.75
 REPETITION_FACTOR = 0.8  # for a sentence that repeats the question or is a question
 UBIQUITY_DISCOUNT = 0.3  # for a keyword in every passage
-MAX_CENTRES = 60  # per sentence; a sentence with more is a list or hostile
-MAX_EMBEDDED = 12  # sentences
-MAX_HEADING_LENGTH = 60  # characters of an unmarked heading
+MAX_CENTRES = 60  # per unit; a unit with more is a list or hostile
+MAX_EMBEDDED = 12  # units
 
 ONLY_CHINESE = re.compile("[的了吗呢么谁哪们这吧没]|多少|几[天个年次]")
-ENTRY = re.compile(r"\||[-*•・+]\s")
-RULE_CHARACTERS = frozenset("|:+=- \t")
-STOPS = tuple('.!?。！？)）」』”"')
-MARKED_HEADING = re.compile(r"#{1,6}\s|\*\*[^*\n]{1,200}\*\*:?$|<h\d")
-# Lines that end a sentence, start an item, assign a value or contain table cells.
-NO_HEADING = re.compile(r"[.!?。！？,，、;；:：|]$|^[-*•・+>|\d(（]|[:：|=]\s*\S|[。；]")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sentence that may answer. `number` is the index of the evidence, `place` the sentence's index in it."""
+    """A unit that may answer. `number` is the index of the evidence, `place` the unit's index in it."""
 
     number: int
     place: int
-    sentence: Sentence
+    unit: Unit
+    text: str  # on one line; a table row with the names of its columns
     fit: float
-    answers: frozenset[str]  # parts of the sentence of the expected kind
-    keywords: frozenset[str]  # in the sentence
-    nearby_keywords: frozenset[str]  # in the sentence, its neighbours or its headings
+    answers: frozenset[str]  # parts of the unit of the expected kind
+    keywords: frozenset[str]  # in the unit
+    nearby_keywords: frozenset[str]  # in the unit, the line that introduces it, its neighbours or its headings
+    relevance: float = 0.0  # of the passage
     meaning: float | None = None
 
     @property
-    def rank(self) -> float:
+    def strength(self) -> float:
+        """How well the unit itself matches."""
         return self.fit + (self.meaning or 0.0)
 
+    @property
+    def rank(self) -> float:
+        return self.strength + RELEVANCE_WEIGHT * self.relevance + ORDER_WEIGHT / (1 + self.number)
 
-class PlacedSentence(NamedTuple):
-    sentence: Sentence
-    states: bool  # false for headings, table heads and rules
-    is_entry: bool  # of a table or a list, whose neighbours are unrelated
-    above: str  # the nearest heading and the table head
+
+def units_of(item: Evidence) -> list[Unit]:
+    return lay_out(item.text, frozenset(name.strip() for name in (item.title, *item.headings)) - {""})
 
 
 def detect_language(question: str, evidence: Sequence[Evidence]) -> Language:
@@ -77,72 +78,26 @@ def detect_language(question: str, evidence: Sequence[Evidence]) -> Language:
 def rank_candidates(
     question: str, evidence: Sequence[Evidence], embedder: Embedder | None = None
 ) -> tuple[list[Keyword], list[Candidate]]:
-    """Returns the question's keywords and the sentences that contain or adjoin any of them, best first."""
+    """Returns the question's keywords and the units that contain or adjoin any of them, best first."""
     language = detect_language(question, evidence)
     wanted = extract_keywords(question, language)
     passages = [_read_passage(item, wanted, language) for item in evidence]
     weights = _weigh(wanted, passages)
     scorer = _Scorer(normalized(question).lower(), expected_kind(question), language, weights, _token_set(question))
-    candidates = [item for number, passage in enumerate(passages) for item in scorer.candidates(number, passage)]
-    ranked = sorted(candidates, key=lambda item: (-item.fit, item.number, item.place))
+    candidates = [
+        replace(candidate, relevance=item.metadata.relevance_score)
+        for number, (item, passage) in enumerate(zip(evidence, passages, strict=True))
+        for candidate in scorer.candidates(number, passage)
+    ]
+    ranked = sorted(candidates, key=lambda item: (-item.rank, item.number, item.place))
     return wanted, _rank_by_meaning(ranked, question, embedder)
 
 
-def lay_out(item: Evidence) -> list[PlacedSentence]:
-    """The sentences of a passage in order, including headings."""
-    lines = item.text.splitlines(keepends=True)
-    names = {name.strip() for name in (item.title, *item.headings)} - {""}
-    heading = table_head = ""
-    placed = []
-    for index, (line, line_sentences) in enumerate(zip(lines, _split_by_line(item.text, lines), strict=True)):
-        bare = line.strip()
-        states = False
-        if bare.startswith("|") and _is_rule(_line(lines, index + 1)):
-            table_head = bare
-        elif _is_heading(lines, index, names):
-            heading, table_head = bare, ""
-        elif not _is_rule(bare):
-            states, table_head = True, table_head if bare.startswith("|") else ""
-        above = f"{heading} {table_head}" if states else ""
-        is_entry = ENTRY.match(bare) is not None
-        placed += [PlacedSentence(sentence, states, is_entry, above) for sentence in line_sentences]
-    return placed
-
-
-def _split_by_line(text: str, lines: Sequence[str]) -> Iterator[list[Sentence]]:
-    """The sentences of each line. No sentence spans two lines."""
-    split, index, end = sentences(text), 0, 0
-    for line in lines:
-        end += len(line)
-        first = index
-        while index < len(split) and split[index].start < end:
-            index += 1
-        yield split[first:index]
-
-
-def _is_heading(lines: Sequence[str], index: int, names: set[str]) -> bool:
-    """Whether the line is marked or known as a heading, or is short, without punctuation, after an empty line."""
-    bare = lines[index].strip()
-    if MARKED_HEADING.match(bare) or bare in names:
-        return True
-    if not bare or len(bare) > MAX_HEADING_LENGTH or _line(lines, index - 1) or NO_HEADING.search(bare):
-        return False
-    below = _line(lines, index + 1) or _line(lines, index + 2)
-    return len(below) > len(bare) and below.endswith(STOPS)
-
-
-def _is_rule(bare: str) -> bool:
-    return "--" in bare and RULE_CHARACTERS.issuperset(bare)
-
-
-def _line(lines: Sequence[str], index: int) -> str:
-    return lines[index].strip() if 0 <= index < len(lines) else ""
-
-
 class _Passage(NamedTuple):
-    """Per sentence: its normalized text, the positions of keywords in it, and the keywords in its headings."""
+    """Per unit: its text, normalized; the positions of keywords in it, and the keywords in its headings."""
 
-    sentences: list[PlacedSentence]
+    units: list[Unit]
+    texts: list[str]
     plain: list[str]
     positions: list[Positions]
     above: list[frozenset[str]]
@@ -151,26 +106,34 @@ class _Passage(NamedTuple):
     def keywords(self) -> frozenset[str]:
         return frozenset().union(*self.above, *self.positions)
 
+    def lead_keywords(self, place: int) -> frozenset[str]:
+        """The keywords in the lines that introduce the unit."""
+        lead, keys = self.units[place].lead, frozenset[str]()
+        while lead >= 0:
+            keys, lead = keys.union(self.positions[lead]), self.units[lead].lead
+        return keys
+
     def keywords_around(self, place: int) -> frozenset[str]:
-        """The keywords in a sentence and its neighbours."""
+        """The keywords in a sentence of prose and its neighbours."""
         keys = frozenset(self.positions[place])
-        if not self.sentences[place].is_entry:
+        if self.units[place].kind == "prose":
             for near in (place - 1, place + 1):
-                if 0 <= near < len(self.sentences) and self.sentences[near].states:
+                if 0 <= near < len(self.units) and self.units[near].kind == "prose":
                     keys = keys.union(self.positions[near])
         return keys
 
 
 def _read_passage(item: Evidence, wanted: Sequence[Keyword], language: Language) -> _Passage:
-    placed = lay_out(item)
-    plain = [normalized(sentence.sentence.text) for sentence in placed]
+    units = units_of(item)
+    texts = [unit_text(unit, units) for unit in units]
+    plain = [normalized(text) for text in texts]
     positions = [find_positions(wanted, text, language) for text in plain]
     titles = " ".join((item.title, *item.headings))
     above = {
         text: frozenset(find_positions(wanted, normalized(f"{titles} {text}"), language))
-        for text in {sentence.above for sentence in placed}
+        for text in {unit.heading for unit in units}
     }
-    return _Passage(placed, plain, positions, [above[sentence.above] for sentence in placed])
+    return _Passage(units, texts, plain, positions, [above[unit.heading] for unit in units])
 
 
 def _weigh(wanted: Sequence[Keyword], passages: Sequence[_Passage]) -> dict[str, float]:
@@ -191,19 +154,22 @@ class _Scorer:
     def candidates(self, number: int, passage: _Passage) -> list[Candidate]:
         in_passage = dict.fromkeys(passage.keywords, PASSAGE_WEIGHT)
         candidates = []
-        for place, placed in enumerate(passage.sentences):
+        for place, unit in enumerate(passage.units):
             around, inside, above = passage.keywords_around(place), passage.positions[place], passage.above[place]
-            if placed.states and around | above:
+            leads = passage.lead_keywords(place)
+            nearby = around | above | leads
+            if unit.states and nearby:
                 levels = dict(in_passage)
                 for keys, level in (
                     (above, HEADING_WEIGHT[self.language]),
                     (around, NEIGHBOUR_WEIGHT),
-                    (inside, SENTENCE_WEIGHT),
+                    (leads, LEAD_WEIGHT),
+                    (inside, UNIT_WEIGHT),
                 ):
                     levels |= {key: max(level, levels[key]) for key in keys}
                 fit, answers = self._fit(passage.plain[place], inside, levels)
-                nearby = around | above
-                candidates.append(Candidate(number, place, placed.sentence, fit, answers, frozenset(inside), nearby))
+                text, keywords = passage.texts[place], frozenset(inside)
+                candidates.append(Candidate(number, place, unit, text, fit, answers, keywords, nearby))
         return candidates
 
     def _fit(self, plain: str, positions: Positions, levels: Mapping[str, float]) -> tuple[float, frozenset[str]]:
@@ -251,6 +217,6 @@ def _rank_by_meaning(ranked: list[Candidate], question: str, embedder: Embedder 
     head = ranked[:MAX_EMBEDDED]
     if embedder is None or not head or not embedder.covers(question):
         return ranked
-    scores = embedder.embed_passages([item.sentence.text for item in head]) @ embedder.embed_query(question)
+    scores = embedder.embed_passages([item.text for item in head]) @ embedder.embed_query(question)
     head = [replace(item, meaning=min(1.0, max(0.0, float(score)))) for item, score in zip(head, scores, strict=True)]
     return sorted(head, key=lambda item: -item.rank) + ranked[MAX_EMBEDDED:]

@@ -6,6 +6,7 @@ English is compared by stems, Japanese by pairs of characters. Chinese words als
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -14,9 +15,9 @@ from typing import NamedTuple
 import rjieba
 
 from veracity.agents.extract.answer_types import KIND_NAMES
-from veracity.language import Language, Token, is_common, normalized, tokens_in_place
+from veracity.language import Language, Token, guess_language, is_common, normalized, tokens_in_place
 from veracity.language.questions import ASKING
-from veracity.language.scripts import HAN, HIRAGANA
+from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
 
 MAX_KEYWORDS = 60
 MAX_LENGTH = 2000  # characters
@@ -24,9 +25,22 @@ MAX_LENGTH = 2000  # characters
 NUMBER_WEIGHT = 1.5
 HIRAGANA_WEIGHT = 0.25  # mostly endings
 SMALL_WORD_WEIGHT = 0.5  # 以后, 最多, 每晚: neither nouns nor verbs for the segmenter
+SINGLE_NOUN_WEIGHT = 0.5  # 湖, 駅: such a character occurs in many words
 SMALL_WORD_TAGS = frozenset(("ad", "b", "c", "d", "f", "l", "m", "mq", "p", "q", "r", "u", "y", "zg"))
+SINGLE_NOUN_TAGS = frozenset(("n", "ns", "nz"))
+GENERAL_NOUNS = frozenset("人者物事年月日時时所方名数量国儿")  # they say little about what is asked
 
 _HIRAGANA_ONLY = re.compile(f"[{HIRAGANA}]+")
+# A Japanese word without particles and most endings: 国際連合, 16歳以上, 申し込み, 強める.
+_PARTICLES = "はがをにへとものでやかよね"
+_STEM_END, _VERB_END = "いきしちみりぎじびけせべめれえげ", "うくすつぬむるぐぶ"
+_SOLID = f"[{HAN}{KATAKANA}A-Za-z0-9]"
+_JAPANESE_WORD = re.compile(
+    f"{_SOLID}++(?:[{_STEM_END}]{_SOLID}++)*+"
+    f"(?:(?<!{_SOLID}{_SOLID})[{_STEM_END}]?[{_VERB_END}]?|[{_STEM_END}](?=[{_PARTICLES}、。?？]|$))?"
+)
+_HIRAGANA_WORD = re.compile(f"(?:(?![はをがの])[{HIRAGANA}])++")
+_SINGLE_NOUN = re.compile(f"(?<![{HAN}])[{HAN}](?=[{_PARTICLES}、。?？]|から|まで|より|$)")
 
 
 class Keyword(NamedTuple):
@@ -43,7 +57,7 @@ Positions = Mapping[str, Sequence[int]]
 
 
 def extract_keywords(question: str, language: Language) -> list[Keyword]:
-    """Each keyword once, in order. Single Han characters only count if there are no longer words."""
+    """Each keyword once, in order. Single Han characters other than nouns only count if there are no longer words."""
     plain = normalized(question)[:MAX_LENGTH]
     text = ASKING.sub(blank, KIND_NAMES.sub(blank, plain))
     tokens: Iterable[Token] = tokens_in_place(text, language)
@@ -51,8 +65,18 @@ def extract_keywords(question: str, language: Language) -> list[Keyword]:
     for token in _join_single_characters(tokens) if language == "zh" else tokens:
         if not is_common(token.text, language):
             words.setdefault(token.text, Keyword(token.text, _weight(token.text, language), token.start, token.end))
-    longer = [word for word in words.values() if len(word.key) > 1 or word.key.isascii()]
-    return (longer or list(words.values()))[:MAX_KEYWORDS]
+    nouns = {word.key for word in words.values() if _is_single_noun(word, plain, language)}
+    kept = [word for word in words.values() if len(word.key) > 1 or word.key.isascii() or word.key in nouns]
+    return (kept or list(words.values()))[:MAX_KEYWORDS]
+
+
+def _is_single_noun(word: Keyword, plain: str, language: Language) -> bool:
+    """Whether it is a single Han character that is a noun: in Japanese, one before a particle."""
+    if len(word.key) > 1 or word.key.isascii() or word.key in GENERAL_NOUNS:
+        return False
+    if language == "ja":
+        return _SINGLE_NOUN.match(plain, word.start) is not None
+    return rjieba.tag(word.key)[0][1] in SINGLE_NOUN_TAGS
 
 
 def _join_single_characters(tokens: Iterable[Token]) -> Iterator[Token]:
@@ -83,6 +107,9 @@ def find_positions(wanted: Iterable[Keyword], plain: str, language: Language) ->
             key: starts for key in han if (starts := [match.start() for match in _chinese_pattern(key).finditer(lower)])
         }
         keys -= han
+    for key in {key for key in keys if len(key) == 1 and not key.isascii()}:
+        positions[key] += [at for at, character in enumerate(plain) if character == key]
+        keys.discard(key)
     if keys:
         for token in tokens_in_place(plain, "ja"):  # Latin words and numbers are the same in every language
             if token.text in keys:
@@ -98,10 +125,16 @@ def _chinese_pattern(key: str) -> re.Pattern[str]:
 
 
 def quote_words(question: str, words: Iterable[Keyword]) -> tuple[str, ...]:
-    """The words as written in the question, in order; adjacent and overlapping words are joined."""
+    """The whole words as written in the question, in order; adjacent and overlapping words are joined.
+
+    Japanese keywords in hiragana, mostly endings, are only quoted if there are no others.
+    """
     plain = normalized(question)
+    places = sorted({(word.start, word.end) for word in words})
+    if guess_language(plain) == "ja":
+        places = _widen(places, _JAPANESE_WORD, plain) or _widen(places, _HIRAGANA_WORD, plain)
     spans: list[list[int]] = []
-    for start, end in sorted({(word.start, word.end) for word in words}):
+    for start, end in places:
         if spans and start <= spans[-1][1] + (plain[spans[-1][1] : start] == " "):
             spans[-1][1] = max(spans[-1][1], end)
         else:
@@ -109,9 +142,20 @@ def quote_words(question: str, words: Iterable[Keyword]) -> tuple[str, ...]:
     return tuple(plain[start:end] for start, end in spans)
 
 
+def _widen(places: Sequence[tuple[int, int]], word: re.Pattern[str], plain: str) -> list[tuple[int, int]]:
+    """The words that overlap any of the places."""
+    words = [match.span() for match in word.finditer(plain)]
+    ends = [end for _, end in words]
+    at_or_after = ((start, end, bisect_right(ends, start)) for start, end in places)
+    overlapping = (words[at] for _, end, at in at_or_after if at < len(words) and words[at][0] < end)
+    return list(dict.fromkeys(overlapping))
+
+
 def _weight(key: str, language: Language) -> float:
     if key[0].isdigit():
         return NUMBER_WEIGHT
+    if len(key) == 1 and not key.isascii():
+        return SINGLE_NOUN_WEIGHT
     if language == "zh" and not key.isascii():
         return SMALL_WORD_WEIGHT if rjieba.tag(key)[-1][1] in SMALL_WORD_TAGS else 1.0
     return HIRAGANA_WEIGHT if _HIRAGANA_ONLY.fullmatch(key) else 1.0
