@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.knowledge.material import CHINESE, ENGLISH, JAPANESE
+from tests.reading.documents import pdf
 from veracity.knowledge.prepare import UNCHANGED, passage_context, prepare
 
 CHUNKING = {"max_tokens": 200, "overlap_tokens": 30}
@@ -39,6 +40,13 @@ def test_title_falls_back_to_the_document_then_the_file_name(write: Write) -> No
     assert prepare_text("plain words", "Given")["title"] == "Given"
     assert prepare_text("plain words")["title"] == ""
     assert prepare_file(write("旅費規程.txt", "plain words and nothing else"))["title"] == "旅費規程"
+
+
+@pytest.mark.parametrize("stored", ["", "untitled", "Microsoft Word - draft.docx"])
+def test_a_pdf_without_a_title_shows_its_file_name(tmp_path: Path, stored: str) -> None:
+    path = tmp_path / "収据 2026-01.pdf"
+    path.write_bytes(pdf("Total 99", title=stored))
+    assert prepare_file(path)["title"] == "収据 2026-01"
 
 
 def test_title_and_headings_count_for_each_passage() -> None:

@@ -52,6 +52,11 @@ def test_ordinary_words_are_not_misspellings(words: VocabularySnapshot) -> None:
     assert not words.is_ordinary("warrenty") and not words.is_ordinary("reciept")
 
 
+def test_a_word_is_written_as_it_is_in_a_passage(words: VocabularySnapshot) -> None:
+    assert words.is_written("warranty") and words.is_written("warranties") and words.is_written("Instrument")
+    assert not words.is_written("warrantied") and not words.is_written("vacation") and not words.is_written("the")
+
+
 def test_similarity_is_in_meaning(words: VocabularySnapshot) -> None:
     child, invoice = words.similarities("kid", ["child", "invoice"])
     assert child > 0.6 > invoice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,13 +14,14 @@ from veracity.version import __version__
 app = typer.Typer(
     help="Answers questions from your documents and checks each answer; scores what language models say about them.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 users = typer.Typer(rich_markup_mode=None)
 app.add_typer(users, name="users")
+observations = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+app.add_typer(observations, name="observations", help="Export the answers that passed their review.")
 
 LOCAL = "local"  # equals models.LOCAL, which would load Pydantic for every --help
 ROLES = "asker|approver|admin"
@@ -30,6 +32,18 @@ def _require_name(option: typer.CallbackParam, name: str | None) -> str | None:
     if name is not None and not name.strip():
         raise InputError(f"{option.opts[0]} is given without a name: name it, or leave the option out.")
     return name
+
+
+def _resolve_paths(paths: list[str] | None) -> list[str]:
+    """A path that exists means this file or folder. Anything else is a pattern for the engine."""
+    return [_resolve_path(path) for path in paths or []]
+
+
+def _resolve_path(path: str) -> str:
+    full = os.path.normpath(Path(path).absolute())
+    if not path.strip() or not os.path.lexists(full):
+        return path
+    return f"{full}/" if Path(full).is_dir() else full
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -55,6 +69,16 @@ ApprovalArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The approval's id or a prefix of it, its run's id, or: last.")
 ]
 UserArgument = Annotated[str, typer.Argument(metavar="NAME", help="The user.")]
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="PATH|GLOB",
+        help="Use only documents that match, such as handbook/ or *.pdf; may be repeated.",
+        show_default=False,
+        callback=_resolve_paths,
+    ),
+]
 StepsOption = Annotated[bool, typer.Option("--show-steps", help="Print each step to standard error.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -87,19 +111,28 @@ def init(
 @app.command()
 def ingest(
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders or patterns.")],
+    include: Annotated[
+        list[str] | None,
+        typer.Option("--include", metavar="GLOB", help="Read only files that match; may be repeated."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="GLOB", help="Leave out what matches; may be repeated."),
+    ] = None,
     workspace: WorkspaceOption = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files no longer exist.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Add documents to the workspace.
 
-    Reads text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV and JSON. Unchanged files are skipped. A file that
-    cannot be read is reported and does not stop the others. Exits with 1 if a file failed, with 4 if another process is
-    changing the documents.
+    Reads text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV and JSON. Unchanged files are skipped. In folders,
+    hidden files, lock files, style sheets, build files, package manifests and what a .veracityignore names are left
+    out. A file that cannot be read is reported and does not stop the others. Exits with 1 if a file failed, with 4 if
+    another process is changing the documents.
     """
     from veracity.cli.commands.ingest import ingest
 
-    ingest(paths, workspace, prune, as_json)
+    ingest(paths, include or [], exclude or [], workspace, prune, as_json)
 
 
 @app.command()
@@ -117,6 +150,7 @@ def ask(
     deadline: Annotated[
         float | None, typer.Option("--deadline", metavar="SECONDS", help="Maximum time for the run.")
     ] = None,
+    only: OnlyOption = None,
     show_steps: StepsOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -128,7 +162,7 @@ def ask(
     """
     from veracity.cli.commands.ask import ask
 
-    ask(question, workspace, conversation or "", user, max_rewrites, deadline, show_steps, as_json)
+    ask(question, workspace, conversation or "", user, max_rewrites, deadline, only or [], show_steps, as_json)
 
 
 @app.command()
@@ -139,6 +173,7 @@ def chat(
     ] = None,
     continues: Annotated[bool, typer.Option("--continue", help="Continue the latest conversation.")] = False,
     user: UserOption = LOCAL,
+    only: OnlyOption = None,
     show_steps: StepsOption = False,
 ) -> None:
     """Ask follow-up questions in a conversation.
@@ -148,7 +183,7 @@ def chat(
     """
     from veracity.cli.commands.chat import chat
 
-    chat(workspace, conversation, continues, user, show_steps)
+    chat(workspace, conversation, continues, user, only or [], show_steps)
 
 
 @app.command()
@@ -298,6 +333,7 @@ def search(
         list[str] | None,
         typer.Option("--source", "-s", metavar="NAME", help="knowledge or graph; may be repeated. Default: settings."),
     ] = None,
+    only: OnlyOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -307,7 +343,7 @@ def search(
     """
     from veracity.cli.commands.search import search
 
-    search(query, top_k, sources, workspace, as_json)
+    search(query, top_k, sources, only or [], workspace, as_json)
 
 
 @app.command()
@@ -357,16 +393,20 @@ def evaluate(
     ] = None,
     workspace: WorkspaceOption = None,
     team: Annotated[str, typer.Option("--team", help="The team that submitted it.")] = "default",
+    fail_under: Annotated[
+        float | None,
+        typer.Option("--fail-under", metavar="N", help="Exit with 1 if the overall score, 0 to 100, is below N."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score one submission.
 
-    Exits with 0 if it was scored, whatever the score; with 1 if the evaluation failed; with 2 for invalid input or
-    configuration.
+    Exits with 0 if it was scored, whatever the score unless --fail-under is set; with 1 if the evaluation failed; with
+    2 for invalid input or configuration.
     """
     from veracity.cli.commands.evaluate import evaluate
 
-    evaluate(query, submission, context or [], workspace, team, as_json)
+    evaluate(query, submission, context or [], workspace, team, fail_under, as_json)
 
 
 @app.command()
@@ -383,14 +423,16 @@ def doctor(
     ask: Annotated[
         bool, typer.Option("--ask/--no-ask", help="Send each configured model a short test request.")
     ] = True,
+    shows_all: Annotated[bool, typer.Option("--all", help="List all settings, not only changed ones.")] = False,
 ) -> None:
     """Check the set-up: settings, provider keys, models.
 
-    Prints the configuration and which provider keys are set, and sends each configured model a test request.
+    Sends each configured model a test request. Prints problems first, then the changed settings and which provider keys
+    are set. Exits with 1 if a model does not answer.
     """
     from veracity.cli.commands.doctor import doctor
 
-    doctor(workspace, ask)
+    doctor(workspace, ask, shows_all)
 
 
 @app.command()
@@ -421,6 +463,22 @@ def serve(
     from veracity.cli.commands.serve import serve
 
     serve(workspace, host, port, opens_browser)
+
+
+@observations.command("export")
+def export_observations(
+    workspace: WorkspaceOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON array instead of one record per line.")
+    ] = False,
+) -> None:
+    """Print the records of observational_data.json.
+
+    One JSON object per line: instruction (the question), input (the evidence), output (the answer).
+    """
+    from veracity.cli.commands.observations import export
+
+    export(workspace, as_json)
 
 
 @users.callback(invoke_without_command=True)

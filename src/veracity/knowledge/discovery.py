@@ -6,13 +6,14 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from veracity.errors import InputError, reason_of
+from veracity.knowledge.selection import Selection
 from veracity.models import Outcome
 
 EMPTY = "it is empty"
-IGNORED_FOLDERS = frozenset(("__pycache__", "node_modules"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +24,22 @@ class File:
 
 
 def discover(
-    paths: Sequence[Path | str], *, max_megabytes: int, exclude: Sequence[Path], stored: Collection[str] = ()
+    paths: Sequence[Path | str],
+    *,
+    max_megabytes: int,
+    exclude: Sequence[Path],
+    stored: Collection[str] = (),
+    selection: Selection | None = None,
 ) -> Iterator[File | Outcome]:
-    """Yield each file once, and an outcome for each file in a folder that cannot be ingested.
+    """Yield each file that `selection` accepts once, and an outcome for each of them that cannot be ingested.
 
-    Raises InputError for a path that does not exist, unless it matches files that were `stored` earlier.
+    `exclude` lists files and folders that are never ingested. Raises InputError for a path that does not exist, unless
+    it matches files that were `stored` earlier.
     """
     seen: set[str] = set()
-    excluded = tuple(os.path.realpath(path) for path in exclude)
-    for match in [match for path in paths for match in _expand(path, stored)]:
-        for entry in _walk(match, max_megabytes * 1_000_000, excluded):
+    walk = _Walk(max_megabytes * 1_000_000, tuple(map(os.path.realpath, exclude)), selection or Selection())
+    for match, root in [match for path in paths for match in _expand(path, stored)]:
+        for entry in walk.entries(match, root):
             name = entry.path if isinstance(entry, File) else entry.name
             if name not in seen:
                 seen.add(name)
@@ -45,17 +52,21 @@ def find_deleted(stored: Collection[str], paths: Sequence[Path | str]) -> list[s
     return [path for path in stored if _matches(path, patterns) and _is_deleted(path)]
 
 
-def _expand(path: Path | str, stored: Collection[str]) -> list[str]:
-    """The path itself, or the paths that match it as a pattern; absolute."""
+def _expand(path: Path | str, stored: Collection[str]) -> list[tuple[str, str]]:
+    """The path itself, or the paths that match it as a pattern; absolute.
+
+    With each of them the folder in which the pattern searched; "" for the path itself.
+    """
     if not str(path).strip():
         raise InputError("A path is empty: name a file or a folder, or use . for the current folder.")
     text = _absolute(path)
     if os.path.lexists(text):
-        return [text]
+        return [(text, "")]
     matches = sorted(map(os.path.abspath, glob.iglob(text, recursive=True))) if glob.has_magic(text) else []
     if not matches and not any(_matches(known, [text]) for known in stored):
         raise InputError(f'There is no file or folder "{_printable(str(path))}": check the path.')
-    return matches
+    root = os.sep.join(takewhile(lambda part: not glob.has_magic(part), text.split(os.sep))) or os.sep
+    return [(match, root) for match in matches]
 
 
 def _absolute(path: Path | str) -> str:
@@ -102,41 +113,49 @@ def _is_deleted(path: str) -> bool:
     return False
 
 
-def _walk(path: str, max_bytes: int, excluded: tuple[str, ...]) -> Iterator[File | Outcome]:
-    """The file at the path, or the files below it, without the excluded files and folders."""
-    if any((os.path.realpath(path) + os.sep).startswith(folder + os.sep) for folder in excluded):
-        return
-    if not os.path.isdir(path):
-        yield _file(path, max_bytes)
-        return
-    inside = os.path.realpath(path) + os.sep
-    for entry in _files_below(path, excluded):
-        if isinstance(entry, Outcome):
-            yield entry
-        elif os.path.islink(entry) and not os.path.realpath(entry).startswith(inside):
-            yield _skipped(entry, "it is a link that leads out of the folder")
-        else:
-            yield _file(entry, max_bytes)
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    max_bytes: int
+    excluded: tuple[str, ...]
+    selection: Selection
 
+    def entries(self, path: str, root: str) -> Iterator[File | Outcome]:
+        """The file at the path, or the files below it. `root` is that of `_expand`."""
+        if any((os.path.realpath(path) + os.sep).startswith(folder + os.sep) for folder in self.excluded):
+            return
+        is_folder = os.path.isdir(path)
+        if root and not self.selection.accepts_match(path, root, is_folder=is_folder):
+            return
+        if not root and not self.selection.accepts_named(path, is_folder=is_folder):
+            return
+        if not is_folder:
+            yield _file(path, self.max_bytes)
+            return
+        inside = os.path.realpath(path) + os.sep
+        for entry in self._below(path, root or path):
+            if isinstance(entry, Outcome):
+                yield entry
+            elif os.path.islink(entry) and not os.path.realpath(entry).startswith(inside):
+                yield _skipped(entry, "it is a link that leads out of the folder")
+            else:
+                yield _file(entry, self.max_bytes)
 
-def _files_below(folder: str, excluded: tuple[str, ...]) -> Iterator[str | Outcome]:
-    errors: list[OSError] = []
-    for here, folders, files in os.walk(folder, onerror=errors.append):
-        visible = [name for name in sorted(folders) if not _is_ignored(name)]
-        links = [name for name in visible if os.path.islink(os.path.join(here, name))]
-        folders[:] = [name for name in visible if os.path.realpath(os.path.join(here, name)) not in excluded]
-        real = os.path.realpath(here)
-        for name in sorted(files):
-            if not name.startswith(".") and os.path.join(real, name) not in excluded:
-                yield os.path.join(here, name)
-        for name in links:
-            yield _skipped(os.path.join(here, name), "it is a link to a folder: ingest that folder by its own path")
-    yield from (_unreadable(problem.filename, problem) for problem in errors)
-
-
-def _is_ignored(folder: str) -> bool:
-    """True for hidden folders, caches, and the LanceDB tables of other workspaces."""
-    return folder.startswith(".") or folder in IGNORED_FOLDERS or folder.endswith(".lance")
+    def _below(self, folder: str, root: str) -> Iterator[str | Outcome]:
+        errors: list[OSError] = []
+        for here, folders, files in os.walk(folder, onerror=errors.append):
+            real = os.path.realpath(here)
+            own = [name for name in sorted(folders) if os.path.realpath(os.path.join(here, name)) not in self.excluded]
+            folders[:] = [
+                name for name in own if self.selection.accepts(os.path.join(here, name), root, is_folder=True)
+            ]
+            for name in sorted(files):
+                path = os.path.join(here, name)
+                if os.path.join(real, name) not in self.excluded and self.selection.accepts(path, root):
+                    yield path
+            for name in folders:
+                if os.path.islink(path := os.path.join(here, name)):
+                    yield _skipped(path, "it is a link to a folder: ingest that folder by its own path")
+        yield from (_unreadable(problem.filename, problem) for problem in errors)
 
 
 def _file(path: str, max_bytes: int) -> File | Outcome:

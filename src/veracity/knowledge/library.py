@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from veracity.knowledge.file_names import Locations
 from veracity.knowledge.ingest import Ingestion, Task, file_document_id
 from veracity.knowledge.prepare import RECIPE
 from veracity.knowledge.rows import Fingerprint
+from veracity.knowledge.selection import Selection
 from veracity.knowledge.store import Store
 from veracity.models import Document, IngestReport, KnownDocument, Outcome
 from veracity.secrets import presentable
@@ -46,20 +47,25 @@ class Library:
         self.store = Store(folder, lambda: embedder.dimensions, recipe)
         self._ingestion = Ingestion(self.store, embedder, knowledge, reading)
 
-    def ingest(self, paths: Sequence[Path | str], prune: bool, progress: Progress) -> IngestReport:
+    def ingest(
+        self, paths: Sequence[Path | str], prune: bool, progress: Progress, selection: Selection | None = None
+    ) -> IngestReport:
         """Ingest files. With `prune`, also forget the documents under `paths` whose files were deleted."""
         if not paths:
             raise InputError("There is nothing to ingest: name files, folders or patterns.")
+        selection = selection or Selection()
         if not self._folder.exists():  # a wrong path must not create a workspace
-            list(self._discover(paths))
+            list(self._discover(paths, selection))
         with writer_lock(self._folder):
             self.store.require_same_recipe()
             known = {fingerprint.document_id: fingerprint for fingerprint in self.store.fingerprints()}
             locations = [fingerprint.location for fingerprint in known.values() if fingerprint.location]
             stored = set(map(self._locations.path_of, locations)) if prune else set()
-            files = list(self._discover(paths, stored))
+            files = list(self._discover(paths, selection, stored))
             deleted = find_deleted(stored, paths)
-            return self._report(self._ingest(files, deleted, known), progress, len(files) + len(deleted))
+            report = self._report(self._ingest(files, deleted, known), progress, len(files) + len(deleted))
+            left_out = selection.counts(file.path for file in files if isinstance(file, File))
+            return report.model_copy(update={"left_out": left_out})
 
     def add(self, documents: Iterable[Document], progress: Progress) -> IngestReport:
         """Add texts. A document replaces an earlier one with the same id."""
@@ -93,9 +99,15 @@ class Library:
     def close(self) -> None:
         self._ingestion.close()
 
-    def _discover(self, paths: Sequence[Path | str], stored: set[str] | None = None) -> Iterator[File | Outcome]:
+    def _discover(
+        self, paths: Sequence[Path | str], selection: Selection, stored: Collection[str] = ()
+    ) -> Iterator[File | Outcome]:
         return discover(
-            paths, max_megabytes=self._reading.max_megabytes, exclude=self._exclude, stored=stored or frozenset()
+            paths,
+            max_megabytes=self._reading.max_megabytes,
+            exclude=self._exclude,
+            stored=stored,
+            selection=selection,
         )
 
     def _ingest(

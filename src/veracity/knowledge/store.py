@@ -7,15 +7,17 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 
 from veracity.errors import KnowledgeError, OutdatedIndexError
 from veracity.knowledge import rows
+from veracity.knowledge.document_filter import sql_condition, sql_string
 from veracity.knowledge.lance import FTS, HnswSq, MatchQuery, Table, lancedb
 from veracity.knowledge.rows import DOCUMENT, PASSAGE, Fingerprint
 from veracity.models import Hit, KnownDocument
@@ -67,6 +69,7 @@ class Store:
         self._recipe = recipe
         self._opened: Table | None = None
         self._languages: tuple[object, frozenset[str]] = (None, frozenset())
+        self._condition = ""  # SQL that every passage found must meet
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -80,6 +83,17 @@ class Store:
         with explain_errors(self._folder):
             table = self._table
             return (0, 0) if table is None else (self._table_folder.stat().st_ctime_ns, int(table.version))
+
+    def limited_to(self, patterns: Sequence[str]) -> Self:
+        """The same store, but searches find only passages of documents that match a path or pattern."""
+        limited = copy(self)
+        limited._condition = sql_condition(patterns)
+        return limited
+
+    def has_document(self, pattern: str) -> bool:
+        """Whether a document matches the path or pattern."""
+        found = self._scan(["id"], _join(f"kind = '{DOCUMENT}'", sql_condition([pattern])), limit=1)
+        return bool(found.num_rows)
 
     def by_words(self, words: Sequence[str], limit: int, language: str | None = None) -> list[Hit]:
         """The passages that contain any of the words, ranked by BM25."""
@@ -103,7 +117,8 @@ class Store:
         if not wanted:
             return []
         self.require_same_recipe()
-        table = self._scan(list(rows.PASSAGE_COLUMNS), f"id IN ({_sql_list(wanted)}) AND kind = '{PASSAGE}'")
+        condition = _join(f"id IN ({_sql_list(wanted)}) AND kind = '{PASSAGE}'", self._condition)
+        table = self._scan(list(rows.PASSAGE_COLUMNS), condition)
         return rows.hits_of(table.append_column("_score", pa.array([0.0] * table.num_rows)), "_score")
 
     def words(self) -> pa.ChunkedArray:
@@ -117,9 +132,10 @@ class Store:
             self._languages = version, frozenset(self._scan(["language"])["language"].unique().to_pylist())
         return self._languages[1]
 
-    def documents(self) -> list[KnownDocument]:
-        """All documents, ordered by location, then id."""
-        documents = [rows.known_document_of(row) for row in self._scan(rows.DOCUMENT_COLUMNS).to_pylist()]
+    def documents(self, patterns: Sequence[str] = ()) -> list[KnownDocument]:
+        """All documents, or those that match a path or pattern, ordered by location, then id."""
+        where = _join(f"kind = '{DOCUMENT}'", sql_condition(patterns))
+        documents = [rows.known_document_of(row) for row in self._scan(rows.DOCUMENT_COLUMNS, where).to_pylist()]
         return sorted(documents, key=lambda document: (document.location, document.id))
 
     def document(self, document_id: str) -> KnownDocument | None:
@@ -268,20 +284,21 @@ class Store:
         match = MatchQuery(" ".join(wanted), column)  # type: ignore[call-arg]  # the others have defaults
 
         def query(table: Any) -> Any:
-            search = table.search(match, query_type="fts")
-            return search.where(f"language = {_sql_string(language)}", prefilter=True) if language else search
+            return table.search(match, query_type="fts")
 
-        return self._hits(query, limit, "_score")
+        return self._hits(query, limit, "_score", f"language = {sql_string(language)}" if language else "")
 
-    def _hits(self, query: Callable[[Table], Any], limit: int, score: str) -> list[Hit]:
+    def _hits(self, query: Callable[[Table], Any], limit: int, score: str, condition: str = "") -> list[Hit]:
         """Retries once, since another process may delete the version that is being read."""
+        condition = _join(condition, self._condition)
 
         def run() -> list[Hit]:
             table = self._searchable()
             if table is None:
                 return []
-            columns = [*rows.PASSAGE_COLUMNS, score]
-            return rows.hits_of(query(table).limit(limit).select(columns).to_arrow(), score)
+            search = query(table).limit(limit).select([*rows.PASSAGE_COLUMNS, score])
+            found = search.where(condition, prefilter=True) if condition else search
+            return rows.hits_of(found.to_arrow(), score)
 
         try:
             return run()
@@ -291,14 +308,14 @@ class Store:
                 return run()
 
     def _document_row(self, document_id: str, columns: list[str]) -> dict[str, Any] | None:
-        return next(iter(self._scan(columns, f"id = {_sql_string(rows.row_id(document_id))}").to_pylist()), None)
+        return next(iter(self._scan(columns, f"id = {sql_string(rows.row_id(document_id))}").to_pylist()), None)
 
-    def _scan(self, columns: list[str], where: str = f"kind = '{DOCUMENT}'") -> pa.Table:
+    def _scan(self, columns: list[str], where: str = f"kind = '{DOCUMENT}'", limit: int | None = None) -> pa.Table:
         with explain_errors(self._folder):
             table = self._table
             if table is None:
                 return rows.schema(1, {}).empty_table().select(columns)
-            return table.search().where(where).select(columns).limit(None).to_arrow()
+            return table.search().where(where).select(columns).limit(limit).to_arrow()
 
 
 def compact(table: Table, folder: Path, purge: bool = False) -> None:
@@ -364,8 +381,8 @@ def _sentence(folder: Path, problem: BaseException) -> str:
 
 
 def _sql_list(texts: Iterable[str]) -> str:
-    return ", ".join(map(_sql_string, texts))
+    return ", ".join(map(sql_string, texts))
 
 
-def _sql_string(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _join(*conditions: str) -> str:
+    return " AND ".join(f"({condition})" for condition in conditions if condition)

@@ -4,6 +4,7 @@ Counted once for each version of the store. A large store is sampled evenly, sin
 whether a word occurs at all is then looked up in the index. Words have the form of `search_tokens`.
 """
 
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,10 @@ from tokenizers import Tokenizer
 from veracity.embedding import Embedder
 from veracity.embedding.bundled import FOLDER
 from veracity.knowledge.store import Store
+from veracity.language import search_tokens
 
 MAX_COUNTED_PASSAGES = 20_000
+MAX_READ_PASSAGES = 5  # to see how a word is written
 
 
 class VocabularySnapshot:
@@ -52,6 +55,13 @@ class VocabularySnapshot:
     def is_ordinary(self, word: str) -> bool:
         """True if the word is common English: it is in the vocabulary of the bundled model."""
         return _ordinary_words().token_to_id(word.lower()) is not None
+
+    def is_written(self, word: str) -> bool:
+        """True if the passages with the most forms of a Latin word have it exactly as written, in any letter case."""
+        stems = search_tokens(word, "en")
+        hits = self._store.by_words(stems, MAX_READ_PASSAGES) if stems else []
+        pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+        return any(pattern.search(f"{hit.passage.title}\n{hit.passage.text}") for hit in hits)
 
     def words_containing(self, character: str) -> Sequence[str]:
         """The words of two or more characters that contain the character. Non-Latin words only."""

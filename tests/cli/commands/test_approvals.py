@@ -264,21 +264,34 @@ class TestReject:
         ran = run("reject", ask(run, filled, "Who won the chess championship?"), "-w", filled)
         assert ran.code == 0 and "Ada Lovelace" in ran.out and "Score:" in ran.out
 
-    def test_d9_missing_web_provider_is_reported(self, run: Run, strict: Path) -> None:
+    def test_d7_d9_a_rejected_draft_is_not_printed_as_the_answer(self, run: Run, strict: Path) -> None:
         ran = run("reject", ask(run, strict), "-w", strict)
-        assert ran.code == 0
-        assert "rejected this answer" in ran.out and "web search is not configured" in ran.out
+        assert ran.code == 0 and "25 days" not in ran.out
+        assert ran.out.startswith("The answer to this question was rejected. The web was not searched")
+        assert "web search is not configured" in ran.out
 
 
 class TestAtATerminal:
     @pytest.mark.parametrize(
-        ("question", "expected"), [(QUESTION, "25 days"), (ZH, "十五天"), (JA, "二十日")], ids=["en", "zh", "ja"]
+        ("question", "hint", "texts"),
+        [
+            (QUESTION, "Type a, r", ("25 days", "Approval needed: every answer needs approval here.", "Approved:")),
+            (ZH, "请输入 a、r", ("十五天", "需要审批：此处的每个回答都须审批。", "已批准：")),
+            (
+                JA,
+                "a、r、e、l の",
+                ("二十日", "承認が必要です：ここではすべての回答に承認が必要です。", "承認しました。"),
+            ),
+        ],
+        ids=["en", "zh", "ja"],
     )
-    def test_draft_is_shown_and_approved(self, talk: Talk, strict: Path, question: str, expected: str) -> None:
-        """Also with full-width letters."""
-        ran = talk("ask", question, "-w", strict, typed=[(MENU, "x\r"), ("Type a, r, e or l", ""), (MENU, "Ａ\r")])
+    def test_draft_is_shown_and_approved(
+        self, talk: Talk, strict: Path, question: str, hint: str, texts: tuple[str, ...]
+    ) -> None:
+        """Also with full-width letters. The labels are in the language of the question (X5)."""
+        ran = talk("ask", question, "-w", strict, typed=[(MENU, "x\r"), (hint, ""), (MENU, "Ａ\r")])
         assert ran.code == 0
-        for shown in (expected, "Groundedness", "Approval needed: every answer needs approval here.", "Approved:"):
+        for shown in (*texts, "Groundedness"):
             assert shown in ran.out
         with Veracity(strict) as engine:
             assert engine.runs()[0].status == "answered"
@@ -345,7 +358,7 @@ class TestAtATerminal:
 
     def test_abstention_offers_the_web_x2(self, talk: Talk, filled: Path, web: SearchServer) -> None:
         web.finds("The chess championship was won by Ada Lovelace.")
-        typed = [("the documents do not contain the answer, and the web can be", ""), (MENU, "r\r"), ("Why?", "\r")]
+        typed = [("the documents do not say, and the web can be searched", ""), (MENU, "r\r"), ("Why?", "\r")]
         ran = talk("ask", "Who won the chess championship?", "-w", filled, typed=typed)
         assert ran.code == 0 and "Ada Lovelace" in ran.out
 

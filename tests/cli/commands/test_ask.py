@@ -1,5 +1,6 @@
 """`ask`, `show` and `runs`."""
 
+import io
 import json
 import os
 import subprocess
@@ -29,6 +30,33 @@ def test_answer_with_sources_and_verdicts(run: Run, filled: Path) -> None:
     assert "Extractive" in ran.out
     assert "Run 20" in ran.out
     assert ran.err == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "labels", "receipt_labels"),
+    [
+        (
+            "正式员工每年有多少天带薪年假？",
+            ("\n来源\n", "证据：", "复核：通过（本地检查）", "评分：1.00", "摘录式回答："),
+            ("第 1 次检索：", "草稿 0", "置信度 1.00", "阈值 0.75", "\n步骤\n"),
+        ),
+        (
+            "正社員の有給休暇は年に何日ですか？",
+            ("\n出典\n", "根拠：", "レビュー：合格（ローカルチェック）", "評点：1.00", "抜粋による回答："),
+            ("検索 1：", "下書き 0", "確信度 1.00", "しきい値 0.75", "\nステップ\n"),
+        ),
+    ],
+)
+def test_x5_labels_are_in_the_language_of_the_question(
+    run: Run, filled: Path, question: str, labels: tuple[str, ...], receipt_labels: tuple[str, ...]
+) -> None:
+    asked, shown = run("ask", question, "-w", filled).out, run("show", "last", "-w", filled).out
+    for label in labels:
+        assert label in asked and label in shown
+    for label in receipt_labels:
+        assert label in shown
+    for english in ("Sources", "Evidence:", "Review", "Score"):
+        assert english not in asked and english not in shown
 
 
 def test_abstention_says_what_is_missing(run: Run, filled: Path) -> None:
@@ -197,7 +225,7 @@ def test_a9_self_review_is_reported(
 def test_document_cannot_control_the_terminal(run: Run, workspace: Path) -> None:
     (workspace / "veracity.toml").write_text(WORDS_ONLY)
     with Veracity(workspace) as engine:
-        engine.add([*DOCUMENTS[1:], DOCUMENTS[0].model_copy(update={"text": f"\x1b[2J{DOCUMENTS[0].text}"})])
+        engine.add([*DOCUMENTS[1:], DOCUMENTS[0].model_copy(update={"text": f"{DOCUMENTS[0].text} \x1b[2J"})])
     ran = run("ask", QUESTION, "-w", workspace)
     assert "25 days" in ran.out
     assert "\x1b" not in ran.out
@@ -225,3 +253,40 @@ def test_interrupt_fails_the_run(filled: Path) -> None:
     assert "Traceback" not in ran.stderr
     with Veracity(filled) as engine:
         assert engine.runs()[0].status == "failed"
+
+
+def test_only_limits_the_documents(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERACITY_APPROVAL__POLICY", "never")
+    for command in (("ask", "How much may hotels cost a night?"), ("search", "staff hotels")):
+        ran = run(*command, "--only", "travel", "--only", "other*", "-w", filled)
+        assert ran.code == 0 and "150 euros" in ran.out and "annual leave" not in ran.out, ran.err
+        ran = run(*command, "--only", "nowhere/*.md", "-w", filled)
+        message = 'No document matches "nowhere/*.md": run "veracity documents" to list them.'
+        assert (ran.code, ran.out, ran.err) == (2, "", f"veracity: {message}\n")
+    shown = run("show", "last", "-w", filled).out
+    assert "Only documents that match: travel, other*" in shown
+
+
+def test_only_takes_paths_as_the_shell_does(
+    run: Run, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative paths that exist mean this file or folder; uploads are found at their place in the workspace."""
+    (workspace / "veracity.toml").write_text(WORDS_ONLY)
+    for name in ("here/docs/a.md", "other/docs/b.md"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(f"The pump of {name} needs oil.")
+    with Veracity(workspace) as engine:
+        engine.ingest([tmp_path / "here", tmp_path / "other"])
+        engine.upload("c.md", io.BytesIO(b"The pump of c needs oil."))
+
+    def found(only: str | Path) -> set[str]:
+        passages = json.loads(run("search", "pump oil", "--only", only, "-w", workspace, "--json").out)
+        return {Path(passage["location"]).name for passage in passages}
+
+    monkeypatch.chdir(tmp_path / "here")
+    assert found("docs") == found("./docs/") == found("docs/a.md") == found("../here") == {"a.md"}
+    assert found("docs/b.md") == found("../other/docs/b.md") == found(tmp_path / "other") == {"b.md"}
+    assert found("*.md") == {"a.md", "b.md", "c.md"}
+    monkeypatch.chdir(workspace)
+    assert found("uploads") == found("uploads/c.md") == found(workspace / "uploads" / "*.md") == {"c.md"}
+    assert found("docs") == {"a.md", "b.md"}

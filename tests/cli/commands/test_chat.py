@@ -30,6 +30,14 @@ def questions(root: Path) -> list[str]:
 
 
 class TestWithoutATerminal:
+    def test_only_limits_every_question(self, run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("VERACITY_APPROVAL__POLICY", "never")
+        lines = f"How much may hotels cost a night?\n{QUESTION}\nWhat did you tell me about annual leave?"
+        ran = run("chat", "-w", filled, "--only", "travel", stdin=lines.encode())
+        assert "150 euros" in ran.out and "25 days" not in ran.out
+        ran = run("chat", "-w", filled, "--only", "nowhere", stdin=lines.encode())
+        assert (ran.code, ran.out) == (2, "") and ran.err.startswith('veracity: No document matches "nowhere"')
+
     def test_one_question_per_line(self, run: Run, filled: Path) -> None:
         ran = run("chat", "-w", filled, stdin=f"{QUESTION}\n\n{ZH}\n{JA}".encode())
         assert (ran.code, ran.err) == (0, "")
@@ -39,8 +47,13 @@ class TestWithoutATerminal:
         assert questions(filled) == [QUESTION, ZH, JA]
 
     def test_standalone_question_is_shown_d3(self, run: Run, filled: Path) -> None:
-        ran = run("chat", "-w", filled, stdin=f"{QUESTION}\nAnd for part-time staff?\n".encode())
-        assert ran.err == "Understood as: How many days of annual leave do part-time staff have?\n"
+        said = f"{QUESTION}\nAnd for part-time staff?\n{ZH}\n那超过一年呢？\n{JA}\nでは1年を超える場合は？\n"
+        ran = run("chat", "-w", filled, stdin=said.encode())
+        assert ran.err.splitlines() == [
+            "Understood as: How many days of annual leave do part-time staff have?",
+            f"Understood as: 如果超过一年，{ZH}",
+            f"Understood as: 1年を超える場合、{JA}",
+        ]
 
     def test_continues_the_latest_or_a_named_conversation(self, run: Run, filled: Path) -> None:
         for arguments in (("-c", "first"), ("-c", "second"), ("--continue",), ("-c", "first"), ()):
@@ -121,7 +134,7 @@ class TestWithoutATerminal:
         assert ran.code == 0, ran.err
         assert ran.out.count("No questions in this conversation yet.") == 2
         assert "休暇は二週間前までに申請します。" in ran.out, "/sources shows the passage, not the quote alone"
-        for expected in (f"1. {JA}", "Route: knowledge", "Search 1:", "Review: passed", "No approvals", "/decide"):
+        for expected in (f"1. {JA}", "経路：knowledge", "検索 1：", "レビュー：合格", "No approvals", "/decide"):
             assert expected in ran.out
         assert "New conversation: 20" in ran.out
         assert "25 days" not in ran.out, "nothing is asked after /quit"
@@ -200,7 +213,7 @@ class TestAtATerminal:
             ("awaits approval: /decide", ""),
             (PROMPT, "/decide\r"),
             ("[a/r/e/l]", "a\r"),
-            ("Approved:", ""),
+            ("已批准", ""),
             (PROMPT, "/sources\r"),
             ("未休年假可以顺延", ""),
             (PROMPT, "/quit\r"),
@@ -212,7 +225,7 @@ class TestAtATerminal:
     def test_decide_covers_only_own_questions(self, run: Run, talk: Talk, strict: Path) -> None:
         for user, question in (("ana", ZH), ("ben", JA)):
             run("ask", question, "-w", strict, "--user", user)
-        typed = [(PROMPT, "/decide\r"), (f"Draft for: {ZH}", ""), ("[a/r/e/l]", "a\r"), ("Approved:", "")]
+        typed = [(PROMPT, "/decide\r"), (f"草稿：{ZH}", ""), ("[a/r/e/l]", "a\r"), ("已批准", "")]
         typed += [(PROMPT, "/decide\r"), ("No approvals are pending.", ""), (PROMPT, "/quit\r")]
         assert talk("chat", "-w", strict, "--user", "ana", typed=typed).code == 0
 

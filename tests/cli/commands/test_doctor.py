@@ -78,3 +78,42 @@ def test_bad_configuration_exits_with_2(run: Run, workspace: Path) -> None:
     (workspace / "veracity.toml").write_text("[llm]\nworkers = 0\n")
     ran = run("doctor", "-w", workspace)
     assert ran.code == 2 and "llm.workers" in ran.err
+
+
+def test_problems_come_first(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch, server: LoopbackServer
+) -> None:
+    """A9: also the warning about one model in two roles."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (workspace / "veracity.toml").write_text(
+        '[models]\nwriter = "openai-chat:m"\nreviewer = "openai-chat:m"\nembedder = "none"\n'
+    )
+    server.respond_with(status(401))
+    ran = run("doctor", "-w", workspace)
+    first, *lines = ran.out.splitlines()
+    assert ran.code == 1 and first == "2 problems:"
+    assert "openai-chat:m does not answer" in lines[0] and "reviews its own drafts" in lines[1]
+    assert ran.out.count("does not answer") == ran.out.count("reviews its own drafts") == 1
+    assert ran.out.index("reviews its own drafts") < ran.out.index("Workspace:")
+
+
+def test_without_problems_it_says_so_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERACITY_MODELS__EMBEDDER", "none")
+    assert run("doctor").out.startswith("No problems found.\n")
+    assert run("doctor", "--no-ask").out.startswith("No problems found; no provider was called.\n")
+
+
+def test_only_changed_settings_are_listed_unless_all_are_wanted(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "veracity.toml").write_text('[models]\nembedder = "none"\n[quality]\nmax_rewrites = 2\n')
+    monkeypatch.setenv("VERACITY_ANSWERING__RUN_DEADLINE", "120")
+    shown = run("doctor", "-w", workspace).out
+    assert "models.embedder" in shown and "answering.run_deadline" in shown and "(set)" in shown
+    assert "quality.max_rewrites" not in shown, "the file sets the default value"
+    assert "retrieval.fusion" not in shown and "--all" in shown
+    shown = run("doctor", "-w", workspace, "--all").out
+    assert "quality.max_rewrites" in shown and "retrieval.fusion" in shown
+    (workspace / "veracity.toml").unlink()
+    monkeypatch.delenv("VERACITY_ANSWERING__RUN_DEADLINE")
+    assert "All settings have their default values" in run("doctor", "-w", workspace).out

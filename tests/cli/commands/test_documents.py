@@ -64,6 +64,26 @@ class TestIngest:
         assert expected["counts"]["added"] == 1 and expected["passages"] == 1
         assert expected["outcomes"][0]["name"] == str(folder / "pump.md")
 
+    def test_what_is_left_out_is_one_line_of_the_summary(self, run: Run, folder: Path, workspace: Path) -> None:
+        for name in ("style.css", "package-lock.json", "yarn.lock", ".hidden.md", "draft.md", "old.md"):
+            (folder / name).write_text("text")
+        (folder / ".veracityignore").write_text("old.md\n")
+        options = ("--exclude", "draft*", "-w", workspace)
+        ran = run("ingest", folder, *options)
+        summary, left_out = ran.out.splitlines()[-2:]
+        assert ran.code == 0 and summary.startswith("3 added: 3 passages")
+        assert left_out.startswith("Left out: lock files (2), ")
+        assert set(left_out.removeprefix("Left out: ").split(", ")) == {
+            "lock files (2)", "style sheets (1)", "hidden (1)", ".veracityignore (1)", "excluded (1)",
+        }  # fmt: skip
+        data = json.loads(run("ingest", folder, *options, "--include", "*.css", "--json").out)
+        assert data["counts"]["added"] == 1 and data["left_out"] == {"not included": 7, "excluded": 1}
+
+    def test_bad_pattern_is_refused(self, run: Run, folder: Path, workspace: Path) -> None:
+        ran = run("ingest", folder, "--exclude", "[z-a]", "-w", workspace)
+        assert_one_sentence(ran, 2, 'The pattern "[z-a]" cannot be used')
+        assert not (workspace / "knowledge").exists()
+
     @pytest.mark.parametrize("path", ["nowhere", "no*thing.md", "文档"])
     def test_missing_path_is_refused(self, run: Run, workspace: Path, path: str) -> None:
         ran = run("ingest", path, "-w", workspace)

@@ -14,6 +14,14 @@ import pytest
 from tests.commands import Run
 from tests.loopback import LoopbackServer, hang, reply_with, status, verdict
 
+FIXED = """
+from veracity import BaseMetric, EvaluationRequest, MetricScore
+
+class Fixed(BaseMetric):
+    def evaluate(self, request: EvaluationRequest) -> MetricScore:
+        return MetricScore(metric_name="Fixed", score={score}, evaluator_comment="as written")
+"""
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[object]:
@@ -40,6 +48,30 @@ def test_json(run: Run, files: list[object]) -> None:
         "QuestionCoverage",
         "CitationAccuracy",
     ]
+
+
+@pytest.mark.parametrize(("limit", "code"), [("0", 0), ("75", 0), ("75.0001", 1), ("100", 1)])
+def test_fail_under(run: Run, files: list[object], workspace: Path, limit: str, code: int) -> None:
+    """B2: the limit itself passes."""
+    (workspace / "metrics/fixed.py").write_text(FIXED.format(score=75))
+    (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Fixed"\n')
+    ran = run("evaluate", *files, "-w", workspace, "--fail-under", limit, "--json")
+    assert ran.code == code and json.loads(ran.out)["overall_score"] == 75
+    assert ran.err == (f"veracity: The overall score 75 is below {limit} (--fail-under).\n" if code else "")
+
+
+def test_fail_under_compares_the_unrounded_score(run: Run, files: list[object], workspace: Path) -> None:
+    (workspace / "metrics/fixed.py").write_text(FIXED.format(score=74.99999))
+    (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "Fixed"\n')
+    ran = run("evaluate", *files, "-w", workspace, "--fail-under", "75")
+    assert (ran.code, ran.err) == (1, "veracity: The overall score 74.99 is below 75 (--fail-under).\n")
+    assert "Overall score" in ran.out
+
+
+@pytest.mark.parametrize("limit", ["-1", "100.5", "nan", "inf", "high"])
+def test_fail_under_is_between_0_and_100(run: Run, files: list[object], limit: str) -> None:
+    ran = run("evaluate", *files, "--fail-under", limit)
+    assert (ran.code, ran.out) == (2, "") and "--fail-under" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_terminal_shows_searches_scores_and_decisions(capsys: pytest.CaptureFixt
         "Score: 0.71, threshold 0.75",
         "Coverage: 60.0 It leaves out the carry-over.",
         "Not scored of attempt 2: The judge cannot be reached.",
-        "score below the threshold; since 2026-11-13 09:30:07 UTC",
+        "Score below the threshold; since 2026-11-13 09:30:07 UTC",
         "rejected by mika at 2026-11-15 21:29:50 UTC: Too thin.",
         "approved by mika",
         "edited to: Staff in Osaka have 20 days of leave. [1] Five days",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from veracity.cli.ui.approval_prompt import exit_if_awaiting, show_or_decide
@@ -17,12 +18,13 @@ def ask(
     user: str,
     max_rewrites: int | None,
     deadline: float | None,
+    only: Sequence[str],
     show_steps: bool,
     as_json: bool,
 ) -> None:
     with Veracity(require_workspace(workspace)) as engine:
         events = engine.stream(
-            question, conversation=conversation, user=user, max_rewrites=max_rewrites, deadline=deadline
+            question, conversation=conversation, user=user, max_rewrites=max_rewrites, deadline=deadline, only=only
         )
         answer = follow(events, show_steps)
         if as_json:

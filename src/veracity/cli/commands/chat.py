@@ -7,7 +7,7 @@ import re
 import secrets
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,16 +43,24 @@ COMMAND = re.compile(r"/[a-z]*\??")
 LEAVE_COMMANDS = ("/quit", "/exit")
 
 
-def chat(workspace: Path | None, conversation: str | None, continues: bool, user: str, show_steps: bool) -> None:
+def chat(
+    workspace: Path | None,
+    conversation: str | None,
+    continues: bool,
+    user: str,
+    only: Sequence[str],
+    show_steps: bool,
+) -> None:
     if conversation is not None and continues:
         raise InputError("--conversation names a conversation and --continue takes the latest: give one of them.")
     root = require_workspace(workspace)
     with Veracity(root) as engine:
-        if not (documents := len(engine.documents())):
+        if not engine.documents():
             raise InputError("The workspace has no documents yet: add some with veracity ingest PATH.")
+        documents = len(engine.documents(only=only))
         name = conversation or (_latest_conversation(engine, user) if continues else None) or new_conversation_name()
         turns = len(engine.turns(name, user=user))  # also checks the name
-        session = Chat(engine, user, name, show_steps, workspace)
+        session = Chat(engine, user, name, only, show_steps, workspace)
         if is_interactive():
             _greet(root, documents, name, turns)
             _read_terminal(session, engine.chat_history_file)
@@ -95,12 +103,19 @@ class Chat:
     """A conversation. `workspace` is the option as typed, for commands to copy. `has_failed`: a question failed."""
 
     def __init__(
-        self, engine: Veracity, user: str, conversation: str, show_steps: bool, workspace: Path | None = None
+        self,
+        engine: Veracity,
+        user: str,
+        conversation: str,
+        only: Sequence[str],
+        show_steps: bool,
+        workspace: Path | None,
     ) -> None:
         self.conversation = conversation
         self.has_failed = False
         self._engine = engine
         self._user = user
+        self._only = only
         self._show_steps = show_steps
         self._workspace = workspace
         self._last: Answer | None = None
@@ -142,7 +157,7 @@ class Chat:
 
     def _ask(self, question: str) -> None:
         try:
-            events = self._engine.stream(question, conversation=self.conversation, user=self._user)
+            events = self._engine.stream(question, conversation=self.conversation, user=self._user, only=self._only)
             answer = follow(events, self._show_steps, lambda step: _show_standalone(step, question))
         except VeracityError:
             self.has_failed = True
@@ -155,7 +170,7 @@ class Chat:
             approval_id = self._last.approval_id
             self._postponed.append(approval_id)
             later = f"Awaiting approval: /decide {approval_id}"
-            text = later if is_interactive() else decision_commands(approval_id, self._workspace)
+            text = later if is_interactive() else decision_commands(approval_id, self._workspace, self._last.language)
             console.print(plain(text, "dim"), soft_wrap=True)
 
     def _run_command(self, command: str, argument: str) -> None:

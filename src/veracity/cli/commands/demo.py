@@ -21,7 +21,7 @@ from veracity.settings import Settings
 QUESTIONS = (
     "How many unused days of leave move into the next year in Dublin?",
     "How much is the first engineer paid for a week on call?",
-    "去深圳出差，酒店每晚上限是多少？",
+    "去深圳出差，住宿每晚上限是多少？",
     "台風の朝、何時までに警報が解除されなければ終日休業となりますか。",
     "What does the company pay for a gym membership?",
 )

@@ -7,49 +7,61 @@ from pathlib import Path
 import typer
 
 from veracity.cli.commands.evaluate import METRIC_SETS
-from veracity.cli.ui.console import console, format_usage, plain, table
+from veracity.cli.ui.console import console, count, format_usage, plain, table
 from veracity.doctor import Doctor, ModelCheck, SettingState
 from veracity.engine import find_workspace
 
 
-def doctor(workspace: Path | None, ask: bool) -> None:
+def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
     root = find_workspace(workspace)
     diagnosis = Doctor(root)
     report = diagnosis.report()
+    checks = list(diagnosis.check_models(call_providers=ask))
+    failed = [check for check in checks if check.problem]
+    _show_problems([*(f"{check.name} does not answer: {check.problem}" for check in failed), *report.warnings], ask)
     if root is None:
-        console.print(plain("Workspace: none (defaults and environment); create one with: veracity init"))
+        console.print(plain("\nWorkspace: none (defaults and environment); create one with: veracity init"))
     else:
-        console.print(plain(f"Workspace: {root.resolve()}"))
+        console.print(plain(f"\nWorkspace: {root.resolve()}"))
     for path, exists in report.files.items():
         console.print(plain(f"  {'valid' if exists else 'missing':<7} {path}"))
-    _show_settings(report.settings)
+    _show_settings(report.settings, shows_all)
     console.print(plain(f"\nMetrics: {', '.join(report.metrics)} ({METRIC_SETS[report.metric_set]})"))
     variables = ", ".join(report.provider_variables) or "none (such as OPENAI_API_KEY or ANTHROPIC_API_KEY)"
     console.print(plain(f"\nProvider variables present: {variables}"))
-    for warning in report.warnings:
-        console.print(plain(f"\nWarning: {warning}", "yellow"))
     if not report.models:
         console.print(plain("\nNo language model is configured."))
-    has_failed = False
-    for check in diagnosis.check_models(call_providers=ask):
-        _show_check(check)
-        has_failed |= bool(check.problem)
-    raise typer.Exit(1 if has_failed else 0)
+    for check in checks:
+        if not check.problem:
+            _show_check(check)
+    raise typer.Exit(1 if failed else 0)
 
 
-def _show_settings(settings: list[SettingState]) -> None:
-    rows = table("Setting", "Value", "Environment variable")
-    for setting in settings:
+def _show_problems(problems: list[str], ask: bool) -> None:
+    if not problems:
+        console.print(plain("No problems found." if ask else "No problems found; no provider was called.", "green"))
+        return
+    console.print(plain(f"{count(len(problems), 'problem')}:", "bold red"))
+    for problem in problems:
+        console.print(plain(f"  • {problem}", "red"), soft_wrap=True)
+
+
+def _show_settings(settings: list[SettingState], shows_all: bool) -> None:
+    shown = [setting for setting in settings if shows_all or setting.is_changed]
+    if not shown:
+        console.print(plain("\nAll settings have their default values; --all lists them."))
+        return
+    rows = table("Setting" if shows_all else "Changed setting", "Value", "Environment variable")
+    for setting in shown:
         value = "not set" if setting.value is None else setting.value
         rows.add_row(setting.name, plain(value), setting.variable + (" (set)" if setting.is_overridden else ""))
     console.print()
     console.print(rows)
+    if not shows_all:
+        console.print(plain("The other settings have their default values; --all lists them.", "dim"))
 
 
 def _show_check(check: ModelCheck) -> None:
-    if check.problem:
-        console.print(plain(f"\n{check.name} does not answer: {check.problem}", "red"))
-        return
     detail = f" ({format_usage(check.usage)})" if check.usage else ""
     detail += f" ({check.dimensions} dimensions)" if check.dimensions else ""
     console.print(plain(f"\n{check.name} answers in {check.seconds:.1f} s{detail}", "green"))

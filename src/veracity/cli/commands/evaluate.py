@@ -6,13 +6,15 @@ import contextlib
 import sys
 from pathlib import Path
 
+import typer
 from rich.text import Text
 
-from veracity.cli.ui.console import console, format_usage, plain, print_json, score_text, table
+from veracity.cli.ui.console import console, format_usage, plain, print_error, print_json, score_text, table
 from veracity.engine import find_workspace
 from veracity.errors import InputError, reason_of
 from veracity.evaluator import Evaluator
 from veracity.models import EvaluationRequest, EvaluationResult, MetricScore, MetricSet
+from veracity.models.evaluation import round_below
 
 METRIC_SETS: dict[MetricSet, str] = {
     "configured": "the configured metrics",
@@ -22,8 +24,16 @@ METRIC_SETS: dict[MetricSet, str] = {
 
 
 def evaluate(
-    query: str, submission: str, context: list[Path], workspace: Path | None, team: str, as_json: bool
+    query: str,
+    submission: str,
+    context: list[Path],
+    workspace: Path | None,
+    team: str,
+    fail_under: float | None,
+    as_json: bool,
 ) -> None:
+    if fail_under is not None and not 0 <= fail_under <= 100:
+        raise InputError(f"--fail-under is a score between 0 and 100, not {fail_under:g}.")
     request = EvaluationRequest(
         user_query=_check_argument("--query", query),
         submission=read_input(submission, "submission"),
@@ -36,6 +46,10 @@ def evaluate(
         print_json(result)
     else:
         _show(result)
+    if fail_under is not None and result.overall_score < fail_under:
+        score = round_below(result.overall_score, fail_under)
+        print_error(f"The overall score {score:g} is below {fail_under:g} (--fail-under).")
+        raise typer.Exit(1)
 
 
 def list_metrics(workspace: Path | None, as_json: bool) -> None:

@@ -24,11 +24,20 @@ STATUSES: tuple[Status, ...] = ("added", "updated", "unchanged", "removed", "ski
 ProgressCallback = Callable[[Outcome, int | None], None]
 
 
-def ingest(paths: Sequence[str], workspace: Path | None, prune: bool, as_json: bool) -> None:
+def ingest(
+    paths: Sequence[str],
+    include: Sequence[str],
+    exclude: Sequence[str],
+    workspace: Path | None,
+    prune: bool,
+    as_json: bool,
+) -> None:
     with Veracity(require_workspace(workspace)) as engine:
-        report = _show_progress(
-            "Ingesting", as_json, lambda progress: engine.ingest(paths, prune=prune, progress=progress)
-        )
+
+        def work(progress: ProgressCallback) -> IngestReport:
+            return engine.ingest(paths, include=include, exclude=exclude, prune=prune, progress=progress)
+
+        report = _show_progress("Ingesting", as_json, work)
     _finish(report, as_json)
 
 
@@ -94,5 +103,8 @@ def _finish(report: IngestReport, as_json: bool) -> None:
         rate = f", {report.passages / report.seconds:,.0f} a second" if report.passages else ""
         summary = f"{files}: {count(report.passages, 'passage')} in {report.seconds:.1f} seconds{rate}"
         console.print(plain(summary, "bold"))
+        if report.left_out:
+            reasons = ", ".join(f"{reason} ({number:,})" for reason, number in report.left_out.items())
+            console.print(plain(f"Left out: {reasons}", "dim"), soft_wrap=True)
     if counts["failed"]:
         raise typer.Exit(EXIT_FAILED)

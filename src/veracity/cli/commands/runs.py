@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from veracity.cli.ui.answers import format_review, format_source, show_answer
+from veracity.cli.ui.answers import format_grade, format_review, format_source, label, list_scores, show_answer
 from veracity.cli.ui.approval_prompt import login_name
 from veracity.cli.ui.console import (
     console,
@@ -21,16 +21,11 @@ from veracity.cli.ui.console import (
 from veracity.cli.ui.progress import format_step
 from veracity.engine import Veracity, require_existing_workspace, require_workspace
 from veracity.errors import InputError, reason_of
+from veracity.locales import text
 from veracity.models import Approval, Draft, Evidence, Feedback, Receipt, Round, Scoring, Thumb, WebLookup
+from veracity.models.evaluation import round_below
 
 MAX_PASSAGES = 5  # shown per search
-REASONS = {
-    "low_score": "score below the threshold",
-    "not_scored": "could not be scored",
-    "not_reviewed": "could not be reviewed",
-    "abstained": "the evidence does not contain the answer",
-    "policy": "every answer needs approval",
-}
 RATED = {"up": "Thanks.", "down": "The question is now a weak point, and the answer is not reused."}
 TIME = "%Y-%m-%d %H:%M:%S UTC"
 
@@ -79,24 +74,26 @@ def show(name: str, workspace: Path | None, as_json: bool, html: Path | None = N
 
 
 def show_receipt(receipt: Receipt) -> None:
-    _show_summary(receipt)
+    """Labels are in the language of the question."""
+    language = _language(receipt)
+    _show_summary(receipt, language)
     for number, search in enumerate(receipt.rounds, 1):
-        _show_search(number, search)
+        _show_search(number, search, language)
     for lookup in receipt.web:
-        _show_lookup(lookup)
+        _show_lookup(lookup, language)
     for draft in receipt.drafts:
-        _show_draft(draft)
+        _show_draft(draft, language)
     for scoring in receipt.scorings:
-        _show_scoring(scoring)
+        _show_scoring(scoring, language)
     for approval in receipt.approvals:
-        _show_approval(approval)
+        _show_approval(approval, language)
     for feedback in receipt.feedback:
-        _show_feedback(feedback)
-    console.print(plain("\nSteps", "bold"))
+        _show_feedback(feedback, language)
+    _show_heading(language, "steps")
     for step in receipt.steps:
         console.print(format_step(step))
     if receipt.answer:
-        console.print(plain("\nAnswer", "bold"))
+        _show_heading(language, "answer")
         show_answer(receipt.answer)
 
 
@@ -120,90 +117,108 @@ def _write_page(page: str, path: Path) -> None:
         raise InputError(f"The page cannot be written to {path}: {reason_of(error)}.") from None
 
 
-def _show_summary(receipt: Receipt) -> None:
+def _language(receipt: Receipt) -> str:
+    drafts = [approval.draft for approval in receipt.approvals]
+    return next((answer.language for answer in (receipt.answer, *drafts) if answer), "en")
+
+
+def _show_heading(language: str, key: str, **values: object) -> None:
+    console.print(plain(f"\n{label(language, key, **values)}", "bold"))
+
+
+def _show_summary(receipt: Receipt, language: str) -> None:
     run = receipt.run
     seconds = "" if run.seconds is None else f", {run.seconds:.1f} s"
     console.print(plain(run.question, "bold"))
     if receipt.standalone and receipt.standalone != run.question:
-        console.print(plain(f"Understood as: {receipt.standalone}"))
-    console.print(plain(f"Run {run.run_id}: {run.status}{seconds}, started {run.started:{TIME}}"))
+        console.print(plain(label(language, "understood", question=receipt.standalone)))
+    if receipt.only:
+        console.print(plain(label(language, "only", patterns=", ".join(receipt.only))))
+    started = f"{run.started:{TIME}}"
+    console.print(plain(label(language, "run", run_id=run.run_id, status=run.status, seconds=seconds, started=started)))
     if run.problem:
-        console.print(plain(f"Problem: {run.problem}", "red"))
+        console.print(plain(label(language, "problem", problem=run.problem), "red"))
     models = ", ".join(f"{role} {model}" for role, model in receipt.models.items())
-    console.print(plain(f"Route: {receipt.route or 'none yet'}. Models: {models}. {format_usage(receipt.usage)}."))
+    route = receipt.route or label(language, "no_route")
+    console.print(plain(label(language, "route", route=route, models=models, usage=format_usage(receipt.usage))))
     if receipt.route_reason:
         console.print(plain(f"  {receipt.route_reason}"))
 
 
-def _show_search(number: int, search: Round) -> None:
-    console.print(plain(f"\nSearch {number}: “{search.query}”", "bold"))
+def _show_search(number: int, search: Round, language: str) -> None:
+    _show_heading(language, "search", number=number, query=search.query)
     if search.rewritten:
         console.print(plain(f"  {search.rewritten}"))
-    quality = search.quality
-    console.print(plain(f"  {quality.grade} ({quality.score:.2f}), sources: {', '.join(search.sources)}"))
-    for issue in quality.issues:
+    grade = format_grade(search.quality, language)
+    console.print(plain(f"  {label(language, 'graded', grade=grade, sources=', '.join(search.sources))}"))
+    for issue in search.quality.issues:
         console.print(plain(f"  • {issue.text}", "yellow"))
-    _show_passages(search.evidence)
+    _show_passages(search.evidence, language)
 
 
-def _show_passages(passages: list[Evidence]) -> None:
+def _show_passages(passages: list[Evidence], language: str) -> None:
     for passage in passages[:MAX_PASSAGES]:
         score = f"{passage.metadata.relevance_score:.2f}"
         console.print(plain(f"  {score} {format_source(passage)} ({passage.source})", "dim"))
     if len(passages) > MAX_PASSAGES:
-        console.print(plain(f"  … and {len(passages) - MAX_PASSAGES} more", "dim"))
+        console.print(plain(f"  {label(language, 'more', count=len(passages) - MAX_PASSAGES)}", "dim"))
 
 
-def _show_lookup(lookup: WebLookup) -> None:
-    console.print(plain(f"\nWeb search: “{lookup.query}”, {lookup.provider}", "bold"))
+def _show_lookup(lookup: WebLookup, language: str) -> None:
+    _show_heading(language, "web_search", query=lookup.query, provider=lookup.provider)
     if lookup.problem:
         console.print(plain(f"  {lookup.problem}", "yellow"))
     for page in lookup.pages:
         console.print(plain(f"  {page.url} ({page.retrieved:{TIME}})", "dim"))
         if page.problem:
             console.print(plain(f"    {page.problem}", "yellow"))
-    _show_passages(lookup.evidence)
+    _show_passages(lookup.evidence, language)
 
 
-def _show_draft(draft: Draft) -> None:
-    console.print(plain(f"\nDraft {draft.epoch}{_of_attempt(draft.attempt)}", "bold"))
+def _show_draft(draft: Draft, language: str) -> None:
+    _show_heading(language, "draft", number=draft.epoch, attempt=_of_attempt(draft.attempt, language))
     console.print(plain(draft.text))
     if draft.review:
-        console.print(plain(f"Review: {format_review(draft.review)}, confidence {draft.review.confidence:.2f}"))
+        review = format_review(draft.review, language)
+        console.print(plain(label(language, "confidence", review=review, confidence=draft.review.confidence)))
         for suggestion in draft.review.suggestions:
             console.print(plain(f"  • {suggestion}", "yellow"))
 
 
-def _show_scoring(scoring: Scoring) -> None:
-    if scoring.score is None:
-        console.print(plain(f"\nNot scored{_of_attempt(scoring.attempt)}: {scoring.problem}", "bold"))
-        return
-    score = f"Score{_of_attempt(scoring.attempt)}: {scoring.score:.2f}, threshold {scoring.threshold:.2f}"
-    console.print(plain(f"\n{score}", "bold"))
-    for metric in scoring.result.metrics if scoring.result else []:
+def _show_scoring(scoring: Scoring, language: str) -> None:
+    attempt, score, threshold = _of_attempt(scoring.attempt, language), scoring.score, scoring.threshold
+    if score is None:
+        _show_heading(language, "not_scored", attempt=attempt, problem=scoring.problem)
+    else:
+        shown = round_below(score, threshold)
+        _show_heading(language, "scored", attempt=attempt, score=shown, threshold=threshold)
+    if scoring.grounding_floor is not None:
+        floor = label(language, "grounding_floor", floor=100 * scoring.grounding_floor)
+        console.print(plain(f"  {floor}", "dim"))
+    for metric in list_scores(scoring.result, scoring.grounding):
         line = plain(f"  {metric.metric_name}: ").append_text(score_text(metric.score))
         console.print(line.append_text(plain(f"  {metric.evaluator_comment}")))
 
 
-def _show_approval(approval: Approval) -> None:
-    decision = approval.decision
-    console.print(plain(f"\nApproval {approval.approval_id}{_of_attempt(approval.attempt)}", "bold"))
-    console.print(plain(f"  {REASONS[approval.why]}; since {approval.created:{TIME}}"))
+def _show_approval(approval: Approval, language: str) -> None:
+    decision, attempt = approval.decision, _of_attempt(approval.attempt, language)
+    _show_heading(language, "approval", approval_id=approval.approval_id, attempt=attempt)
+    why = text(language, "receipt", f"why.{approval.why}")
+    console.print(plain(f"  {label(language, 'since', why=why, time=f'{approval.created:{TIME}}')}"))
     if decision is None:
         console.print(plain(f"  {approval.state}", "yellow"))
         return
-    verdict = "approved" if decision.verdict == "approve" else "rejected"
-    reason = f": {decision.reason}" if decision.reason else ""
-    console.print(plain(f"  {verdict} by {decision.by} at {decision.at:{TIME}}{reason}"))
+    decided = label(language, f"decided.{decision.verdict}", by=decision.by, time=f"{decision.at:{TIME}}")
+    console.print(plain(f"  {decided}{f': {decision.reason}' if decision.reason else ''}"))
     if decision.edit is not None:
-        console.print(plain(f"  edited to: {decision.edit}"))
+        console.print(plain(f"  {label(language, 'edited', text=decision.edit)}"))
 
 
-def _show_feedback(feedback: Feedback) -> None:
-    console.print(plain(f"\nThumb {feedback.thumb} by {feedback.by} at {feedback.at:{TIME}}", "bold"))
+def _show_feedback(feedback: Feedback, language: str) -> None:
+    _show_heading(language, f"thumb.{feedback.thumb}", by=feedback.by, time=f"{feedback.at:{TIME}}")
     if feedback.why:
         console.print(plain(f"  {feedback.why}"))
 
 
-def _of_attempt(attempt: int) -> str:
-    return f" of attempt {attempt}" if attempt > 1 else ""
+def _of_attempt(attempt: int, language: str) -> str:
+    return label(language, "attempt", number=attempt) if attempt > 1 else ""

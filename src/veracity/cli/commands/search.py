@@ -14,9 +14,16 @@ from veracity.engine import Veracity, require_workspace
 from veracity.models import Evidence
 
 
-def search(query: str, top_k: int, sources: Sequence[str] | None, workspace: Path | None, as_json: bool) -> None:
+def search(
+    query: str,
+    top_k: int,
+    sources: Sequence[str] | None,
+    only: Sequence[str],
+    workspace: Path | None,
+    as_json: bool,
+) -> None:
     with Veracity(require_workspace(workspace)) as engine:
-        passages = engine.search(query, top_k, sources=sources or None)
+        passages = engine.search(query, top_k, sources=sources or None, only=only)
         is_empty = not passages and not engine.documents()
     if as_json:
         print(json.dumps([_as_data(passage, query) for passage in passages], ensure_ascii=False, indent=2))

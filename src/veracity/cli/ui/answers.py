@@ -1,19 +1,14 @@
-"""Prints an answer: its text, sources, verdicts and notices."""
+"""Prints an answer: its text, sources, verdicts and notices. Labels are in the language of the question."""
 
 from __future__ import annotations
 
 from rich.text import Text
 
 from veracity.cli.ui.console import console, one_line, plain, score_style, shown_path
-from veracity.models import Answer, AnswerSentence, Evidence, Review
+from veracity.locales import text
+from veracity.models import Answer, AnswerSentence, EvaluationResult, Evidence, MetricScore, Quality, Review
 
 AWAITING = "awaiting_approval"
-REVIEWS = {
-    "passed": "passed by {reviewer}",
-    "failed": "failed by {reviewer}",
-    "doubtful": "doubted by {reviewer}",
-    "not_reviewed": "not reviewed",
-}
 
 
 def show_answer(answer: Answer, *, brief: bool = False) -> None:
@@ -23,9 +18,9 @@ def show_answer(answer: Answer, *, brief: bool = False) -> None:
         return
     sources = _sources(answer)
     if sources:
-        console.print("" if brief else plain("\nSources", "bold"))
+        console.print("" if brief else plain(f"\n{label(answer.language, 'sources')}", "bold"))
     for number, (evidence, quotes) in sources.items():
-        console.print(_source(number, evidence, brief))
+        console.print(_source(number, evidence, answer.language, brief))
         for quote in () if brief else quotes:
             console.print(_quote(quote))
     if verdicts := _verdicts(answer):
@@ -43,23 +38,38 @@ def show_sources(answer: Answer) -> None:
     """Print every cited passage in full, with its quotes marked."""
     sources = _sources(answer)
     if not sources:
-        console.print(plain("The last answer has no citations."))
+        console.print(plain(label(answer.language, "no_citations")))
     for number, (evidence, quotes) in sources.items():
-        console.print(_source(number, evidence))
-        text = plain(evidence.text)
+        console.print(_source(number, evidence, answer.language))
+        passage = plain(evidence.text)
         for quote in quotes:
             start = evidence.text.find(quote)  # `plain` replaces character by character: offsets stay valid
             if start >= 0:
-                text.stylize("bold underline", start, start + len(quote))
+                passage.stylize("bold underline", start, start + len(quote))
             else:
                 console.print(_quote(quote))
-        console.print(text)
+        console.print(passage)
         console.print()
 
 
-def format_review(review: Review) -> str:
-    reviewer = "the local checks" if review.reviewer == "local" else review.reviewer
-    return REVIEWS[review.outcome].format(reviewer=reviewer)
+def label(language: str, key: str, **values: object) -> str:
+    return text(language, "cli", key, **values)
+
+
+def format_grade(quality: Quality, language: str) -> str:
+    return f"{text(language, 'receipt', f'grade.{quality.grade}')} ({quality.score:.2f})"
+
+
+def format_review(review: Review, language: str) -> str:
+    reviewer = label(language, "local") if review.reviewer == "local" else review.reviewer
+    return label(language, "review", verdict=label(language, f"review.{review.outcome}", reviewer=reviewer))
+
+
+def list_scores(evaluation: EvaluationResult | None, grounding: list[MetricScore]) -> list[MetricScore]:
+    """The metrics, and the grounding checks that are not among them."""
+    metrics = evaluation.metrics if evaluation else []
+    names = {metric.metric_name for metric in metrics}
+    return [*metrics, *(check for check in grounding if check.metric_name not in names)]
 
 
 def format_source(evidence: Evidence) -> str:
@@ -68,15 +78,15 @@ def format_source(evidence: Evidence) -> str:
 
 def _marked_text(answer: Answer) -> Text:
     """The answer's text, unsupported sentences marked."""
-    text = plain(answer.text, "bold" if answer.status in ("abstained", AWAITING) else "")
+    marked = plain(answer.text, "bold" if answer.status in ("abstained", AWAITING) else "")
     at = 0
     for sentence in answer.sentences:
         start = answer.text.find(sentence.text, at)
         if start >= 0:
             at = start + len(sentence.text)
             if _is_unsupported(sentence):
-                text.stylize("red underline", start, at)
-    return text
+                marked.stylize("red underline", start, at)
+    return marked
 
 
 def _is_unsupported(sentence: AnswerSentence) -> bool:
@@ -92,8 +102,8 @@ def _sources(answer: Answer) -> dict[int, tuple[Evidence, list[str]]]:
     return {number: (answer.evidence[number - 1], list(quotes[number])) for number in sorted(quotes)}
 
 
-def _source(number: int, evidence: Evidence, brief: bool = False) -> Text:
-    page = "" if evidence.page is None else f", page {evidence.page}"
+def _source(number: int, evidence: Evidence, language: str, brief: bool = False) -> Text:
+    page = "" if evidence.page is None else label(language, "page", number=evidence.page)
     title = f"[{number}] {format_source(evidence)}"
     if brief:
         return plain(f"{title}{page}", "dim")
@@ -106,13 +116,20 @@ def _quote(quote: str) -> Text:
 
 
 def _verdicts(answer: Answer) -> Text:
-    """Empty for small talk, which is not examined; an edited answer has no review and no score."""
+    """Empty for small talk, which is not examined; an edited answer has no review and no score. A failed review comes
+    first (SPEC A14)."""
     verdicts: list[Text] = []
+    language = answer.language
     if answer.quality:
-        grade = f"{answer.quality.grade} ({answer.quality.score:.2f})"
-        verdicts.append(plain("Evidence: ").append_text(plain(grade, score_style(100 * answer.quality.score))))
+        grade = plain(format_grade(answer.quality, language), score_style(100 * answer.quality.score))
+        verdicts.append(plain(label(language, "evidence")).append_text(grade))
     if answer.review:
-        verdicts.append(plain(f"Review: {format_review(answer.review)}"))
-    if answer.score is not None:
-        verdicts.append(plain("Score: ").append_text(plain(f"{answer.score:.2f}", score_style(100 * answer.score))))
+        has_failed = answer.review.outcome == "failed"
+        verdict = plain(format_review(answer.review, language), "red" if has_failed else "")
+        verdicts.insert(0 if has_failed else len(verdicts), verdict)
+    lowest = min((check.score / 100 for check in answer.grounding), default=None)
+    for key, share in (("score", answer.score), ("grounding", lowest)):
+        if share is not None:
+            figure = plain(f"{share:.2f}", score_style(100 * share))
+            verdicts.append(plain(label(language, key)).append_text(figure))
     return plain("   ").join(verdicts)

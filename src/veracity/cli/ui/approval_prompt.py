@@ -13,7 +13,7 @@ from pathlib import Path
 
 import typer
 
-from veracity.cli.ui.answers import AWAITING, show_answer
+from veracity.cli.ui.answers import AWAITING, label, list_scores, show_answer
 from veracity.cli.ui.console import (
     console,
     error_console,
@@ -27,22 +27,11 @@ from veracity.cli.ui.console import (
 from veracity.cli.ui.progress import follow
 from veracity.engine import Veracity
 from veracity.errors import InputError, reason_of
-from veracity.models import LOCAL, Answer, Approval, ApprovalReason, OnReject, Verdict
+from veracity.locales import text
+from veracity.models import LOCAL, Answer, Approval, Verdict
 
 EXIT_AWAITING = 3
 CHOICES = ("approve", "reject", "edit", "later")
-REASONS: dict[ApprovalReason, str] = {
-    "low_score": "its score is below the threshold",
-    "not_scored": "it could not be scored",
-    "not_reviewed": "it could not be reviewed",
-    "abstained": "the documents do not contain the answer, and the web can be searched",
-    "policy": "every answer needs approval here",
-}
-ON_REJECT: dict[OnReject, str] = {
-    "search": "the web is searched once, and the answer from it is checked in the same way",
-    "searched": "the run ends: the web was already searched",
-    "end": "the run ends: the web is not searched (web.provider is not set, or a web document was forgotten)",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +55,7 @@ def show_or_decide(engine: Veracity, answer: Answer, show_steps: bool, *, brief:
             print_error(error)
             continue
         if choice.verdict == "approve" and choice.edit is None:
-            console.print(plain("Approved: the answer is the draft shown above.", "green"))
+            console.print(plain(label(answer.language, "approved"), "green"))
             return answer
     show_answer(answer, brief=brief)
     return answer
@@ -74,23 +63,25 @@ def show_or_decide(engine: Veracity, answer: Answer, show_steps: bool, *, brief:
 
 def show_draft(approval: Approval) -> None:
     """Prints the draft, its scores, why it needs approval, and the effect of a rejection."""
-    console.print(plain(f"Draft for: {one_line(approval.question)}", "bold cyan"))
+    language = approval.draft.language
+    console.print(plain(label(language, "draft_for", question=one_line(approval.question)), "bold cyan"))
     show_answer(approval.draft)
-    if approval.draft.evaluation:
-        rows = table("Metric", "Score", "Comment", right=("Score",))
-        for metric in approval.draft.evaluation.metrics:
+    scores = list_scores(approval.draft.evaluation, approval.draft.grounding)
+    if scores:
+        columns = [label(language, f"column.{name}") for name in ("metric", "score", "comment")]
+        rows = table(*columns, right=(columns[1],))
+        for metric in scores:
             rows.add_row(plain(metric.metric_name), score_text(metric.score), plain(metric.evaluator_comment))
         console.print()
         console.print(rows)
-    console.print(plain(f"\nApproval needed: {REASONS[approval.why]}.", "bold"))
-    console.print(plain(f"If you reject it, {ON_REJECT[approval.on_reject]}."))
+    why = text(language, "notices", f"waiting_{approval.why}")
+    console.print(plain(f"\n{label(language, 'approval_needed', why=why)}", "bold"))
+    console.print(plain(label(language, f"on_reject.{approval.on_reject}")))
 
 
-def decision_commands(approval_id: str, workspace: Path | None) -> str:
-    return (
-        f"To decide: {command_line('approve', approval_id, workspace)}   (--show: see the draft first)\n"
-        f"       or: {command_line('reject', approval_id, workspace)}"
-    )
+def decision_commands(approval_id: str, workspace: Path | None, language: str = "en") -> str:
+    commands = {verdict: command_line(verdict, approval_id, workspace) for verdict in ("approve", "reject")}
+    return label(language, "to_decide", **commands)
 
 
 def command_line(command: str, arguments: str, workspace: Path | None) -> str:
@@ -103,7 +94,7 @@ def exit_if_awaiting(answer: Answer, workspace: Path | None, as_json: bool) -> N
     """For a pending answer, prints the commands to decide and exits with 3."""
     if answer.status == AWAITING:
         screen = error_console if as_json else console
-        screen.print(plain(decision_commands(answer.approval_id, workspace)), soft_wrap=True)
+        screen.print(plain(decision_commands(answer.approval_id, workspace, answer.language)), soft_wrap=True)
         raise typer.Exit(EXIT_AWAITING)
 
 
@@ -131,12 +122,13 @@ def _ask_for_choice(approval: Approval) -> Choice | None:
     from veracity.cli.ui.input import discard_typed_input, read_line  # noqa: PLC0415 - loads prompt_toolkit
 
     discard_typed_input()  # typed before the draft was visible
-    while (typed := read_line("Approve, reject, edit or later? [a/r/e/l] ")) is not None:
+    language = approval.draft.language
+    while (typed := read_line(label(language, "choose"))) is not None:
         match _match_choice(typed):
             case "approve":
                 return Choice("approve")
             case "reject":
-                reason = read_line("Why? (may be empty) ")
+                reason = read_line(label(language, "why"))
                 if reason is not None:
                     return Choice("reject", reason.strip())
             case "edit":
@@ -145,7 +137,7 @@ def _ask_for_choice(approval: Approval) -> Choice | None:
             case "later":
                 return None
             case _:
-                console.print(plain("Type a, r, e or l."))
+                console.print(plain(label(language, "type_a_letter")))
     return None
 
 

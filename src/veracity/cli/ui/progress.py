@@ -14,6 +14,7 @@ from veracity.cli.ui.interrupt import interruptible
 from veracity.engine import Veracity
 from veracity.errors import VeracityError
 from veracity.models import Answer, RunEvent, Step, steps
+from veracity.models.evaluation import round_below
 
 STATUS = {
     "process_input": "Reading the question",
@@ -104,7 +105,10 @@ def _outcome(step: Step) -> str:  # noqa: C901, PLR0911, PLR0912 - one case per 
         case steps.ScoreStep(facts=facts):
             if facts.score is None or facts.threshold is None:
                 return f"not scored: {facts.failed}"
-            return f"{facts.score:.2f} {'≥' if facts.score >= facts.threshold else '<'} {facts.threshold:.2f}"
+            score = _compare(facts.score, facts.threshold)
+            if facts.grounding is None or facts.grounding_floor is None:
+                return score
+            return f"{score}, grounding {_compare(facts.grounding, facts.grounding_floor)}"
         case steps.ApprovalStep(facts=facts, texts=texts):
             verdict = "rejected" if facts.verdict == "reject" else "approved"
             reason = f": {texts.reason}" if texts and texts.reason else ""
@@ -113,6 +117,10 @@ def _outcome(step: Step) -> str:  # noqa: C901, PLR0911, PLR0912 - one case per 
             pages = len(texts.pages) if texts else 0
             return f"{facts.provider}: {facts.outcome or f'{pages} pages, {len(facts.evidence)} passages'}"
     return ""
+
+
+def _compare(share: float, limit: float) -> str:
+    return f"{round_below(share, limit):.2f} {'≥' if share >= limit else '<'} {limit:.2f}"
 
 
 def resume_interrupted(engine: Veracity) -> None:
