@@ -54,6 +54,16 @@ class TestFile:
             )
         ]  # fmt: skip
 
+    def test_b6_the_short_form_is_filled(self) -> None:
+        config = load(
+            "[[metrics]]\nname = 'Coverage'\nweight = 0.4\n[[metrics]]\nname = 'Relevance'\nweight = 0.6\n"
+            "enabled = false"
+        )
+        assert config.metric_weights == {"Coverage": 0.4, "Relevance": 0.6}
+        assert config.enabled_metrics == ["Coverage"]
+        assert listed_metrics(config, "f") == config.metrics
+        assert load("[[metrics]]\nname = 'Coverage'").metric_weights == {}
+
     def test_b3_default_model_is_an_alias(self) -> None:
         config = load("default_model = 'openai:gpt-5'\n[llm_default]\ntemperature = 1.0")
         assert config.llm_default == LLMDefaultConfig(model="openai:gpt-5", temperature=1.0)
@@ -213,6 +223,11 @@ class TestListing:
             shares(listed_metrics(config, "f"), "f")
 
     def test_b6_one_form_or_the_other(self) -> None:
-        config = EvaluationConfig(metrics=metrics(None), enabled_metrics=["M0"])
+        agreeing = EvaluationConfig(metrics=metrics(None), enabled_metrics=["M0"])
+        assert listed_metrics(agreeing, "f") == metrics(None)
+        for short in ({"enabled_metrics": ["M1"]}, {"metric_weights": {"M0": 1.0}}):
+            self.refuse_both(EvaluationConfig(metrics=metrics(None), **short))
+
+    def refuse_both(self, config: EvaluationConfig) -> None:
         with pytest.raises(ConfigurationError, match="f: use either metrics, or enabled_metrics and metric_weights"):
             listed_metrics(config, "f")

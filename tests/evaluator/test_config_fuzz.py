@@ -27,7 +27,7 @@ from veracity.settings import Settings, load_settings
 
 EXAMPLES = os.environ.get("VERACITY_FUZZ_EXAMPLES", "")
 fuzzed = settings(
-    max_examples=int(EXAMPLES or 500),
+    max_examples=int(EXAMPLES or 120),
     derandomize=not EXAMPLES,
     database=None,
     deadline=None,

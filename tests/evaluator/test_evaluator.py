@@ -11,6 +11,7 @@ from tests.loopback import LoopbackServer, status, verdict
 from veracity import BaseMetric, EvaluationConfig, EvaluationRequest, Evaluator, LLMMetric, MetricConfig, MetricScore
 from veracity.errors import ConfigurationError, EvaluationError, InputError, MissingKeyError
 from veracity.evaluator.metrics.clarity_coherence import ClarityCoherence
+from veracity.models import LLMDefaultConfig
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 JUDGED = ("ClarityCoherence", "Coverage", "Relevance")
@@ -63,6 +64,25 @@ def test_the_weighted_mean_counts_enabled_metrics_only(workspace: Path) -> None:
     assert [metric.weight for metric in result.metrics] == pytest.approx([0.75, 0.25])
     assert result.overall_score == 80
     assert result.metric_set == "configured"
+
+
+@pytest.mark.parametrize(
+    ("scores", "weights", "overall"),
+    [
+        ((75, 75, 75), (None, None, None), 75),
+        ((80, 60, 90), (0.3, 0.4, 0.3), 75),
+        ((100, 100, 100), (None, None, None), 100),
+        ((74.99999999, 75, 75), (None, None, None), 74.99999999666667),
+    ],
+)
+def test_the_weighted_mean_is_exact(
+    scores: tuple[float, ...], weights: tuple[float | None, ...], overall: float
+) -> None:
+    """D5: a score below the threshold is not rounded up to it, and three thirds of 75 are 75."""
+    metrics = [MetricConfig(name=name, weight=weight) for name, weight in zip(JUDGED, weights, strict=True)]
+    evaluator = Evaluator(llm=ScriptedLLM(*map(answer, scores)))
+    given = request(config=EvaluationConfig(metrics=metrics, llm_default=LLMDefaultConfig(model="openai-chat:judge")))
+    assert evaluator.evaluate(given).overall_score == overall
 
 
 def test_each_metric_uses_its_own_model_instruction_and_parameters(workspace: Path) -> None:

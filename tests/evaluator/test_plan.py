@@ -7,9 +7,9 @@ import pytest
 from veracity.errors import ConfigurationError
 from veracity.evaluator.config import load_configuration
 from veracity.evaluator.judge import JudgeOptions
-from veracity.evaluator.plan import DEFAULT_JUDGE, Plan, make_plan
+from veracity.evaluator.plan import Plan, make_plan
 from veracity.evaluator.registry import Registry, built_in
-from veracity.models import EvaluationConfig
+from veracity.models import DEFAULT_JUDGE, EvaluationConfig
 from veracity.settings import ModelSettings, Settings
 
 LLM = ["ClarityCoherence", "Coverage", "Relevance"]

@@ -40,17 +40,25 @@ def load_configuration(content: bytes | None, path: Path) -> EvaluationConfig:
         file = EvaluatorFile.model_validate(document)
     except ValidationError as problem:
         raise ConfigurationError(explain(problem, str(path), KEYS)) from None
-    if file.default_model and file.llm_default.model:
+    if file.default_model and file.llm_default.named_model:
         raise ConfigurationError(f"{path}, default_model: [llm_default] sets a model too; keep one of the two.")
-    default = file.llm_default.model_copy(update={"model": file.default_model or file.llm_default.model})
-    return EvaluationConfig(metrics=file.metrics, llm_default=default)
+    default = file.llm_default
+    if file.default_model:
+        default = default.model_copy(update={"model": file.default_model})
+    return EvaluationConfig(
+        metrics=file.metrics,
+        metric_weights=_weights(file.metrics),
+        enabled_metrics=_enabled(file.metrics),
+        llm_default=default,
+    )
 
 
 def listed_metrics(config: EvaluationConfig, where: str) -> list[MetricConfig]:
     """The configured metrics in order; empty if the defaults apply."""
-    short_form = config.enabled_metrics or config.metric_weights
-    if config.metrics and short_form:
-        raise ConfigurationError(f"{where}: use either metrics, or enabled_metrics and metric_weights, not both.")
+    if config.metrics and not _forms_agree(config):
+        raise ConfigurationError(
+            f"{where}: use either metrics, or enabled_metrics and metric_weights: here they differ."
+        )
     metrics = config.metrics or _from_short_form(config)
     _check_names(metrics, where)
     return metrics
@@ -61,7 +69,7 @@ def shares(metrics: list[MetricConfig], where: str) -> dict[str, float]:
     enabled = [metric for metric in metrics if metric.enabled]
     if not enabled:
         raise ConfigurationError(f"{where}: every metric is disabled; enable at least one.")
-    weights = {metric.name: metric.weight for metric in metrics if metric.weight is not None}
+    weights = _weights(metrics)
     if not weights:
         return {metric.name: 1 / len(enabled) for metric in enabled}
     _check_weights(metrics, weights, where)
@@ -69,6 +77,20 @@ def shares(metrics: list[MetricConfig], where: str) -> dict[str, float]:
     if total == 0:
         raise ConfigurationError(f"{where}: the weights of the enabled metrics are all 0; give one of them a weight.")
     return {metric.name: weights[metric.name] / total for metric in enabled}
+
+
+def _forms_agree(config: EvaluationConfig) -> bool:
+    """Whether the short form is empty or says the same as `metrics`."""
+    weights, enabled = config.metric_weights, config.enabled_metrics
+    return weights in ({}, _weights(config.metrics)) and enabled in ([], _enabled(config.metrics))
+
+
+def _weights(metrics: list[MetricConfig]) -> dict[str, float]:
+    return {metric.name: metric.weight for metric in metrics if metric.weight is not None}
+
+
+def _enabled(metrics: list[MetricConfig]) -> list[str]:
+    return [metric.name for metric in metrics if metric.enabled]
 
 
 def _from_short_form(config: EvaluationConfig) -> list[MetricConfig]:

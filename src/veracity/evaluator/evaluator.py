@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
-import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeVar, overload
@@ -129,10 +129,9 @@ class Evaluator:
         _check(request, plan, llm)
         budget = budget or Budget(loaded.settings.budget.tokens, loaded.settings.budget.cost_usd)
         scores = [_score(planned, request, llm, budget, deadline) for planned in plan.metrics]
-        overall = math.fsum(score.score * planned.weight for score, planned in zip(scores, plan.metrics, strict=True))
         return EvaluationResult(
             metrics=scores,
-            overall_score=round(overall, 6),  # three thirds of 100 are 100
+            overall_score=_weighted_mean(scores, [planned.weight for planned in plan.metrics]),
             metric_set=plan.metric_set,
             usage=sum((score.usage for score in scores), Usage()),
             seconds=time.perf_counter() - started,
@@ -257,6 +256,13 @@ def _score(
     return score.model_copy(update=details)
 
 
+def _weighted_mean(scores: Sequence[MetricScore], weights: Sequence[float]) -> float:
+    """Exact for the decimals that people write: three thirds of 75 are 75, and nothing below is rounded up to it."""
+    exact = [Fraction(str(weight)) for weight in weights]
+    total = sum(Fraction(str(score.score)) * weight for score, weight in zip(scores, exact, strict=True))
+    return float(total / sum(exact))
+
+
 @contextlib.contextmanager
 def _naming(metric_name: str) -> Iterator[None]:
     """Turn whatever a metric raises into an error that names the metric."""
@@ -286,7 +292,7 @@ def _choose(names: Sequence[str], loaded: Loaded) -> EvaluationConfig:
 
 
 def _require_judge(metric: MetricConfig, loaded: Loaded) -> None:
-    named = metric.model or loaded.config.llm_default.model or loaded.settings.models.judge
+    named = metric.model or loaded.config.llm_default.named_model or loaded.settings.models.judge
     if not named and loaded.terms.only_named_judges:
         raise InputError(
             f'The metric "{metric.name}" needs a judge model, and none is set: set models.judge, or choose another.'

@@ -14,12 +14,18 @@ from veracity.evaluator.judge import JudgeOptions
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.evaluator.registry import Entry, Registry, built_in, from_files, registered
-from veracity.models import EvaluationConfig, LLMParameters, MetricConfig, MetricSet
+from veracity.models import (
+    DEFAULT_JUDGE,
+    EvaluationConfig,
+    LLMDefaultConfig,
+    LLMParameters,
+    MetricConfig,
+    MetricSet,
+)
 from veracity.providers.keys import check_provider_names, has_key
 from veracity.settings import Settings, load_settings, origin, own_variables
 from veracity.workspace import Workspace
 
-DEFAULT_JUDGE = "anthropic:claude-sonnet-4-5-20250929"
 # The metrics of each default set, with their weights. An answer that only repeats the evidence scores full marks on
 # the other local metrics, so QuestionCoverage weighs more: otherwise an irrelevant answer would reach 75.
 DEFAULTS: dict[MetricSet, dict[str, float | None]] = {
@@ -67,7 +73,7 @@ def make_plan(
 
 
 def _default_set(config: EvaluationConfig, settings: Settings, only_named: bool) -> MetricSet:
-    judge_named = config.llm_default.model or settings.models.judge
+    judge_named = config.llm_default.named_model or settings.models.judge
     return "default-llm" if judge_named or (not only_named and has_key(DEFAULT_JUDGE)) else "default-local"
 
 
@@ -77,17 +83,17 @@ def _named_models(
     """Every configured model with its place, including those that another setting overrides."""
     if settings.models.judge:
         yield settings.models.judge, origin("models", "judge")
-    if config.llm_default.model:
-        yield config.llm_default.model, f"{where}, the default model"
+    if named := config.llm_default.named_model:
+        yield named, f"{where}, the default model"
     for metric in judged:
         if metric.model:
             yield metric.model, f'{where}, the model of "{metric.name}"'
 
 
-def _judge_options(metric: LLMParameters, default: LLMParameters, settings: Settings) -> JudgeOptions:
+def _judge_options(metric: LLMParameters, default: LLMDefaultConfig, settings: Settings) -> JudgeOptions:
     """Precedence: metric, [llm_default], models.judge, built-in default (SPEC B3)."""
     return JudgeOptions(
-        model=metric.model or default.model or settings.models.judge or DEFAULT_JUDGE,
+        model=metric.model or default.named_model or settings.models.judge or DEFAULT_JUDGE,
         system_instruction=metric.system_instruction or default.system_instruction,
         temperature=_first_set(metric.temperature, default.temperature, 0.0),
         max_tokens=metric.max_tokens or default.max_tokens,

@@ -22,15 +22,13 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from veracity.ledger.database import Database, translate_errors
 from veracity.ledger.tables import outbox
-from veracity.models import Answer
-from veracity.printable import encodable
+from veracity.models import Answer, Evidence
+from veracity.printable import json_line
 
 LOCK_TIMEOUT_SECONDS = 30.0
 BATCH_SIZE = 100
 PENDING, DELIVERING, WRITTEN = "pending", "delivering", "written"  # states of the outbox
 WITHDRAWN, REMOVED = "withdrawn", "removed"
-# Valid inside a line of JSON, but many readers split lines at these characters.
-_LINE_BREAKS = str.maketrans({character: f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"})
 
 Key = tuple[str, int]  # run id and attempt
 
@@ -49,8 +47,9 @@ def make_observation(answer: Answer, models: dict[str, str]) -> dict[str, Any] |
                 "score": passage.metadata.relevance_score,
                 "id": passage.id,
                 "document_id": passage.document_id,
+                "questions": _answered_questions(answer, number, passage),
             }
-            for passage in answer.evidence
+            for number, passage in enumerate(answer.evidence, start=1)
         ],
         "output": answer.text,
         "run_id": answer.run_id,
@@ -65,6 +64,14 @@ def make_observation(answer: Answer, models: dict[str, str]) -> dict[str, Any] |
             **{metric.metric_name: metric.score for metric in metrics},
         },
     }
+
+
+def _answered_questions(answer: Answer, number: int, passage: Evidence) -> list[str]:
+    """The questions known to be answered by the passage: the one of an earlier answer, and this one if it is cited."""
+    earlier = [passage.title] if passage.source == "history" else []
+    supported = (sentence for sentence in answer.sentences if sentence.supported)
+    is_cited = any(citation.number == number for sentence in supported for citation in sentence.citations)
+    return [*earlier, *([answer.standalone] if is_cited and answer.standalone not in earlier else [])]
 
 
 def enqueue(connection: Connection, run_id: str, attempt: int, observation: dict[str, Any]) -> None:
@@ -125,6 +132,10 @@ class Observations:
             if is_new:
                 _sync_folder(self._path.parent)
 
+    def read(self) -> Iterator[dict[str, Any]]:
+        """The records, oldest first. Skips other lines, and one that is being written."""
+        return (record for line in self._lines() if (record := _parse(line)))
+
     def find(self, keys: set[Key]) -> set[Key]:
         """The keys that the file has a record for."""
         with self.locked():
@@ -154,16 +165,22 @@ class Observations:
 
 
 def _line(record: dict[str, Any]) -> bytes:
-    return encodable(json.dumps(record, ensure_ascii=False)).translate(_LINE_BREAKS).encode() + b"\n"
+    return json_line(record).encode() + b"\n"
 
 
-def _key(line: bytes) -> Key | None:
+def _parse(line: bytes) -> dict[str, Any] | None:
     """None for a line that is not a record."""
     try:
         record = json.loads(line)
-        return str(record["run_id"]), int(record["attempt"])
+        _ = str(record["run_id"]), int(record["attempt"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    return dict(record)
+
+
+def _key(line: bytes) -> Key | None:
+    record = _parse(line)
+    return (str(record["run_id"]), int(record["attempt"])) if record else None
 
 
 def _repair_last_line(file: FileIO) -> None:

@@ -1,37 +1,60 @@
 """Grades the evidence: how good it is, and what it lacks (SPEC C1, C2). Pure arithmetic."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
-from veracity.models import Evidence, Grade, Quality, QualityIssue
+from veracity.locales import text
+from veracity.models import Evidence, Grade, Quality, QualityIssue, Shortfall
 from veracity.settings import QualitySettings, require_sound_quality
 
 TOP_PASSAGES = 3  # their relevance counts
 FULL_DIVERSITY = 3  # sources
 FULL_COUNT = 20  # passages
 DIGITS = 6  # without rounding, 0.1 + 0.2 would miss a threshold of 0.3
+DEFAULTS = QualitySettings()
 
 
 class QualityChecker:
     """Thread-safe."""
 
-    def __init__(self, settings: QualitySettings) -> None:
+    def __init__(self, settings: QualitySettings = DEFAULTS) -> None:
         require_sound_quality(settings)
         self._settings = settings
 
-    def check(self, evidence: Sequence[Evidence], weak_point_matches: bool) -> Quality:
-        """Coverage, the share of the priority source, counts only if a weak point matches the question (SPEC C3)."""
+    def check(self, evidence: Sequence[Evidence], weak_point_matches: bool, language: str = "en") -> Quality:
+        """Coverage, the share of the priority source, counts only if a weak point matches the question (SPEC C3).
+
+        The texts of the issues are in `language`.
+        """
+        scored = [(item.source, item.metadata.relevance_score) for item in evidence]
+        return self._grade_scored(scored, weak_point_matches, language)
+
+    def grade_documents(
+        self, documents: Sequence[Mapping[str, Any]], weak_point_matches: bool = True, language: str = "en"
+    ) -> dict[str, Any]:
+        """Grade documents of the form `{"source": …, "metadata": {"relevance_score": …}}`.
+
+        Returns `quality_grade`, `quality_score` and the texts of `quality_issues`. A missing relevance counts as 0.
+        """
+        scored = [(str(document.get("source", "unknown")), _relevance(document)) for document in documents]
+        quality = self._grade_scored(scored, weak_point_matches, language)
+        issues = [issue.text for issue in quality.issues]
+        return {"quality_grade": quality.grade, "quality_score": quality.score, "quality_issues": issues}
+
+    def _grade_scored(self, scored: list[tuple[str, float]], weak_point_matches: bool, language: str) -> Quality:
+        """`scored` is the source and relevance of each passage."""
         settings = self._settings
-        if not evidence:
-            issue = QualityIssue(code="empty", text="No documents retrieved")
-            return Quality(grade="low", score=0.0, issues=[issue], coverage=0.0 if weak_point_matches else None)
-        covered = sum(item.source == settings.priority_source for item in evidence)
-        coverage = covered / len(evidence) if weak_point_matches else None
-        relevances = sorted((item.metadata.relevance_score for item in evidence), reverse=True)
+        if not scored:
+            coverage = 0.0 if weak_point_matches else None
+            return Quality(grade="low", score=0.0, issues=[_issue("empty", language)], coverage=coverage)
+        covered = sum(source == settings.priority_source for source, _ in scored)
+        coverage = covered / len(scored) if weak_point_matches else None
+        relevances = sorted((relevance for _, relevance in scored), reverse=True)
         relevance = round(fmean(relevances[:TOP_PASSAGES]), DIGITS)
-        sources = sorted({item.source for item in evidence})
+        sources = sorted({source for source, _ in scored})
         diversity = min(1.0, len(sources) / FULL_DIVERSITY)
-        count = min(1.0, len(evidence) / FULL_COUNT)
+        count = min(1.0, len(scored) / FULL_COUNT)
         weighted = [
             (settings.coverage_weight, coverage),
             (settings.relevance_weight, relevance),
@@ -45,7 +68,7 @@ class QualityChecker:
         return Quality(
             grade=self._grade(score),
             score=score,
-            issues=list(self._issues(coverage, relevance, sources, len(evidence))),
+            issues=list(self._issues(coverage, relevance, sources, len(scored), language)),
             coverage=coverage,
             relevance=relevance,
             diversity=diversity,
@@ -58,18 +81,25 @@ class QualityChecker:
         return "medium" if score >= self._settings.medium else "low"
 
     def _issues(
-        self, coverage: float | None, relevance: float, sources: list[str], count: int
+        self, coverage: float | None, relevance: float, sources: list[str], count: int, language: str
     ) -> Iterator[QualityIssue]:
         settings = self._settings
         if coverage is not None and coverage < settings.least_coverage:
-            text = f"Weak-point coverage is {coverage:.0%}, below {settings.least_coverage:.0%}"
-            yield QualityIssue(code="coverage", text=text)
+            yield _issue("coverage", language, value=coverage, least=settings.least_coverage)
         if relevance < settings.least_relevance:
-            text = f"Mean relevance of the best passages is {relevance:.2f}, below {settings.least_relevance:g}"
-            yield QualityIssue(code="relevance", text=text)
+            yield _issue("relevance", language, value=relevance, least=settings.least_relevance)
         if len(sources) < settings.least_sources:
-            text = f"Sources: only {len(sources)} ({', '.join(sources)}), fewer than {settings.least_sources}"
-            yield QualityIssue(code="diversity", text=text)
+            names = ", ".join(sources)
+            yield _issue("diversity", language, value=len(sources), names=names, least=settings.least_sources)
         if count < settings.least_documents:
-            text = f"Documents: only {count} retrieved, fewer than {settings.least_documents}"
-            yield QualityIssue(code="count", text=text)
+            yield _issue("count", language, value=count, least=settings.least_documents)
+
+
+def _issue(code: Shortfall, language: str, **values: Any) -> QualityIssue:
+    return QualityIssue(code=code, text=text(language, "quality", code, **values))
+
+
+def _relevance(document: Mapping[str, Any]) -> float:
+    """From 0 to 1. Not a number counts as 0: `max` returns its first argument then."""
+    score = (document.get("metadata") or {}).get("relevance_score") or 0.0
+    return min(1.0, max(0.0, float(score)))

@@ -1,6 +1,7 @@
 """The metrics that ask no model, in all three languages (SPEC X5)."""
 
 import time
+from statistics import fmean
 
 import pytest
 
@@ -10,6 +11,7 @@ from veracity.evaluator import Evaluator
 from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
 from veracity.evaluator.metrics.groundedness import Groundedness
 from veracity.evaluator.metrics.question_coverage import QuestionCoverage
+from veracity.grounding.statements import index_evidence, statements
 from veracity.language.questions import kinds_answered, question_parts
 from veracity.settings import Settings
 
@@ -20,18 +22,22 @@ JA = ["申請の締め切りは6月30日です。", "手数料は4000円です�
 
 class TestGroundedness:
     @pytest.mark.parametrize(
-        ("submission", "context", "score"),
+        ("submission", "context", "most"),
         [
             ("Opened items can be returned within 30 days. The customer pays for return shipping.", EN, 100),
-            ("Opened items can be returned within 90 days. The customer pays for return shipping.", EN, 50),
+            ("Opened items can be returned within 90 days. The customer pays for return shipping.", EN, 70),
             ("员工每年享有15天带薪年假。未休的年假最多可以结转5天。", ZH, 100),
-            ("员工每年享有25天带薪年假。未休的年假最多可以结转5天。", ZH, 50),
+            ("员工每年享有25天带薪年假。未休的年假最多可以结转5天。", ZH, 70),
             ("申請の締め切りは6月30日です。手数料は4000円です。", JA, 100),
-            ("申請の締め切りは7月31日です。手数料は4000円です。", JA, 50),
+            ("申請の締め切りは7月31日です。手数料は4000円です。", JA, 70),
         ],
     )
-    def test_the_supported_share(self, submission: str, context: list[str], score: float) -> None:
-        assert Groundedness().evaluate(request(submission=submission, context=context)).score == score
+    def test_the_mean_support(self, submission: str, context: list[str], most: float) -> None:
+        found = Groundedness().evaluate(request(submission=submission, context=context))
+        evidence = index_evidence(tuple(context))
+        assert found.score == 100 * fmean(evidence.support(sentence).score for sentence in statements(submission))
+        assert most - 20 < found.score <= most
+        assert f"{found.score:.4g}%" in found.evaluator_comment
 
     @pytest.mark.parametrize(
         ("submission", "context", "words"),
@@ -78,7 +84,7 @@ class TestGroundedness:
         ],
     )
     def test_a_negation_is_a_statement(self, submission: str, context: str) -> None:
-        assert Groundedness().evaluate(request(submission=submission, context=[context])).score == 0
+        assert Groundedness().evaluate(request(submission=submission, context=[context])).score < 60
 
     def test_evidence_is_required_when_called_directly(self) -> None:
         with pytest.raises(InputError, match="Groundedness"):
@@ -115,6 +121,14 @@ class TestCitationAccuracy:
     )
     def test_in_chinese_and_japanese(self, submission: str, context: list[str], score: float) -> None:
         assert CitationAccuracy().evaluate(request(submission=submission, context=context)).score == score
+
+    def test_the_comment_says_what_counts_in_part(self) -> None:
+        submission = "Opened items can be returned within 30 days [1][9]."
+        found = CitationAccuracy().evaluate(request(submission=submission, context=EN))
+        assert found.score == 50
+        assert found.evaluator_comment.startswith(
+            "0 of 1 statements have citations that resolve and support them. In part: 1."
+        )
 
     def test_the_comment_names_each_kind_of_fault(self) -> None:
         submission = "Opened items can be returned within 30 days [9]. Shipping is free [2]. The customer pays."
@@ -212,8 +226,28 @@ class TestQuestionCoverage:
     def test_the_comment_quotes_what_was_not_addressed(self) -> None:
         question = "How long is the warranty and who pays for shipping?"
         found = QuestionCoverage().evaluate(request(user_query=question, submission="It lasts 2 years: the warranty."))
-        assert "1 of 2" in found.evaluator_comment
-        assert "who pays for shipping" in found.evaluator_comment
+        assert found.evaluator_comment == (
+            "1 of 2 parts of the question are fully addressed. Not addressed: “who pays for shipping?”."
+        )
+
+    @pytest.mark.parametrize(
+        ("question", "answer", "shares"),
+        [
+            (
+                "How many days of annual leave do full-time staff have?",
+                "Staff have leave.",
+                ["0 of 1", "In part"],
+            ),
+            ("员工每年有多少天带薪年假？", "员工有年假。", ["1 个部分中有 0 个", "部分回应"]),
+            ("正社員の有給休暇は年に何日ありますか。", "有給休暇です。", ["1 項目のうち 0 項目", "一部のみ"]),
+        ],
+    )
+    def test_the_comment_agrees_with_a_score_between_0_and_100(
+        self, question: str, answer: str, shares: list[str]
+    ) -> None:
+        found = QuestionCoverage().evaluate(request(user_query=question, submission=answer))
+        assert 0 < found.score < 100
+        assert all(share in found.evaluator_comment for share in [*shares, f"{found.score:.3g}%"])
 
     @pytest.mark.parametrize("question", ["", "??", "🙂"])
     def test_a_question_without_words_is_never_covered(self, question: str) -> None:
@@ -251,7 +285,7 @@ class TestNamesOfTheQuestion:
         assert Evaluator(settings=Settings(), only_named_judges=True).evaluate(right).overall_score >= 75
         assert Evaluator(settings=Settings(), only_named_judges=True).evaluate(wrong).overall_score < 75
         found = QuestionCoverage().evaluate(wrong)
-        assert found.score <= 30 and other in found.evaluator_comment
+        assert found.score <= 25 and other in found.evaluator_comment and "25" in found.evaluator_comment
 
     def test_a_mention_elsewhere_does_not_outweigh_the_heading(self) -> None:
         question, answer, context, (_, other) = OFFICES["en"]

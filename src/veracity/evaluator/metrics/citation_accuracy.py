@@ -12,7 +12,8 @@ from veracity.models import EvaluationRequest, MetricScore
 class CitationAccuracy(BaseMetric):
     """Do the [n] marks resolve and support their statements? The share that do, by a local check.
 
-    A statement without a mark counts as a fault: an answer without citations scores 0, not 100.
+    A statement without a mark counts as a fault: an answer without citations scores 0, not 100. A statement that is
+    supported but also cites evidence that does not exist counts in part.
     """
 
     needs_context = True
@@ -33,6 +34,8 @@ class CitationAccuracy(BaseMetric):
             if fault
         ]
         comment = texts["citation_count"].format(right=len(stated) - len(faults), total=len(stated))
+        if partly := sum(0 < credit < 1 for _, credit, _ in checked):
+            comment += texts["citation_partly"].format(count=partly)
         if faults:
             comment += texts["citation_faults"].format(faults=list_findings(faults, texts["separator"]))
         return self.score(100 * sum(credit for _, credit, _ in checked) / len(stated), comment)

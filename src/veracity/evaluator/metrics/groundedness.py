@@ -1,5 +1,7 @@
 """Are the submission's statements supported by the evidence?"""
 
+from statistics import fmean
+
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.grounding import Support
 from veracity.grounding.statements import index_evidence, list_findings, statements
@@ -9,7 +11,7 @@ from veracity.models import EvaluationRequest, MetricScore
 
 
 class Groundedness(BaseMetric):
-    """Are the submission's statements supported by the context? The supported share, by a local check."""
+    """Are the submission's statements supported by the context? The mean support, by a local check."""
 
     needs_context = True
 
@@ -22,11 +24,12 @@ class Groundedness(BaseMetric):
         evidence = index_evidence(tuple(request.context))
         supports = [(sentence, evidence.support(sentence)) for sentence in stated]
         faults = [_describe(sentence, support, texts) for sentence, support in supports if not support.supported]
-        supported = len(stated) - len(faults)
-        comment = texts["supported_count"].format(supported=supported, total=len(stated))
+        score = 100 * fmean(support.score for _, support in supports)
+        counts = {"supported": len(stated) - len(faults), "total": len(stated), "mean": f"{score:.4g}"}
+        comment = texts["supported_count"].format(**counts)
         if faults:
             comment += texts["unsupported_list"].format(faults=list_findings(faults, texts["separator"]))
-        return self.score(100 * supported / len(stated), comment)
+        return self.score(score, comment)
 
 
 def _describe(sentence: str, support: Support, texts: dict[str, str]) -> str:

@@ -21,7 +21,6 @@ from veracity.models import EvaluationRequest, MetricScore
 # (`python -m benchmarks.gate`): every word of the question counts, the kind it asks for three tenths.
 ENOUGH = 1.0
 KIND_SHARE = 0.3
-ADDRESSED = 0.35  # a part with a lower share is reported as not addressed
 MAX_OTHER_SUBJECT = 0.25  # for an answer about another subject: with the default weights it does not pass
 MAX_HEADING = 300  # characters of a first line that holds title and headings
 SENTENCE_ENDS = tuple(".!?。！？,，、;；")
@@ -39,16 +38,30 @@ class QuestionCoverage(BaseMetric):
         supported = list(_supported_statements(request))
         tokens = set(content_tokens("\n".join((answer, *(support.quote for _, support in supported)))))
         shares = parts_addressed(parts, tokens, kinds_answered(answer), ENOUGH, KIND_SHARE)
-        missed = [f"“{part}”" for part, share in shares.items() if share < ADDRESSED]
-        comment = texts["addressed_count"].format(addressed=len(parts) - len(missed), total=len(parts))
-        if missed:
-            comment += texts["not_addressed"].format(missed=list_findings(missed, texts["separator"]))
-        share = sum(shares.values()) / len(parts)
+        comment = _describe(shares, texts)
+        share = sum(shares.values()) / len(shares)
         if lacking := _lacking_names(names_in(request.user_query), answer, supported, request.context):
-            quoted = [f"“{name.text}”" for name in lacking]
-            comment += texts["other_subject"].format(names=list_findings(quoted, texts["separator"]))
+            names = list_findings([f"“{name.text}”" for name in lacking], texts["separator"])
+            comment += texts["other_subject"].format(names=names, most=f"{100 * MAX_OTHER_SUBJECT:g}")
             share = min(share, MAX_OTHER_SUBJECT)
         return self.score(100 * share, comment)
+
+
+def _describe(shares: dict[str, float], texts: dict[str, str]) -> str:
+    """The parts that are addressed, in part with their shares, and not at all."""
+    partly = [
+        texts["addressed_share"].format(part=part, percent=f"{100 * share:.3g}")
+        for part, share in shares.items()
+        if 0 < share < 1
+    ]
+    missed = [f"“{part}”" for part, share in shares.items() if not share]
+    addressed = len(shares) - len(partly) - len(missed)
+    comment = texts["addressed_count"].format(addressed=addressed, total=len(shares))
+    if partly:
+        comment += texts["partly_addressed"].format(parts=list_findings(partly, texts["separator"]))
+    if missed:
+        comment += texts["not_addressed"].format(missed=list_findings(missed, texts["separator"]))
+    return comment
 
 
 def _statements_only(submission: str) -> str:
