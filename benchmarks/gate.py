@@ -3,9 +3,9 @@
     python -m benchmarks.gate DIRECTORY [--sets clapnq rgb jsquad] [--keep FOLDER]
 
 The directory contains the data of `benchmarks.answers`; it can also be set as VERACITY_DATA. The extractive writer
-answers each question over its evidence, and the local metrics score each answer as in a run. Below the threshold of the
-settings an answer waits for approval ("held"), otherwise it is "released". The bar: at most 20 % of the right answers
-of clapnq are held.
+answers each question over its evidence, and each answer is reviewed and scored by local checks as in a run. An answer
+waits for approval ("held") if its score is below the threshold of the settings, if its grounding is below the floor, or
+if it fails its review; otherwise it is "released". The bar: at most 20 % of the right answers of clapnq are held.
 
 An answer is right if it contains the gold answer. Answers to unanswerable questions are counted separately. Right
 answers are also made wrong on purpose: given to another question with their own evidence, so that they are grounded but
@@ -17,28 +17,32 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.answers.cases import CaseWithEvidence, load_cases_with_evidence
 from benchmarks.answers.evidence import CachingEmbedder
 from benchmarks.answers.items import read_lines
 from benchmarks.answers.outcome import make_outcome
 from benchmarks.retrieval.sets import data_folder, options
-from veracity.agents.base import WritingTask
+from veracity.agents.base import ReviewTask, WritingTask
 from veracity.agents.extractive_writer import ExtractiveWriter
+from veracity.agents.local_reviewer import LocalReviewer
 from veracity.embedding import make_embedder
 from veracity.evaluator import Evaluator
 from veracity.language import sentences
-from veracity.models import EvaluationRequest
+from veracity.models import EvaluationRequest, Evidence, EvidenceMetadata
 from veracity.settings import Settings
 
 SETS = ("clapnq", "rgb", "jsquad")
 KINDS = ("right", "wrong", "not answerable")  # in the order of the table
 OTHER_QUESTION_DISTANCE = 7
 MAX_HELD = 0.2
+GROUNDING = ("Groundedness", "CitationAccuracy")
+REASONS = ("low_score", "low_grounding", "review_failed")
 # Numbers that are not citations.
 NUMBER = re.compile(r"(?<![\[\d.,])\d[\d,]{0,15}(?![\d\]])")
 
@@ -49,13 +53,21 @@ class Submission(NamedTuple):
     kind: str
     question: str
     text: str
-    context: list[str]
+    evidence: Sequence[Evidence]
 
 
 class GateResult(NamedTuple):
+    """`low_score`, `low_grounding` and `review_failed` are the reasons to hold an answer."""
+
     kind: str
-    released: bool
+    low_score: bool
+    low_grounding: bool
+    review_failed: bool
     seconds: float
+
+    @property
+    def held(self) -> bool:
+        return self.low_score or self.low_grounding or self.review_failed
 
 
 def extractive_answers(cases: Sequence[CaseWithEvidence], writer: ExtractiveWriter) -> Iterator[Submission]:
@@ -66,23 +78,38 @@ def extractive_answers(cases: Sequence[CaseWithEvidence], writer: ExtractiveWrit
             continue
         is_right = make_outcome(item, evidence, written, 0.0).holds_gold
         kind = ("right" if is_right else "wrong") if item.answerable else "not answerable"
-        context = [with_headings(passage.text, passage.title, *passage.headings) for passage in evidence]
-        yield Submission(kind, item.question, written.text, context)
+        yield Submission(kind, item.question, written.text, evidence)
 
 
-def with_headings(text: str, *headings: str) -> str:
+def with_headings(passage: Evidence) -> str:
     """The context as a run passes it to the metrics: title and headings in the first line."""
-    head = " › ".join(dict.fromkeys(filter(None, headings)))
-    return f"{head}\n{text}" if head else text
+    head = " › ".join(dict.fromkeys(filter(None, (passage.title, *passage.headings))))
+    return f"{head}\n{passage.text}" if head else passage.text
 
 
 def human_answers(folder: Path) -> Iterator[Submission]:
-    corpus = read_lines(folder / "clapnq.corpus.jsonl")
-    texts = {row["_id"]: with_headings(row["text"], row.get("title") or "") for row in corpus}
+    passages = {row["_id"]: make_evidence(row) for row in read_lines(folder / "clapnq.corpus.jsonl")}
     for row in read_lines(folder / "clapnq.items.jsonl"):
         if row["answerable"] and row["answers"]:
             cited = " ".join(f"{sentence.text} [1]" for sentence in sentences(row["answers"][0]))
-            yield Submission("by people", row["query"], cited, [texts[name] for name in row["context_ids"]])
+            yield Submission("by people", row["query"], cited, [passages[name] for name in row["context_ids"]])
+
+
+def make_evidence(row: dict[str, Any]) -> Evidence:
+    return Evidence(
+        id=row["_id"],
+        text=row["text"],
+        source="knowledge",
+        document_id=row["_id"],
+        title=row.get("title") or "",
+        location="",
+        headings=[],
+        page=None,
+        start=0,
+        end=len(row["text"]),
+        language="en",
+        metadata=EvidenceMetadata(relevance_score=0.0),
+    )
 
 
 def make_wrong(right: Sequence[Submission]) -> Iterator[Submission]:
@@ -104,27 +131,39 @@ def change_number(text: str) -> str | None:
     return f"{text[: number.start()]}{int(number[0].replace(',', '')) + 7}{text[number.end() :]}"
 
 
-def score(submission: Submission, evaluator: Evaluator, threshold: float) -> GateResult:
+def check(submission: Submission, evaluator: Evaluator, settings: Settings) -> GateResult:
+    started = time.perf_counter()
     result = evaluator.evaluate(
         EvaluationRequest(
             user_query=submission.question,
             submission=submission.text,
-            context=submission.context,
+            context=[with_headings(passage) for passage in submission.evidence],
             team_id="benchmark",
         )
     )
-    return GateResult(submission.kind, result.overall_score / 100 >= threshold, result.seconds)
+    review = LocalReviewer().review(ReviewTask(submission.question, submission.text, submission.evidence))
+    grounding = min(metric.score for metric in result.metrics if metric.metric_name in GROUNDING)
+    return GateResult(
+        submission.kind,
+        low_score=result.overall_score / 100 < settings.approval.threshold,
+        low_grounding=grounding / 100 < settings.approval.grounding_floor,
+        review_failed=review.outcome == "failed" and review.confidence >= settings.answering.least_confidence,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def print_results(name: str, results: Sequence[GateResult], language: str) -> None:
     milliseconds = fmean(result.seconds for result in results) * 1000
-    print(f"\n{name} ({language}), {len(results)} answers, {milliseconds:.1f} ms per score")
-    print(f"  {'':30}{'answers':>8}{'held':>8}{'released':>10}")
+    print(f"\n{name} ({language}), {len(results)} answers, {milliseconds:.1f} ms per answer")
+    print(f"  {'':30}{'answers':>8}{'held':>8}{'released':>10}   held by: {'score':>5}{'grounding':>11}{'review':>8}")
     for kind in dict.fromkeys(result.kind for result in results):
-        released = [result.released for result in results if result.kind == kind]
-        count = sum(released)
+        of_kind = [result for result in results if result.kind == kind]
+        held = sum(result.held for result in of_kind)
+        reasons = [sum(getattr(result, reason) for result in of_kind) for reason in REASONS]
+        by_reason = f"{reasons[0]:>17}{reasons[1]:>11}{reasons[2]:>8}"
         bar = f" (bar: at most {MAX_HELD:.0%} held)" if (name, kind) == ("clapnq", "right") else ""
-        print(f"  {kind:30}{len(released):>8}{1 - count / len(released):>8.1%}{count:>10}{bar}", flush=True)
+        row = f"  {kind:30}{len(of_kind):>8}{held / len(of_kind):>8.1%}{len(of_kind) - held:>10}{by_reason}{bar}"
+        print(row, flush=True)
 
 
 def main() -> None:
@@ -134,7 +173,8 @@ def main() -> None:
     chosen = parser.parse_args()
     folder = data_folder(chosen.directory)
     embedder = CachingEmbedder(make_embedder("bundled"), chosen.keep / "vectors.pickle" if chosen.keep else None)
-    evaluator, threshold = Evaluator(settings=Settings(), only_named_judges=True), Settings().approval.threshold
+    settings = Settings()
+    evaluator = Evaluator(settings=settings, only_named_judges=True)
     for name in chosen.sets:
         cases = load_cases_with_evidence(folder, name, embedder)[: chosen.queries]
         written = extractive_answers(cases, ExtractiveWriter(embedder))
@@ -143,7 +183,7 @@ def main() -> None:
         if name == "clapnq":
             human = list(human_answers(folder))
             answers += [*human, *make_wrong(human)]
-        print_results(name, [score(answer, evaluator, threshold) for answer in answers], cases[0][0].language)
+        print_results(name, [check(answer, evaluator, settings) for answer in answers], cases[0][0].language)
 
 
 if __name__ == "__main__":

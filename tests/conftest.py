@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.commands import Ran, Run
@@ -16,6 +17,10 @@ from veracity.cli import main
 from veracity.providers.keys import PROVIDERS
 from veracity.settings import ALIASES, PREFIX
 from veracity.testing import offline
+
+# No test fails because a machine is slow. More examples: `make fuzz`.
+hypothesis.settings.register_profile("tests", deadline=None, max_examples=60)
+hypothesis.settings.load_profile("tests")
 
 SLOW = ("tests/server/", "tests/cli/", "tests/runs/", "tests/uploads/", "tests/knowledge/")
 

@@ -25,6 +25,7 @@ BLOCK = re.compile(r"(?:<!-- (?P<note>[^>]*) -->\n)?```(?P<language>\w+)\n(?P<te
 FILE_NAME = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|js|j2|css|sh|sql|ts))`")
 FILE_PLACES = (ROOT, ROOT / "src", ROOT / "src/veracity", ROOT / "docs", ROOT / "src/veracity/server/static")
 FILE_TREES = ("src", "tests", "benchmarks", "scripts", "examples")
+SOURCE_NAMES = ROOT / "docs/source-names.md"  # names files of other projects: see test_source_names.py
 USER_FILES = {"metrics/politeness.py", "metrics/tone.py"}  # files that a reader creates
 
 
@@ -118,7 +119,26 @@ def test_links_resolve(path: Path) -> None:
     assert len(path.read_text()) > 200
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_readme_works_on_a_package_index() -> None:
+    """It has no files next to it there, and Markdown has several ways to refer to one."""
+    text = re.sub(r"```.*?```", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    inline = re.findall(r"\]\(\s*<?([^)\s>]+)", text)
+    references = re.findall(r"^ {0,3}\[[^\]]+\]:\s*(\S+)", text, re.MULTILINE)
+    tags = re.findall(r"""(?:href|src)\s*=\s*["']?([^"'\s>]+)""", text)
+    assert [target for target in (*inline, *references, *tags) if not target.startswith("https://")] == []
+    assert not re.search(r"\]\[", text), "a link to a reference"
+    names = re.findall(r"`((?:docs/[\w/-]+|[A-Z]+)\.md)`", text)
+    assert "docs/README.md" in names and [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_the_table_of_contents_lists_every_page() -> None:
+    text = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f"]({page.name})" not in text] == ["README.md"]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if path != SOURCE_NAMES], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_files_in_documents_exist(path: Path) -> None:
     """A path is relative to the repository, the package or the page; a bare file name may be anywhere."""
     known = {file.name for tree in FILE_TREES for file in (ROOT / tree).rglob("*")}

@@ -7,12 +7,14 @@ import re
 from collections import Counter
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from veracity.agents.prompts import AGENTS, load_prompt
 from veracity.locales import LANGUAGES, section_texts, text
+from veracity.models import ApprovalReason, Grade, OnReject, Shortfall, Thumb, Verdict
+from veracity.models.review import ReviewOutcome
 
 PACKAGE = Path(str(files("veracity")))
 FOLDERS = [PACKAGE / "locales", PACKAGE / "server" / "static" / "locales"]
@@ -83,6 +85,24 @@ def test_prompts_have_the_files_placeholders_and_rules_of_english(language: str)
 def test_every_agent_has_default_instructions() -> None:
     assert {path.stem for path in (PROMPTS / "instructions").iterdir()} == set(AGENTS)
     assert all(load_prompt(f"instructions/{agent}") for agent in AGENTS)
+
+
+@pytest.mark.parametrize(
+    ("values", "section", "prefix"),
+    [
+        (ApprovalReason, "notices", "waiting_"),
+        (ApprovalReason, "receipt", "why."),
+        (OnReject, "cli", "on_reject."),
+        (ReviewOutcome, "cli", "review."),
+        (Verdict, "cli", "decided."),
+        (Thumb, "cli", "thumb."),
+        (Grade, "receipt", "grade."),
+        (Shortfall, "quality", ""),
+        (Shortfall, "notices", "evidence_"),
+    ],
+)
+def test_every_value_has_a_text(values: Any, section: str, prefix: str) -> None:
+    assert [value for value in get_args(values) if f"{prefix}{value}" not in section_texts("en", section)] == []
 
 
 def test_placeholders_are_filled_in() -> None:

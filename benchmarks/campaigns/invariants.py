@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from benchmarks.campaigns import scenario
 from benchmarks.campaigns.records import ENDED, ApprovalRow, Records, RunRow
+from benchmarks.campaigns.step_invariants import Shown, check_path, check_shown, read_shown
 
 Decision = tuple[str, str, str | None]  # user, verdict, edit
 
@@ -25,11 +27,19 @@ class Reports:
         self.pending: set[str] = set()
         self.tried: dict[str, set[Decision]] = defaultdict(set)
         self.decided: dict[str, set[Decision]] = defaultdict(set)
+        self.shown: list[Shown] = []  # by each process
         self.refused = 0
         self.problems: list[str] = []
 
+    @property
+    def shown_steps(self) -> set[tuple[str, str, datetime]]:
+        """Run, name and start."""
+        by_run = (item for shown in self.shown for item in shown.items())
+        return {(run_id, *step) for run_id, steps in by_run for step in steps}
+
     def read(self, lines: Sequence[list[Any]]) -> None:
         ticket = None
+        self.shown.append(read_shown(lines))
         for line in lines:
             match line:
                 case ["asks", int(asked)]:
@@ -66,6 +76,8 @@ class Invariants:
             *self._check_questions(records),
             *(violation for run in records.runs for violation in _check_state(run)),
             *(violation for run in records.runs if run.status in ENDED for violation in _check_outcome(run)),
+            *(violation for run in records.runs for violation in check_path(run)),
+            *check_shown(records, self.reports.shown),
             *self._check_decisions(records),
             *self._check_answers(records),
             *_check_observations(records, at_end),
@@ -145,11 +157,6 @@ def _check_outcome(run: RunRow) -> Iterator[str]:
         yield f"{run.run_id} searched the web without a rejection"
     if last and last.state == "rejected" and last.attempt == attempt and status not in ("rejected", "abstained"):
         yield f"{run.run_id} was rejected and is {status}"
-
-
-def lacks_web_step(run: RunRow) -> bool:
-    """Whether the receipt lacks the web search: steps are written in batches, so a kill can lose the last ones."""
-    return bool(run.answer and run.answer["attempt"] > 1 and not run.web_attempts)
 
 
 def _approved(row: ApprovalRow) -> tuple[int, str, str]:

@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.campaigns import records, scenario, worker
 from benchmarks.campaigns.fork_server import Child, ForkServer
-from benchmarks.campaigns.invariants import Invariants, lacks_web_step
+from benchmarks.campaigns.invariants import Invariants
 from benchmarks.campaigns.plan import Plan, PlannedJob
 
 MODULES = ("benchmarks.campaigns.worker", "veracity.evaluator", "veracity.runs.factory")
@@ -160,16 +160,17 @@ class Campaign:
         for problem in (*records.damage(self._root), *(f"{row.approval_id} is still pending" for row in last.pending)):
             self._violation(problem)
         self.tally.totals = {
-            "steps": self._step,
+            "steps of the campaign": self._step,
             "runs": f"{len(last.runs)} ({_format_counts(Counter(run.status for run in last.runs))})",
             "questions killed before their run began": len(reports.asked) - len(last.runs),
             "approvals": f"{len(last.approvals)} ({_format_counts(Counter(row.state for row in last.approvals))})",
             "decisions confirmed": sum(map(len, reports.decided.values())),
             "decisions repeated with the same key": self.tally.repeated,
             "decisions refused as too late": reports.refused,
-            "web searches": sum(bool(run.web_attempts) or lacks_web_step(run) for run in last.runs),
+            "web searches": sum(bool(run.web_attempts) for run in last.runs),
             "observations": len(last.observations),
-            "web searches missing in the receipt": sum(map(lacks_web_step, last.runs)),
+            "steps": sum(len(run.steps) for run in last.runs),
+            "steps that a process showed": len(reports.shown_steps),
             "ended runs with leftover checkpoints": records.count_leftover_checkpoints(self._root),
         }
 

@@ -8,6 +8,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,13 @@ class ApprovalRow:
 
 
 @dataclass(frozen=True)
+class StepRow:
+    name: str
+    started: datetime
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class RunRow:
     run_id: str
     question: str
@@ -38,7 +46,11 @@ class RunRow:
     turn: int
     answer: dict[str, Any] | None
     approvals: list[ApprovalRow]
-    web_attempts: set[int]
+    steps: list[StepRow]
+
+    @property
+    def web_attempts(self) -> list[int]:
+        return [step.facts["attempt"] for step in self.steps if step.name == "web_search"]
 
 
 @dataclass(frozen=True)
@@ -68,13 +80,14 @@ def read(root: Path) -> Records:
         approvals: dict[str, list[ApprovalRow]] = defaultdict(list)
         for row in ledger.execute("SELECT * FROM approvals ORDER BY number"):
             approvals[row["run_id"]].append(_approval(row))
-        web: dict[str, set[int]] = defaultdict(set)
-        for row in ledger.execute("SELECT run_id, facts FROM steps WHERE name = 'web_search'"):
-            web[row["run_id"]].add(json.loads(row["facts"])["attempt"])
+        steps: dict[str, list[StepRow]] = defaultdict(list)
+        for row in ledger.execute("SELECT * FROM steps ORDER BY run_id, seq"):
+            started = datetime.fromisoformat(row["started"]).replace(tzinfo=UTC)
+            steps[row["run_id"]].append(StepRow(row["name"], started, json.loads(row["facts"])))
         rows = ledger.execute("SELECT * FROM runs ORDER BY number").fetchall()
         unsettled = ledger.execute("SELECT run_id, attempt FROM outbox WHERE state IN ('pending', 'delivering')")
         undelivered = {(row["run_id"], row["attempt"]) for row in unsettled}
-    runs = [_run(row, approvals[row["run_id"]], web[row["run_id"]]) for row in rows]
+    runs = [_run(row, approvals[row["run_id"]], steps[row["run_id"]]) for row in rows]
     return Records(runs, undelivered, *_observations(root / "observational_data.json"))
 
 
@@ -116,7 +129,7 @@ def _approval(row: sqlite3.Row) -> ApprovalRow:
     )
 
 
-def _run(row: sqlite3.Row, approvals: list[ApprovalRow], web: set[int]) -> RunRow:
+def _run(row: sqlite3.Row, approvals: list[ApprovalRow], steps: list[StepRow]) -> RunRow:
     return RunRow(
         run_id=row["run_id"],
         question=row["question"],
@@ -126,7 +139,7 @@ def _run(row: sqlite3.Row, approvals: list[ApprovalRow], web: set[int]) -> RunRo
         turn=row["turn"],
         answer=json.loads(row["answer"]) if row["answer"] else None,
         approvals=approvals,
-        web_attempts=web,
+        steps=steps,
     )
 
 

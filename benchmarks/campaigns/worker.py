@@ -130,6 +130,8 @@ def _follow(events: Iterable[RunEvent], log: Log, boundaries: Boundaries) -> Non
         if is_first:
             log("begun", event.run_id)
         is_first = False
+        if event.step is not None:
+            log("shown", event.run_id, event.name, event.step.started.isoformat())
         if event.answer is not None:
             answer = event.answer
             log("answer", event.run_id, answer.status, answer.text, answer.approval_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -99,7 +99,7 @@ class Assembly:
             self.llm,
             self.library.store,
             self.embedder,
-            self.searcher,
+            self.searcher_for,
             self._ledger,
             self.evaluator,
         )
@@ -139,6 +139,10 @@ class Assembly:
         from veracity.retrieval import make_searcher  # noqa: PLC0415 - imports NumPy
 
         return make_searcher(self.library.store, self.embedder, self.settings.retrieval, self._reranker)
+
+    def searcher_for(self, only: Sequence[str]) -> Searcher:
+        """Searches the documents that match one of the paths and patterns; all documents if there are none."""
+        return self.searcher.over(self.library.store.limited_to(only)) if only else self.searcher
 
     @_part
     def _reranker(self) -> Reranker | None:

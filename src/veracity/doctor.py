@@ -25,12 +25,14 @@ from veracity.workspace import Workspace
 
 @dataclass(frozen=True)
 class SettingState:
-    """A setting in effect. `is_overridden`: its environment variable is set."""
+    """A setting in effect. `is_overridden`: its environment variable is set. `is_changed`: it is, or the value is not
+    the default."""
 
     name: str
     value: object
     variable: str
     is_overridden: bool
+    is_changed: bool
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,8 @@ class Doctor:
 
     def _setting_states(self) -> list[SettingState]:
         return [
-            SettingState(f"{section}.{key}", value, variable(section, key), _is_set(variable(section, key)))
-            for section in SECTIONS
+            _setting_state(section, key, value, getattr(default(), key))
+            for section, default in SECTIONS.items()
             for key, value in getattr(self._settings, section)
         ]
 
@@ -124,6 +126,11 @@ class Doctor:
         if reranker is not None:
             reranker.scores("ping", ["pong"])
         return {}
+
+
+def _setting_state(section: str, key: str, value: object, default: object) -> SettingState:
+    name = variable(section, key)
+    return SettingState(f"{section}.{key}", value, name, _is_set(name), _is_set(name) or value != default)
 
 
 def _check(name: str, attempt: Callable[[], dict[str, object]]) -> ModelCheck:

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import TextIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar
 
 from veracity.agents.links import make_inert
 from veracity.assembly import Assembly
 from veracity.deadlines import Deadline
 from veracity.errors import InputError, LedgerError, NotFoundError
+from veracity.knowledge.document_filter import MAX_PATTERN_LENGTH, MAX_PATTERNS, check_patterns
 from veracity.knowledge.file_names import safe_file_name
 from veracity.llm import LLM
 from veracity.models import (
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from veracity.ledger import Observations, Users
 
 __all__ = [
+    "MAX_PATTERNS",
+    "MAX_PATTERN_LENGTH",
     "Veracity",
     "create_workspace",
     "find_workspace",
@@ -117,14 +120,16 @@ class Veracity:
         user: str = LOCAL,
         max_rewrites: int | None = None,
         deadline: float | None = None,
+        only: str | Sequence[str] = (),
     ) -> Answer:
         """Answer a question from the documents, with every sentence cited and checked, or abstain and say why.
 
         A question continues its `conversation`. An answer with a low score has the status "awaiting_approval": see
-        `approvals` and `decide`. `deadline` is in seconds; it and `max_rewrites` default to the settings.
+        `approvals` and `decide`. `deadline` is in seconds; it and `max_rewrites` default to the settings. With `only`,
+        the evidence comes from documents that match one of these paths and patterns.
         """
         events = self.stream(
-            question, conversation=conversation, user=user, max_rewrites=max_rewrites, deadline=deadline
+            question, conversation=conversation, user=user, max_rewrites=max_rewrites, deadline=deadline, only=only
         )
         return _last_answer(events)
 
@@ -136,13 +141,14 @@ class Veracity:
         user: str = LOCAL,
         max_rewrites: int | None = None,
         deadline: float | None = None,
+        only: str | Sequence[str] = (),
         drafts: bool = False,
     ) -> Iterator[RunEvent]:
         """Like `ask`, but yield an event when a step starts and ends. The last event holds the answer.
 
         With `drafts`, also yield pieces of drafts while they are written.
         """
-        run = self._run_parameters(question, conversation, user, max_rewrites, deadline)
+        run = self._run_parameters(question, conversation, user, max_rewrites, deadline, only)
         return self._parts.runner.stream(run, drafts=drafts)
 
     def begin(
@@ -153,13 +159,14 @@ class Veracity:
         user: str = LOCAL,
         max_rewrites: int | None = None,
         deadline: float | None = None,
+        only: str | Sequence[str] = (),
         key: str = "",
     ) -> str:
         """Store a run without starting it, and return its id. `resume` runs it.
 
         A user can use a `key` once: see `asked`.
         """
-        run = self._run_parameters(question, conversation, user, max_rewrites, deadline)
+        run = self._run_parameters(question, conversation, user, max_rewrites, deadline, only)
         _require_text(key, "The key")
         return self._parts.runner.begin(run, encodable(key))
 
@@ -225,14 +232,27 @@ class Veracity:
     # Documents
 
     def ingest(
-        self, paths: Path | str | Sequence[Path | str], *, prune: bool = False, progress: Progress = _ignore
+        self,
+        paths: Path | str | Sequence[Path | str],
+        *,
+        include: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+        prune: bool = False,
+        progress: Progress = _ignore,
     ) -> IngestReport:
-        """Index files, folders or glob patterns. `progress` is called with the outcome of every file."""
+        """Index files, folders or glob patterns. `progress` is called with the outcome of every file.
+
+        `include` and `exclude` are patterns in the syntax of .gitignore: of the files found, those that match one of
+        `include` and none of `exclude` are read. `left_out` of the report counts the others.
+        """
+        from veracity.knowledge.selection import Selection  # noqa: PLC0415 - imports pathspec
+
         listed = [paths] if isinstance(paths, str | Path) else _as_list(paths, "paths")
         for path in listed:
             if not isinstance(path, str | Path):
                 raise InputError(f"A path must be a string or a pathlib.Path, not {type(path).__name__}.")
-        return self._parts.library.ingest(listed, prune, progress)
+        selection = Selection(_as_texts(include, "patterns to include"), _as_texts(exclude, "patterns to exclude"))
+        return self._parts.library.ingest(listed, prune, progress, selection)
 
     def add(self, documents: Document | Iterable[Document], *, progress: Progress = _ignore) -> IngestReport:
         """Index texts from memory. A document with a known id replaces the old one."""
@@ -259,15 +279,26 @@ class Veracity:
         """Index an unfinished upload. None if there is nothing left to do."""
         return self._uploads.finish(name, self._ingest_file)
 
-    def search(self, query: str, top_k: int = 10, *, sources: str | Sequence[str] | None = None) -> list[Evidence]:
-        """The passages that match the query, best first. `sources` default to the settings."""
+    def search(
+        self,
+        query: str,
+        top_k: int = 10,
+        *,
+        sources: str | Sequence[str] | None = None,
+        only: str | Sequence[str] = (),
+    ) -> list[Evidence]:
+        """The passages that match the query, best first. `sources` default to the settings.
+
+        With `only`, the passages come from documents that match one of these paths and patterns.
+        """
         if not isinstance(query, str) or not query.strip():
             raise InputError("The query is empty: enter words to search for.")
         if not isinstance(top_k, int) or not 1 <= top_k <= MAX_RESULTS:
             raise InputError(f"A search returns between 1 and {MAX_RESULTS} passages, not {top_k}.")
         self._parts.require_workspace()
         names = [sources] if isinstance(sources, str) else sources
-        return self._parts.searcher.search(query[:MAX_QUERY_LENGTH], top_k, names)
+        searcher = self._parts.searcher_for(self._check_only(only))
+        return searcher.search(query[:MAX_QUERY_LENGTH], top_k, names)
 
     @staticmethod
     def matching_words(text: str, query: str) -> list[tuple[int, int]]:
@@ -276,8 +307,9 @@ class Veracity:
 
         return matching_spans(text, query)
 
-    def documents(self) -> list[KnownDocument]:
-        return self._store().documents()
+    def documents(self, *, only: str | Sequence[str] = ()) -> list[KnownDocument]:
+        """All documents, or those that match one of these paths and patterns."""
+        return self._store().documents(self._check_only(only))
 
     def documents_version(self) -> tuple[int, int]:
         """Changes whenever any process changes the documents. For polling."""
@@ -455,6 +487,13 @@ class Veracity:
         """
         return self._parts.ledger.forget_conversation(user, conversation, self._observations())
 
+    def observations(self) -> Iterator[dict[str, Any]]:
+        """The records of `observational_data.json`, oldest first: answers that passed their review."""
+        file = self._observations()
+        if self._parts.workspace.ledger_folder.exists():
+            self._parts.ledger.deliver(file)
+        return file.read()
+
     @staticmethod
     def export_spans() -> bool:
         """Send OpenTelemetry spans to the collector that the environment names. False if it names none."""
@@ -527,7 +566,13 @@ class Veracity:
         return evaluator.evaluate(request, deadline=Deadline.within(self.settings.answering.run_deadline))
 
     def _run_parameters(
-        self, question: str, conversation: str, user: str, max_rewrites: int | None, deadline: float | None
+        self,
+        question: str,
+        conversation: str,
+        user: str,
+        max_rewrites: int | None,
+        deadline: float | None,
+        only: str | Sequence[str],
     ) -> RunParameters:
         rewrites = self.settings.quality.max_rewrites if max_rewrites is None else max_rewrites
         seconds = self.settings.answering.run_deadline if deadline is None else deadline
@@ -548,7 +593,17 @@ class Veracity:
             conversation=conversation,
             max_rewrites=rewrites,
             deadline=seconds,
+            only=self._check_only(only),
         )
+
+    def _check_only(self, only: str | Sequence[str]) -> tuple[str, ...]:
+        """The paths and patterns as they are stored. Raises `InputError` for one that matches no document."""
+        texts = _as_texts(only, "paths and patterns")
+        patterns = check_patterns([encodable(self._uploads.locations.location_of(text)) for text in texts])
+        for pattern, text in zip(patterns, texts, strict=True):
+            if not self._store().has_document(pattern):
+                raise InputError(f'No document matches "{presentable(text)}": run "veracity documents" to list them.')
+        return patterns
 
     def _find_run(self, name: str) -> str:
         """The full id of a run that is named by its id, a prefix of it, or "last"."""

@@ -18,7 +18,6 @@ from typing import Any
 
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import interrupt
-from langsmith.run_helpers import tracing_context
 from pydantic import BaseModel, Field, ValidationError
 
 from veracity.assembly import Assembly
@@ -29,7 +28,7 @@ from veracity.graph.context import RunContext
 from veracity.graph.state import RunState, fresh_turn
 from veracity.ledger import Ledger
 from veracity.models import LOCAL, Decision, Evidence, Remembered, RunParameters
-from veracity.runs.driver import EXHAUSTED, untraced
+from veracity.runs.driver import EXHAUSTED, isolated, langsmith_tracing
 
 VARIABLE = "VERACITY_WORKSPACE"
 HELP = 'Resume with {"verdict": "approve"}, optionally with "edit", or with {"verdict": "reject", "reason": "…"}.'
@@ -83,15 +82,17 @@ class StudioGraph(CompiledStateGraph[RunState, Any, Any, Any]):
 
     def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:
         state, context = _prepare(input)
-        with untraced(super().stream(state, *args, **{**options, "context": context})) as updates:
-            yield from updates
+        updates = super().stream(state, *args, **{**options, "context": context})
+        with isolated(updates, langsmith=context.settings.telemetry.langsmith) as isolated_updates:
+            yield from isolated_updates
 
     async def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
         state, context = await asyncio.to_thread(_prepare, input)  # reads files
         stream = super().astream(state, *args, **{**options, "context": context})
         async with aclosing(stream) as updates:  # type: ignore[type-var]
             while True:
-                with tracing_context(enabled=False):  # not around the yield: the caller's tracing is unchanged
+                # Not around the yield: the caller's tracing is unchanged.
+                with langsmith_tracing(context.settings.telemetry.langsmith):
                     update = await anext(updates, EXHAUSTED)
                 if update is EXHAUSTED:
                     return

@@ -1,14 +1,13 @@
 """The rewriter without a model: corrects the spelling first, then adds words (SPEC C4, C9)."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
+from tests.agents.vocabulary import FakeVocabulary
 from veracity.agents.base import RewriteTask
 from veracity.agents.local_rewriter import LocalRewriter, _expansion_words
 from veracity.agents.rewriter import MAX_QUERY_LENGTH
-from veracity.agents.spelling import correct_spelling
 from veracity.language import guess_language, search_tokens
 from veracity.models import Evidence, EvidenceMetadata, Quality, QualityIssue, Shortfall
 
@@ -16,31 +15,6 @@ WARRANTY = "The warranty of every instrument lasts 36 months. The length of the 
 CHILDREN = "Parents of a sick child have five paid days a year. The child must be under twelve."
 LEAVE = "员工每年享有带薪年休假12天。年休假须提前申请，由人事系统审批。"
 REMOTE = "在宅勤務の手当を支給する。在宅勤務は月に8日まで。出張の宿泊費は会社が負担する。"
-
-
-class FakeVocabulary:
-    """The vocabulary of some texts. `near` are synonyms, `ordinary` English words that the texts do not contain."""
-
-    def __init__(self, *texts: str, near: dict[str, str] | None = None, ordinary: Sequence[str] = ()) -> None:
-        self._counts = Counter(word for text in texts for word in search_tokens(text, guess_language(text)))
-        self._near = near or {}
-        self._ordinary = {*ordinary, *(word.strip(".,").lower() for text in texts for word in text.split())}
-        self.size = sum(self._counts.values())
-
-    def frequency(self, word: str) -> int:
-        return self._counts[word]
-
-    def knows(self, word: str) -> bool:
-        return word in self._counts
-
-    def is_ordinary(self, word: str) -> bool:
-        return word.lower() in self._ordinary
-
-    def words_containing(self, character: str) -> list[str]:
-        return [word for word in self._counts if character in word and len(word) > 1]
-
-    def similarities(self, word: str, others: Sequence[str]) -> list[float]:
-        return [0.9 if self._near.get(word) == other else 0.1 for other in others]
 
 
 VOCABULARY = FakeVocabulary(WARRANTY, CHILDREN, LEAVE, REMOTE, near={"kid": "child"}, ordinary=["kid", "chill", "want"])
@@ -75,50 +49,6 @@ def task(
     return RewriteTask(
         question, tried or [question], evidence, quality, ["knowledge"], available, weak_points=weak_points
     )
-
-
-@pytest.mark.parametrize(
-    ("typed", "corrected"),
-    [
-        ("warrenty lenght", "warranty length"),
-        ("instrumnet Warrantty", "instrument warranty"),
-        ("年修假申请", "年休假申请"),
-        ("在択勤務の手当", "在宅勤務の手当"),
-        ("出張の宿拍費", "出張の宿泊費"),
-    ],
-)
-def test_typos_are_corrected_against_the_documents(typed: str, corrected: str) -> None:
-    assert correct_spelling(typed, [], VOCABULARY).text == corrected
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "What does the warranty cover?",
-        "can I chill",  # a good word, one edit from `child`
-        "Tesla warranty",  # a name that the documents do not contain
-        "what does LH-C210 cost",
-        "年休假申请",
-        "在宅勤務は何日",
-        "Überraschung?",
-        "",
-    ],
-)
-def test_correct_words_are_unchanged(question: str) -> None:
-    assert correct_spelling(question, [make_passage(WARRANTY), make_passage(CHILDREN)], VOCABULARY).text == question
-
-
-def test_known_word_next_to_another_is_not_a_typo() -> None:
-    vocabulary = FakeVocabulary("上海市的办公室在静安区。", "公司的年假制度。")
-    assert vocabulary.knows("公司") and vocabulary.words_containing("海")
-    assert correct_spelling("上海公司的年假", [], vocabulary).text == "上海公司的年假"
-
-
-def test_synonym_is_taken_from_the_best_passages() -> None:
-    correction = correct_spelling("my kid is sick", [make_passage(CHILDREN)], VOCABULARY)
-    assert (correction.text, correction.near) == ("my kid is sick", ("child",))
-    assert correct_spelling("my kid is sick", [make_passage(WARRANTY)], VOCABULARY).text == "my kid is sick"
-    assert correct_spelling("Kid", [make_passage(CHILDREN)], VOCABULARY).text == "Kid", "a name"
 
 
 def test_first_rewrite_only_corrects_the_spelling() -> None:

@@ -112,6 +112,28 @@ def test_reply_that_only_declines_is_an_abstention(reply: str) -> None:
     assert output.abstains and output.text == reply.removesuffix(" [1]") and output.missing
 
 
+@pytest.mark.parametrize(
+    ("question", "reason", "missing"),
+    [
+        (
+            "How much does the permit cost?",
+            "the documents do not say how much the permit costs",
+            "how much the permit costs",
+        ),
+        ("How much does the permit cost?", "The permit's cost is not mentioned in the sources.", "The permit's cost"),
+        ("What does a permit cost?", "There is no information about permit costs in the evidence.", "permit costs"),
+        ("许可证多少钱？", "资料没有说明许可证的费用", "许可证的费用"),
+        ("许可证多少钱？", "关于许可证的费用，文档中没有说明。", "许可证的费用"),
+        ("許可証はいくらですか。", "資料には許可証の費用の記載がない", "許可証の費用"),
+        ("許可証はいくらですか。", "許可証の費用は資料に記載されていません。", "許可証の費用"),
+    ],
+)
+def test_x2_what_the_model_says_is_missing_is_kept(question: str, reason: str, missing: str) -> None:
+    llm = ScriptedLLM(f"{NO_ANSWER} {reason}")
+    output = LLMWriter(llm, "test:writer").write(WritingTask(question, [], [Message("user", question)]))
+    assert (output.abstains, output.missing) == (True, (missing,))
+
+
 @LANGUAGES
 def test_empty_abstention_gets_a_sentence_in_the_language_of_the_question(language: Language) -> None:
     output = parse_reply("NO ANSWER:", language)

@@ -73,7 +73,7 @@ def test_the_content_of_version_1_is_kept(version_1: Path, tmp_path: Path) -> No
     assert [point.run_id for point in ledger.weak_points("ann", "How many days?")] == ["old-answered"]
     assert ledger.deliver(Observations(tmp_path / "observational_data.json")) == 1
     run = ledger.parameters("old-answered")
-    assert (run.conversation, run.max_rewrites, run.deadline) == ("", 0, 120.0)
+    assert (run.conversation, run.max_rewrites, run.deadline, run.only) == ("", 0, 120.0, ())
     ledger.close()
 
 
@@ -93,7 +93,7 @@ def test_a_migrated_schema_equals_a_new_one(old: Path, tmp_path: Path) -> None:
     assert describe_schema(migrated) == describe_schema(new)
     with migrated._database.reading() as connection:
         assert (
-            connection.execute(text("SELECT max(version) FROM ledger_version")).scalar() == database.SCHEMA_VERSION == 3
+            connection.execute(text("SELECT max(version) FROM ledger_version")).scalar() == database.SCHEMA_VERSION == 4
         )
         assert connection.execute(text("PRAGMA foreign_key_check")).all() == []
         assert connection.execute(text("PRAGMA integrity_check")).scalar() == "ok"

@@ -16,7 +16,7 @@ from veracity.ledger.forget import QUOTING_NOTICES, erase_notices
 from veracity.ledger.rows import runs
 from veracity.ledger.tables import runs as run_table
 from veracity.locales import LANGUAGES, section_texts
-from veracity.models import Evidence, Notice
+from veracity.models import Evidence, Notice, RunParameters
 from veracity.models.steps import ERASED_TEXT
 
 RARE = "zanzibarquartz"
@@ -272,6 +272,16 @@ def test_error_messages_are_erased_with_a_conversation(ledger: Ledger, tmp_path:
     begin(ledger, "r1", conversation="c")
     fail(ledger, "r1", QUOTE, 1)
     ledger.forget_conversation("ann", "c")
+    assert RARE.encode() not in bytes_of(tmp_path / "ledger")
+
+
+def test_limits_to_documents_are_erased_with_a_conversation(ledger: Ledger, tmp_path: Path) -> None:
+    """The user wrote them, like the question."""
+    names = {"run_id": "r1", "question": "How long?", "user": "ann", "conversation": "c"}
+    ledger.begin(RunParameters(**names, max_rewrites=0, deadline=120.0, only=(RARE,)), "en", {})
+    assert RARE.encode() in bytes_of(tmp_path / "ledger")
+    ledger.forget_conversation("ann", "c")
+    assert ledger.parameters("r1").only == ()
     assert RARE.encode() not in bytes_of(tmp_path / "ledger")
 
 

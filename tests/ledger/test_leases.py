@@ -177,7 +177,8 @@ def test_of_many_threads_one_acquires_the_lease(ledger: Ledger, folder: Path) ->
 
 
 def test_the_parameters_of_a_run_are_stored(ledger: Ledger, folder: Path) -> None:
-    run = RunParameters(run_id="r1", question="何日？", user="安", conversation="休暇", max_rewrites=2, deadline=33.0)
+    names = {"run_id": "r1", "question": "何日？", "user": "安", "conversation": "休暇"}
+    run = RunParameters(**names, max_rewrites=2, deadline=33.0, only=("規程/", "*.pdf"))
     ledger.begin(run, "ja", {})
     spent = Usage(calls=1, input_tokens=10)
     ledger.record("r1", make_step(), token=1, usage=spent, seconds=4.5)
@@ -189,6 +190,7 @@ def test_the_parameters_of_a_run_are_stored(ledger: Ledger, folder: Path) -> Non
         "conversation": "休暇",
         "max_rewrites": 2,
         "deadline": 33.0,
+        "only": ("規程/", "*.pdf"),
         "status": "running",
         "seconds": 4.5,
         "usage": spent.model_dump(),

@@ -12,10 +12,11 @@ import pytest
 from sqlalchemy import select, update
 
 from tests.ledger.killed import run_alone
-from tests.ledger.material import begin, finish_run, make_answer
+from tests.ledger.material import begin, finish_run, make_answer, make_evidence
 from veracity.errors import LedgerError
 from veracity.ledger import Ledger, Observations, RunRecords
 from veracity.ledger import observations as observations_module
+from veracity.ledger.observations import make_observation
 from veracity.ledger.tables import outbox
 
 KILLS = int(os.environ.get("VERACITY_KILLS", "20"))
@@ -47,6 +48,37 @@ def test_a_record_contains_no_line_break_of_any_kind(observations: Observations,
     lines = path.read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["run_id"] for line in lines] == ["r1", "r2"]
     assert json.loads(lines[0])["output"] == text.replace("\ud83d", "\ufffd")
+
+
+def test_a12_evidence_names_the_questions_it_answers() -> None:
+    """A cited passage answers this question, an earlier answer the question it was given to."""
+    cited, uncited = make_evidence("a"), make_evidence("b")
+    recalled = make_evidence("c").model_copy(update={"source": "history", "title": "休暇は何日？"})
+    answer = make_answer("r1", [cited, uncited, recalled])
+    (sentence,) = answer.sentences
+    assert answer.review
+    changes = {
+        "standalone": "How many days of leave?",
+        "review": answer.review.model_copy(update={"outcome": "passed"}),
+        "sentences": [
+            sentence.model_copy(update={"citations": sentence.citations[::2]}),
+            sentence.model_copy(update={"citations": sentence.citations[1:2], "supported": False}),
+        ],
+    }
+    record = make_observation(answer.model_copy(update=changes), {})
+    assert record
+    own = "How many days of leave?"
+    assert [item["questions"] for item in record["input"]] == [[own], [], ["休暇は何日？", own]]
+
+
+def test_records_are_read_without_other_lines(observations: Observations, path: Path) -> None:
+    assert list(observations.read()) == []
+    observations.append([{"output": "a\u2028b", "run_id": "r1", "attempt": 1}])
+    path.write_bytes(path.read_bytes() + b'a note\n[1]\n{"mine": 1}\n{"run_id": "r2", "attempt": 1}\n{"run_id": "r3"')
+    assert list(observations.read()) == [
+        {"output": "a\u2028b", "run_id": "r1", "attempt": 1},
+        {"run_id": "r2", "attempt": 1},
+    ]
 
 
 @pytest.mark.parametrize("whole", [0, 2])

@@ -14,12 +14,29 @@ from veracity.models import (
     MetricConfig,
     MetricScore,
 )
+from veracity.models.evaluation import round_below
 
 
 def test_b6_everything_is_optional_but_the_name() -> None:
     metric = MetricConfig(name="Coverage")
     assert (metric.weight, metric.enabled, metric.model, metric.temperature) == (None, True, None, None)
     assert EvaluationConfig().llm_default == LLMDefaultConfig()
+
+
+def test_b3_llm_default_has_the_documented_defaults() -> None:
+    default = LLMDefaultConfig()
+    values = (default.model, default.temperature, default.max_tokens, default.max_retries)
+    assert values == ("anthropic:claude-sonnet-4-5-20250929", 0.0, None, 3)
+
+
+def test_b3_the_default_judge_counts_as_named_only_if_it_is_set() -> None:
+    """Otherwise the setting models.judge could not replace it."""
+    judge = LLMDefaultConfig().model
+    unset, named = EvaluationConfig(), EvaluationConfig(llm_default=LLMDefaultConfig(model=judge, max_retries=0))
+    assert (unset.llm_default.named_model, named.llm_default.named_model) == (None, judge)
+    for config in (unset, named):
+        again = EvaluationConfig.model_validate_json(config.model_dump_json())
+        assert (again, again.llm_default.named_model) == (config, config.llm_default.named_model)
 
 
 @pytest.mark.parametrize(
@@ -68,3 +85,18 @@ def test_b2_scores_are_0_to_100(score: float) -> None:
 def test_b6_results_are_frozen() -> None:
     with pytest.raises(ValidationError):
         MetricScore(metric_name="a", score=1, evaluator_comment="").score = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("score", "limit", "shown"),
+    [
+        (0.7499999, 0.75, 0.74),
+        (0.75, 0.75, 0.75),
+        (0.746, 0.75, 0.74),
+        (0.754, 0.75, 0.75),
+        (0.3, 0.75, 0.3),
+        (0.0, 0.5, 0.0),
+    ],
+)
+def test_d5_a_displayed_score_does_not_reach_a_limit_it_is_below(score: float, limit: float, shown: float) -> None:
+    assert round_below(score, limit) == shown

@@ -163,6 +163,7 @@ def full(**other: Any) -> Receipt:
         "route": "knowledge",
         "route_reason": "It asks about something the documents may hold.",
         "standalone": STANDALONE,
+        "only": ["handbook/osaka/", "*.pdf"],
         "models": {"writer": "openai-chat:writer", "reviewer": "openai-chat:reviewer"},
         "rounds": [
             {"query": STANDALONE, "sources": ["knowledge"], "evidence": [evidence()], "quality": quality},
@@ -180,7 +181,16 @@ def full(**other: Any) -> Receipt:
             {"attempt": 2, "epoch": 0, "text": "By law it is 10 days. [1]", "review": review(reviewer="local")},
         ],
         "scorings": [
-            {"attempt": 1, "threshold": 0.75, "score": 0.71, "result": result},
+            {
+                "attempt": 1,
+                "threshold": 0.75,
+                "score": 0.71,
+                "result": result,
+                "grounding": [
+                    {"metric_name": "Groundedness", "score": 49.96, "evaluator_comment": "Hardly supported."}
+                ],
+                "grounding_floor": 0.5,
+            },
             {"attempt": 2, "threshold": 0.75, "problem": "The judge cannot be reached."},
         ],
         "approvals": [

@@ -46,8 +46,9 @@ def test_x3_page_shows_everything_known_about_the_run(page: Page) -> None:
             "0.50",
             "openai-chat:judge",
             "55, 65",
+            "Groundedness49.9Hardly supported.Grounding floor50",
         ],
-        "decisions": ["Rejected", "mika", "Too thin.", "2026-11-15 21:29:50 UTC", "Approved", "Scoring failed"],
+        "decisions": ["Rejected", "mika", "Too thin.", "2026-11-15 21:29:50 UTC", "Approved", "Could not be scored"],
         "web": ["annual leave Osaka", "searxng", "https://example.com/slow", "It did not answer in time."],
         "spending": ["Writer", "openai-chat:writer", "12,345", "678", "$0.0123"],
         "timeline": ["Search · shared names", "900 ms", "Waited for approval: 2 d 11 h"],
@@ -57,6 +58,7 @@ def test_x3_page_shows_everything_known_about_the_run(page: Page) -> None:
             assert text in page.section(part), (part, text)
     assert page.all("h1")[0].text == QUESTION
     assert f"Understood as: {STANDALONE}" in page.all("header")[0].text
+    assert "Only documents that matchhandbook/osaka/, *.pdf" in page.all("header")[0].text
     assert "Answered" in page.all("header")[0].text
     assert "The judge cannot be reached." in page.section("scores")
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.retrieval.memory import NO_EMBEDDER, Concepts, MemoryStore, Vector, passage, searcher_over
 from veracity.errors import ModelUnreachableError
 from veracity.models import Hit, Passage
+from veracity.retrieval import hybrid
 from veracity.retrieval.hybrid import (
     CALIBRATED_EMBEDDER,
     MIN_CANDIDATES,
@@ -59,6 +60,36 @@ def test_the_vector_weight_is_used(weight: float, first: str) -> None:
     words = passage("A car park for the holiday: park, park and park.", "words")
     meaning = passage("An automobile, a vehicle.", "meaning")
     assert names(search_over(words, meaning, weight=weight), "car park")[0] == first
+
+
+ENGLISH_DOCS = passage("GZipMiddleware and minimum_size: the default is 500.", "en")
+CHINESE_DOCS = passage("GZipMiddleware 的参数 minimum_size：小于该值的响应不压缩，大于该值的响应压缩，默认 500。", "zh")
+JAPANESE_DOCS = passage("GZipMiddleware の minimum_size：これより小さい応答は圧縮しません。初期値は 500 です。", "ja")
+
+
+@pytest.mark.parametrize(
+    ("question", "own", "other"),
+    [
+        ("GZipMiddleware minimum_size 认", CHINESE_DOCS, ENGLISH_DOCS),
+        ("GZipMiddleware minimum_size とは", JAPANESE_DOCS, ENGLISH_DOCS),
+    ],
+)
+def test_x5_evidence_in_the_language_of_the_question_is_preferred(
+    question: str, own: Passage, other: Passage, monkeypatch: Any
+) -> None:
+    assert names(search_over(own, other, embedder=NO_EMBEDDER), question)[0] == own.document_id
+    monkeypatch.setattr(hybrid, "OTHER_LANGUAGE_FACTOR", 1.0)
+    assert names(search_over(own, other, embedder=NO_EMBEDDER), question)[0] == other.document_id
+
+
+@pytest.mark.parametrize(("question", "language"), [("GZipMiddleware 的 minimum_size 认证", "en"), ("自動車", "ja")])
+def test_x5_the_only_evidence_is_as_relevant_in_any_language(question: str, language: str, monkeypatch: Any) -> None:
+    only = passage("自動車は車庫にあります。", "ja") if language == "ja" else ENGLISH_DOCS
+    [found] = search_over(only, embedder=NO_EMBEDDER).search(question, 10)
+    monkeypatch.setattr(hybrid, "OTHER_LANGUAGE_FACTOR", 1.0)
+    assert [found.relevance] == [
+        item.relevance for item in search_over(only, embedder=NO_EMBEDDER).search(question, 10)
+    ]
 
 
 def test_search_by_meaning_needs_no_common_word() -> None:

@@ -97,6 +97,37 @@ def test_c2_every_issue_has_its_number() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("language", "texts"),
+    [
+        (
+            "zh",
+            [
+                "薄弱点覆盖率为 0%，低于 50%",
+                "最佳段落的平均相关性为 0.35，低于 0.6",
+                "来源只有 1 个（knowledge），少于 2 个",
+                "只检索到 2 个段落，少于 10 个",
+            ],
+        ),
+        (
+            "ja",
+            [
+                "弱点の網羅率が 0% で、50% を下回っています",
+                "上位の段落の平均関連度が 0.35 で、0.6 を下回っています",
+                "情報源が 1 件（knowledge）だけで、2 件に足りません",
+                "見つかった段落が 2 件だけで、10 件に足りません",
+            ],
+        ),
+    ],
+)
+def test_x5_issues_are_in_the_language_of_the_question(language: str, texts: list[str]) -> None:
+    evidence = [evidence_item(0.5), evidence_item(0.2)]
+    quality = QualityChecker().check(evidence, weak_point_matches=True, language=language)
+    assert [issue.text for issue in quality.issues] == texts
+    (empty,) = QualityChecker().check([], weak_point_matches=False, language=language).issues
+    assert (empty.code, empty.text.isascii()) == ("empty", False)
+
+
 def test_c2_reaching_the_threshold_is_no_issue() -> None:
     evidence = [evidence_item(0.6, "temporal")] * 5 + [evidence_item(0.6)] * 5
     assert check(*evidence, weak_point_matches=True).issues == []
@@ -115,6 +146,43 @@ def test_the_priority_source_is_a_setting() -> None:
 def test_weights_must_sum_to_1() -> None:
     with pytest.raises(ConfigurationError, match="must sum to 1"):
         QualityChecker(QualitySettings(coverage_weight=0.9))
+
+
+def test_c1_grade_documents_takes_and_returns_plain_values() -> None:
+    """The call of the source document; coverage always counts in it."""
+    checker = QualityChecker()
+    assert checker.grade_documents([]) == {
+        "quality_grade": "low",
+        "quality_score": 0.0,
+        "quality_issues": ["No documents retrieved"],
+    }
+    documents = [
+        {"source": "temporal", "metadata": {"relevance_score": 0.9}},
+        {"source": "knowledge", "metadata": {"relevance_score": 0.6}},
+    ] * 5
+    assert checker.grade_documents(documents) == {
+        "quality_grade": "medium",
+        "quality_score": pytest.approx(0.4 * 0.5 + 0.3 * 0.9 + 0.2 * 2 / 3 + 0.1 * 0.5),
+        "quality_issues": [],
+    }
+    without_weak_points = checker.grade_documents(documents, weak_point_matches=False, language="ja")
+    assert (
+        without_weak_points["quality_score"] == check(*[evidence_item(0.9, "temporal"), evidence_item(0.6)] * 5).score
+    )
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, {"metadata": None}, {"metadata": {}}, {"metadata": {"relevance_score": float("nan")}}]
+)
+def test_c1_grade_documents_counts_an_unknown_relevance_as_0(metadata: dict[str, object]) -> None:
+    graded = QualityChecker().grade_documents([metadata])
+    assert graded["quality_score"] == pytest.approx(0.2 / 3 + 0.1 / 20, abs=1e-6)
+    assert "Sources: only 1 (unknown), fewer than 2" in graded["quality_issues"]
+
+
+def test_c1_grade_documents_caps_the_relevance() -> None:
+    graded = [QualityChecker().grade_documents([{"metadata": {"relevance_score": score}}]) for score in (1, 7)]
+    assert graded[0] == graded[1]
 
 
 SCORES = st.lists(st.tuples(st.floats(0, 1), st.sampled_from(["knowledge", "graph", "temporal"])), max_size=60)

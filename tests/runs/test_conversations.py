@@ -43,6 +43,30 @@ def test_a_follow_up_is_understood_in_context(engine_with: MakeEngine, first: st
 
 
 @pytest.mark.parametrize(
+    ("first", "follow_up", "asked"),
+    [
+        (
+            "How many days of leave do staff with less than 1 year of service have?",
+            "What about over 1 year?",
+            "How many days of leave do staff with over 1 year of service have?",
+        ),
+        ("How much can I spend on hotels?", "And for office furniture?", "How much can I spend on office furniture?"),
+        ("工龄不满一年的员工有多少天年假？", "那超过一年呢？", "工龄超过一年的员工有多少天年假？"),
+        (
+            "勤続1年未満の社員の有給休暇は何日ですか？",
+            "では1年を超える場合は？",
+            "勤続1年を超える社員の有給休暇は何日ですか？",
+        ),
+    ],
+)
+def test_d3_a_follow_up_is_asked_as_a_whole_question(gated: MakeEngine, first: str, follow_up: str, asked: str) -> None:
+    """Also after an abstention or an answer that waits for a person."""
+    engine = gated()
+    engine.ask(first, conversation="c")
+    assert engine.ask(follow_up, conversation="c").standalone == asked
+
+
+@pytest.mark.parametrize(
     ("question", "found", "again"),
     [
         (QUESTION, "25 days", "What did you tell me about annual leave?"),

@@ -23,6 +23,8 @@ from veracity.testing import ScriptedLLM
 
 WEB = "Full-time staff have 26 days of paid annual leave a year."
 FROM_WEB = f"{WEB} [1]"
+NOT_SEARCHED = "The answer to this question was rejected. The web was not searched, and no better answer was found."
+SEARCHED = "The answer to this question was rejected. A web search was tried, and no better answer was found."
 
 
 def script(*scores: float, writer: Any = None) -> ScriptedLLM:
@@ -61,8 +63,8 @@ class TestDecision:
     def test_d9_a_rejection_without_web_search_adds_a_notice(self, gated: MakeEngine, root: Path) -> None:
         engine = gated(script(30))
         answer = engine.decide(engine.ask(QUESTION).approval_id, "reject", reason="Out of date.")
-        assert (answer.status, answer.text) == ("rejected", GOOD)
-        assert [notice.code for notice in answer.notices][-2:] == ["web_not_configured", "rejected"]
+        assert (answer.status, answer.text) == ("rejected", NOT_SEARCHED)
+        assert [notice.code for notice in answer.notices] == ["web_not_configured", "rejected"]
         assert answer.decisions[0].reason == "Out of date."
         receipt = engine.receipt(answer.run_id)
         assert receipt.web[0].problem.startswith("Web search is not configured")
@@ -144,7 +146,7 @@ class TestFlows:
         ]
         assert [(record["output"], record["attempt"]) for record in observations(root)] == [(FROM_WEB, 2)]
 
-    def test_d7_two_rejections_end_with_the_last_answer(
+    def test_d7_two_rejections_end_without_an_answer(
         self, gated: MakeEngine, website: SearchServer, root: Path
     ) -> None:
         website.finds(WEB)
@@ -157,8 +159,8 @@ class TestFlows:
         with pytest.raises(DecidedError):
             engine.decide(first.approval_id, "approve")
         answer = engine.decide(second.approval_id, "reject")
-        assert (answer.status, answer.text) == ("rejected", FROM_WEB)
-        assert answer.notices[-1].code == "rejected" and len(website.asked) == 1
+        assert (answer.status, answer.text) == ("rejected", SEARCHED)
+        assert [notice.code for notice in answer.notices] == ["rejected"] and len(website.asked) == 1
         assert observations(root) == []
 
     def test_the_web_answer_can_be_approved(self, gated: MakeEngine, website: SearchServer) -> None:
@@ -180,22 +182,20 @@ class TestFlows:
         assert "Up to 5 days may be carried over" not in last.prompt
 
     @pytest.mark.parametrize("broken", ["empty", "failing"])
-    def test_a_web_search_without_results_leaves_the_rejected_answer(
+    def test_d7_a_web_search_without_results_ends_without_an_answer(
         self, gated: MakeEngine, website: SearchServer, broken: str
     ) -> None:
         website.status = 200 if broken == "empty" else 500
         engine = gated(script(30), web=website.settings)
         answer = engine.decide(engine.ask(QUESTION).approval_id, "reject")
-        assert (answer.status, answer.text) == ("rejected", GOOD)
+        assert (answer.status, answer.text) == ("rejected", SEARCHED)
         assert answer.notices[-1].code == "rejected" and answer.notices[-2].code in ("web_failed", "web_empty")
 
-    def test_an_abstaining_web_answer_leaves_the_rejected_answer(
-        self, gated: MakeEngine, website: SearchServer
-    ) -> None:
+    def test_d7_an_abstaining_web_answer_ends_without_an_answer(self, gated: MakeEngine, website: SearchServer) -> None:
         website.finds("The annual leave of full-time staff is described in days elsewhere.")
         engine = gated(script(30, writer=[GOOD, "NO ANSWER: the documents do not say"]), web=website.settings)
         answer = engine.decide(engine.ask(QUESTION).approval_id, "reject")
-        assert (answer.status, answer.text, answer.attempt) == ("rejected", GOOD, 1)
+        assert (answer.status, answer.text, answer.attempt) == ("rejected", SEARCHED, 1)
         assert "web_empty" in [notice.code for notice in answer.notices]
 
 
@@ -219,7 +219,7 @@ class TestCases:
         second = engine.decide(engine.ask("检索上下文，上海今天天气").approval_id, "reject")
         assert second.status == "awaiting_approval"
         answer = engine.decide(second.approval_id, "reject")
-        assert answer.status == "rejected" and "二十二度" in answer.text
+        assert answer.status == "rejected" and "已尝试搜索网络" in answer.text and "二十二度" not in answer.text
         assert answer.notices[-1].code == "rejected" and engine.approvals() == []
 
     def test_3_web_answer_passes_the_gate(self, gated: MakeEngine, website: SearchServer) -> None:
@@ -276,6 +276,59 @@ class TestTurns:
                 "turns"
             ][0]["answer"]
         ), "a rejected answer is not in later prompts"
+
+
+class TestRejectedDraft:
+    """SPEC D7: the rejected draft is not the answer. The receipt keeps it."""
+
+    def test_d7_only_the_receipt_holds_the_draft(self, gated: MakeEngine) -> None:
+        engine = gated(script(30))
+        answer = engine.decide(engine.ask(QUESTION, conversation="c").approval_id, "reject")
+        assert "25 days" not in answer.model_dump_json()
+        assert (answer.form, answer.score, answer.review, answer.evaluation) == ("direct", None, None, None)
+        assert not (answer.sentences or answer.evidence or answer.grounding or answer.missing)
+        receipt = engine.receipt(answer.run_id)
+        assert (receipt.answer, receipt.approvals[0].draft.text) == (answer, GOOD)
+        assert [draft.text for draft in receipt.drafts] == [GOOD]
+        assert [turn.answer for turn in engine.turns("c")] == [""]
+        page = engine.receipt_html(receipt)
+        assert page.index(NOT_SEARCHED) < page.index("<details><summary>Rejected draft</summary>") < page.index(GOOD)
+
+    @pytest.mark.parametrize(
+        ("question", "words"),
+        [("正式员工每年有多少天带薪年假？", "已被驳回"), ("正社員の有給休暇は年に何日ありますか。", "却下されました")],
+    )
+    def test_x5_the_text_is_in_the_language_of_the_question(self, gated: MakeEngine, question: str, words: str) -> None:
+        engine = gated(approval={"policy": "always"})
+        answer = engine.decide(engine.ask(question).approval_id, "reject")
+        assert answer.status == "rejected" and words in answer.text
+
+    def test_d4_a_rejected_draft_is_not_recalled(self, gated: MakeEngine) -> None:
+        engine = gated(approval={"policy": "always"})
+        engine.decide(engine.ask(QUESTION, conversation="c").approval_id, "reject")
+        answer = engine.ask("What was your last answer?", conversation="c")
+        assert (answer.status, answer.text) == ("answered", "This conversation has no answer yet.")
+
+    def test_a_decision_without_progress_says_that_the_web_was_not_searched(
+        self, gated: MakeEngine, root: Path
+    ) -> None:
+        engine = gated(script(30))
+        waiting = engine.ask(QUESTION)
+        engine.close()
+        for path in (root / "ledger").glob("checkpoints.sqlite*"):
+            path.unlink()
+        answer = gated(script(30)).decide(waiting.approval_id, "reject")
+        assert (answer.status, answer.text) == ("rejected", NOT_SEARCHED)
+        assert [notice.code for notice in answer.notices] == ["progress_lost", "rejected"]
+
+    def test_x3_forgetting_a_document_removes_a_reason_that_quotes_it(self, gated: MakeEngine, root: Path) -> None:
+        engine = gated(approval={"policy": "always"})
+        waiting = engine.ask(QUESTION)
+        answer = engine.decide(waiting.approval_id, "reject", reason="25 days of paid leave is wrong.")
+        engine.forget("leave")
+        assert "25 days" not in engine.receipt(answer.run_id).model_dump_json()
+        files = [path for path in (root / "ledger").iterdir() if path.is_file()]
+        assert not any(b"25 days of paid" in path.read_bytes() for path in files)
 
 
 DECIDER = """
@@ -349,7 +402,7 @@ class TestReleasedAnswer:
         website.finds(WEB)
         engine = gated(script(30, writer=[GOOD, ModelUnreachableError("It is down.")]), web=website.settings)
         answer = engine.decide(engine.ask(QUESTION).approval_id, "reject")
-        assert (answer.status, answer.text) == ("rejected", GOOD)
+        assert (answer.status, answer.text) == ("rejected", SEARCHED)
         codes = [notice.code for notice in answer.notices]
         assert codes[-2:] == ["web_not_written", "rejected"] and "web_empty" not in codes
 

@@ -1,4 +1,4 @@
-"""The gate (SPEC D5): an answer with a low score, or that could not be scored or reviewed, needs approval."""
+"""The gate (SPEC D5, A14, A15): an answer that fails a check, or that could not be checked, needs approval."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,23 @@ from typing import Any
 import pytest
 
 from tests.runs.conftest import MakeEngine
-from tests.runs.scripts import GOOD, PASS, QUESTION, judged
+from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
 from veracity.errors import ModelUnreachableError
+from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
+from veracity.evaluator.metrics.groundedness import Groundedness
+from veracity.models import EvaluationRequest, MetricScore
+from veracity.models.steps import ScoreStep
 from veracity.testing import ScriptedLLM
+
+FAULTY = {
+    "a wrong number": WRONG,
+    "no citation": "Full-time staff have 40 days of paid annual leave a year.",
+    "a mark that names nothing": "Full-time staff have 40 days of paid annual leave a year. [99]",
+    "an invented claim": "Staff may return any product within 90 days for cash. [1]",
+}
+# It passes its review: only a fault of which code is sure fails a draft that the model passes.
+VAGUE = "Permanent colleagues enjoy generous holidays. [1]"
 
 
 def scored(*scores: float, **roles: Any) -> ScriptedLLM:
@@ -31,6 +44,15 @@ def test_d5_a_score_below_the_threshold_needs_approval(gated: MakeEngine) -> Non
     assert (approval.approval_id, approval.why, approval.draft.text) == (answer.approval_id, "low_score", GOOD)
     assert approval.draft.score == pytest.approx(0.749) and approval.on_reject == "end"
     assert engine.runs()[0].status == "awaiting_approval"
+
+
+@pytest.mark.parametrize("score", [74.99999, 74.9999999, 74.99999999999999])
+def test_d5_a_score_is_not_rounded_up_to_the_threshold(gated: MakeEngine, score: float) -> None:
+    engine = gated(scored(score))
+    assert engine.ask(QUESTION).status == "awaiting_approval"
+    draft = engine.approvals()[0].draft
+    assert draft.score is not None
+    assert draft.score < 0.75
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.31, 1.0])
@@ -116,3 +138,115 @@ def test_a_key_in_the_environment_selects_no_judge(gated: MakeEngine, monkeypatc
 def test_x7_judging_counts_towards_the_budget(gated: MakeEngine) -> None:
     answer = gated(scored(80)).ask(QUESTION)
     assert answer.usage.calls == 5, "writer, reviewer, and a judge for each of three metrics"
+
+
+class TestFailedReview:
+    """SPEC A14: a failed review waits for a person whatever the score."""
+
+    @pytest.mark.parametrize("draft", FAULTY.values(), ids=FAULTY.keys())
+    @pytest.mark.parametrize("judge", [100, None])
+    def test_a14_code_fails_a_draft_that_reviewer_and_judge_praise(
+        self, gated: MakeEngine, draft: str, judge: float | None
+    ) -> None:
+        roles = {} if judge is None else {"judge": judged(judge)}
+        engine = gated(ScriptedLLM.by_role(writer=draft, reviewer=PASS, **roles))
+        assert engine.ask(QUESTION).status == "awaiting_approval"
+        [approval] = engine.approvals()
+        assert (approval.why, approval.draft.text) == ("review_failed", draft)
+        assert approval.draft.review
+        assert not approval.draft.review.passed
+        assert approval.draft.notices[0].code == "review_failed"
+        if judge is not None:
+            assert approval.draft.score == 1.0
+
+    @pytest.mark.parametrize("roles", [{}, {"judge": judged(100)}], ids=["local metrics", "a judge"])
+    def test_a14_the_reviewer_fails_a_correct_draft_four_times(self, gated: MakeEngine, roles: dict[str, Any]) -> None:
+        drafts = [GOOD, f"{GOOD} ", f"{GOOD}  ", f"{GOOD}   "]
+        llm = ScriptedLLM.by_role(writer=drafts, reviewer=fail("Say it better.", confidence=1.0), **roles)
+        engine = gated(llm)
+        answer = engine.ask(QUESTION)
+        assert (answer.status, engine.approvals()[0].why) == ("awaiting_approval", "review_failed")
+        assert "failed its review" in answer.text
+        released = engine.decide(answer.approval_id, "approve")
+        assert (released.status, released.notices[0].code) == ("answered", "review_failed")
+
+    def test_a7_a_fail_with_low_confidence_does_not_count(self, gated: MakeEngine) -> None:
+        answer = gated(scored(100, reviewer=fail("Perhaps.", confidence=0.4))).ask(QUESTION)
+        assert answer.status == "answered"
+        assert answer.review
+        assert answer.review.outcome == "doubtful"
+
+    @pytest.mark.parametrize("approval", [{"policy": "never"}, {"on_failed_review": False}])
+    def test_a14_a_release_says_first_that_the_review_failed(self, gated: MakeEngine, approval: dict[str, Any]) -> None:
+        llm = scored(100, reviewer=fail("Say it better."))
+        answer = gated(llm, approval=approval, answering={"gener_epoch": 0}).ask(QUESTION)
+        assert (answer.status, answer.text, answer.notices[0].code) == ("answered", GOOD, "review_failed")
+
+    def test_a14_a_web_answer_waits_too(self, gated: MakeEngine, website: SearchServer) -> None:
+        website.finds("Full-time staff have 26 days of paid annual leave a year.")
+        llm = scored(30, 100, writer=[GOOD, WRONG])
+        engine = gated(llm, web=website.settings, answering={"gener_epoch": 0})
+        answer = engine.decide(engine.ask(QUESTION).approval_id, "reject")
+        assert (answer.status, answer.attempt) == ("awaiting_approval", 2)
+        [approval] = engine.approvals()
+        assert (approval.why, approval.on_reject, approval.draft.score) == ("review_failed", "searched", 1.0)
+
+
+class TestGroundingFloor:
+    """SPEC A15: Groundedness and CitationAccuracy are always computed, outside the score."""
+
+    def test_a15_a_judge_does_not_outweigh_missing_grounding(self, gated: MakeEngine) -> None:
+        engine = gated(scored(100, writer=VAGUE))
+        assert engine.ask(QUESTION).status == "awaiting_approval"
+        [approval] = engine.approvals()
+        draft = approval.draft
+        assert draft.evaluation and draft.review and draft.review.passed
+        assert (approval.why, draft.score, draft.evaluation.overall_score) == ("low_grounding", 1.0, 100)
+        assert [metric.metric_name for metric in draft.evaluation.metrics] == [
+            "ClarityCoherence",
+            "Coverage",
+            "Relevance",
+        ]
+        assert [check.metric_name for check in draft.grounding] == ["Groundedness", "CitationAccuracy"]
+        assert min(check.score for check in draft.grounding) < 50
+
+    def test_a15_the_receipt_shows_the_checks_and_the_floor(self, gated: MakeEngine) -> None:
+        engine = gated(scored(100, writer=VAGUE))
+        receipt = engine.receipt(engine.ask(QUESTION).run_id)
+        [scoring] = receipt.scorings
+        assert [check.metric_name for check in scoring.grounding] == ["Groundedness", "CitationAccuracy"]
+        assert scoring.grounding_floor == 0.5
+        facts = next(step.facts for step in receipt.steps if isinstance(step, ScoreStep))
+        assert facts.grounding == min(check.score for check in scoring.grounding) / 100
+
+    def test_a15_a_grounded_answer_passes(self, gated: MakeEngine) -> None:
+        answer = gated(scored(100)).ask(QUESTION)
+        assert (answer.status, [check.score for check in answer.grounding]) == ("answered", [100, 100])
+
+    @pytest.mark.parametrize(("floor", "status"), [(0.0, "answered"), (1.0, "awaiting_approval")])
+    def test_a15_the_floor_is_a_setting(self, gated: MakeEngine, floor: float, status: str) -> None:
+        assert gated(scored(100, writer=VAGUE), approval={"grounding_floor": floor}).ask(QUESTION).status == status
+
+    def test_a15_with_policy_never_a_notice_says_so(self, gated: MakeEngine) -> None:
+        answer = gated(scored(100, writer=VAGUE), approval={"policy": "never"}).ask(QUESTION)
+        assert (answer.status, answer.notices[-1].code) == ("answered", "low_grounding")
+
+    def test_a15_the_checks_are_computed_though_the_judge_fails(self, gated: MakeEngine) -> None:
+        engine = gated(scored(judge=ModelUnreachableError("The judge is down.")))
+        engine.ask(QUESTION)
+        [approval] = engine.approvals()
+        assert approval.why == "not_scored"
+        assert [check.score for check in approval.draft.grounding] == [100, 100]
+
+    def test_a15_configured_checks_are_computed_once(self, gated: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        computed: list[str] = []
+        for metric in (Groundedness, CitationAccuracy):
+
+            def count(self: Any, request: EvaluationRequest, original: Any = metric.evaluate) -> MetricScore:
+                computed.append(type(self).__name__)
+                return original(self, request)  # type: ignore[no-any-return]
+
+            monkeypatch.setattr(metric, "evaluate", count)
+        answer = gated().ask(QUESTION)
+        assert sorted(computed) == ["CitationAccuracy", "Groundedness"]
+        assert [check.metric_name for check in answer.grounding] == ["Groundedness", "CitationAccuracy"]

@@ -1,18 +1,22 @@
-"""Processes are killed while they ask, wait and decide, and decisions race (SPEC D6, A12): nothing is lost or doubled.
+"""Processes are killed while they ask, wait and decide, and decisions race (SPEC D6, A12, X3): nothing is lost or
+doubled.
 
 `make campaign-kill N=1000` and `make campaign-races N=1000` do the same for longer.
 """
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from benchmarks.campaigns import kill, races
+from benchmarks.campaigns import kill, races, records, worker
 from benchmarks.campaigns.fork_server import ForkServer
+from benchmarks.campaigns.step_invariants import check_path, read_shown
 
-KILLS = int(os.environ.get("VERACITY_KILLS", "20"))
+KILLS = int(os.environ.get("VERACITY_KILLS", "10"))
 RACES = 20
 SEED = 11
 
@@ -29,6 +33,19 @@ def test_kills_neither_lose_nor_duplicate_anything(server: ForkServer, tmp_path:
     assert tally.violations == []
     assert tally.kills >= KILLS
     assert tally.resumed  # otherwise nothing was interrupted
+
+
+def test_x3_a_step_that_was_shown_before_a_kill_is_in_the_receipt(server: ForkServer, root: Path) -> None:
+    """Killed after the retrieval round was shown, then resumed by another process."""
+    log = root.parent / "log"
+    ask = worker.Job("ask", str(root), str(log), die_at="event finished grade_documents", ticket=1)
+    assert server.start(worker.run, asdict(ask)).wait() == kill.KILLED
+    assert server.start(worker.run, asdict(worker.Job("recover", str(root), str(root.parent / "log2")))).wait() == 0
+    shown = read_shown([json.loads(line) for line in log.read_text().splitlines()])
+    (run,) = records.read(root).runs
+    assert shown[run.run_id][-1][0] == "grade_documents"
+    assert [(step.name, step.started) for step in run.steps][: len(shown[run.run_id])] == shown[run.run_id]
+    assert list(check_path(run)) == []
 
 
 def test_of_two_concurrent_decisions_one_wins(server: ForkServer, tmp_path: Path) -> None:

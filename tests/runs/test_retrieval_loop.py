@@ -11,7 +11,7 @@ from veracity.models import Answer, Receipt
 from veracity.testing import ScriptedLLM
 
 VAGUE = "portal thing"
-STRICT = {"medium": 0.95, "high": 0.95}  # no evidence is ever good enough
+STRICT = {"medium": 0.95, "high": 0.95, "strong_passage": 1.0}  # no evidence is ever good enough
 
 
 def rewrite(query: str, *sources: str) -> dict[str, Any]:
@@ -32,6 +32,23 @@ def test_c5_good_evidence_is_not_rewritten(engine_with: MakeEngine) -> None:
     engine.ask(QUESTION)
     assert llm.calls == []
     assert "rewrite_query" not in names(engine.receipt("last"))
+
+
+@pytest.mark.parametrize(("strong_passage", "rewrites"), [(0.4, 0), (1.0, 2)])
+def test_c4_one_strong_passage_needs_no_rewrite(engine_with: MakeEngine, strong_passage: float, rewrites: int) -> None:
+    """A strong passage of 1.0 rewrites every low grade."""
+    llm = ScriptedLLM.by_role(rewriter=[rewrite("leave days"), rewrite("annual leave")])
+    engine = engine_with(llm, quality={**STRICT, "strong_passage": strong_passage})
+    engine.ask(QUESTION)
+    first = engine.receipt("last").rounds[0]
+    assert first.quality.grade == "low" and 0.4 < first.evidence[0].metadata.relevance_score < 1
+    assert len(llm.calls) == rewrites
+
+
+def test_c4_without_a_strong_passage_a_low_grade_is_rewritten(engine_with: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(rewriter=[rewrite("zzz"), rewrite("qqq")])
+    engine_with(llm, quality={**STRICT, "strong_passage": 0.7}).ask(VAGUE)
+    assert len(llm.calls) == 2
 
 
 def test_c9_a_better_rewrite_changes_the_evidence(engine_with: MakeEngine) -> None:
@@ -103,12 +120,21 @@ def test_a_failing_rewriter_leaves_the_evidence_and_a_notice(engine_with: MakeEn
     assert "The server is down" in next(notice.text for notice in answer.notices if notice.code == "rewrite_failed")
 
 
-def test_an_abstention_when_no_round_finds_anything(engine_with: MakeEngine) -> None:
+@pytest.mark.parametrize(
+    ("question", "issue"),
+    [
+        ("zzzz qqqq?", "No documents retrieved"),
+        ("魑魅魍魉吗？", "没有检索到文档"),
+        ("ゑゑゑゑですか？", "文書が見つかりませんでした"),
+    ],
+)
+def test_an_abstention_when_no_round_finds_anything(engine_with: MakeEngine, question: str, issue: str) -> None:
+    """The issue is in the language of the question (SPEC X5)."""
     engine = engine_with()
-    answer = engine.ask("zzzz qqqq?")
+    answer = engine.ask(question)
     assert (answer.status, answer.evidence) == ("abstained", [])
     assert answer.quality and (answer.quality.grade, answer.quality.score) == ("low", 0.0)
-    assert [issue.text for issue in answer.quality.issues] == ["No documents retrieved"]
+    assert [shortfall.text for shortfall in answer.quality.issues] == [issue]
     assert "evidence_weak" in codes(answer)
 
 

@@ -71,10 +71,23 @@ def test_a4_a5_at_the_limit_the_best_draft_is_the_answer_with_a_notice(
     assert (answer.review.outcome, answer.review.suggestions) == ("failed", ["Two."])
     assert "3" in next(notice.text for notice in answer.notices if notice.code == "review_failed")
     assert len(calls_of(llm, "writer")) == 4
-    assert "failed its review" in caplog.text
+    assert f"Run {answer.run_id} reached the limit of 3 redrafts" in caplog.text
     receipt = engine.receipt("last")
     assert [draft.text for draft in receipt.drafts] == [draft.strip() for draft in drafts]
     assert all(draft.review for draft in receipt.drafts)
+
+
+def test_reviews_are_logged_at_the_debug_level_only(engine_with: MakeEngine, caplog: pytest.LogCaptureFixture) -> None:
+    """The source document of SPEC A asks for the details of every review in the log."""
+    for level, count in ((logging.INFO, 0), (logging.DEBUG, 2)):
+        caplog.clear()
+        with caplog.at_level(level, "veracity"):
+            llm = ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=[fail("Say 25, not 40."), PASS])
+            engine_with(llm).ask(QUESTION)
+        lines = [record.getMessage() for record in caplog.records if "review" in record.getMessage()]
+        assert len(lines) == count
+    assert "draft 0" in lines[0] and "failed, confidence 0.9" in lines[0] and "Say 25, not 40." in lines[0]
+    assert "draft 1" in lines[1] and "passed" in lines[1] and "It says what [1] says." in lines[1]
 
 
 @pytest.mark.parametrize("epochs", [0, 1])
@@ -180,6 +193,18 @@ def test_x2_an_abstention_is_not_reviewed(engine_with: MakeEngine) -> None:
     assert "the price of lunch" in answer.text
     assert answer.missing == ["the price of lunch"]
     assert not calls_of(llm, "reviewer")
+
+
+def test_x2_the_answer_says_what_the_model_finds_missing(engine_with: MakeEngine) -> None:
+    engine = engine_with(
+        ScriptedLLM.by_role(writer="NO ANSWER: the documents do not say what lunch costs", reviewer=PASS)
+    )
+    answer = engine.ask("What does lunch cost at the office?")
+    assert (answer.missing, answer.text) == (
+        ["what lunch costs"],
+        "The documents do not say. Missing: what lunch costs.",
+    )
+    assert "what lunch costs" in engine.receipt_html(engine.receipt(answer.run_id))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,10 @@ from veracity.settings import (
 )
 
 PATH = Path("veracity.toml")
-ALL = "models, llm, budget, reading, knowledge, retrieval, quality, answering, conversation, approval, web, server"
+ALL = (
+    "models, llm, budget, reading, knowledge, retrieval, quality, answering, conversation, approval, web, server, "
+    "telemetry"
+)
 MODEL = 'a model is written "provider:model", without spaces and with the provider in small letters, such as'
 
 

@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from veracity.agents.base import WriterOutput, WritingTask
+from veracity.agents.missing import find_missing, may_be_published
 from veracity.agents.prompts import agent_text, load_prompt
 from veracity.errors import ModelAnswerError
 from veracity.grounding.statements import NO_INFORMATION, statements
-from veracity.language import Language, content_tokens, guess_language
+from veracity.language import Language, guess_language
 from veracity.language.citations import without_marks
 from veracity.llm import LLM, Message, OnText, Piece, TextRequest
 from veracity.models import NOTHING_USED, AnswerForm, Evidence, Usage
@@ -24,12 +25,8 @@ from veracity.models import NOTHING_USED, AnswerForm, Evidence, Usage
 ROLE = "writer"
 NO_ANSWER = "NO ANSWER:"
 MAX_DRAFT_LENGTH = 20_000  # characters; reviewing more would take longer than a run may
-MAX_MISSING = 5
-MAX_MISSING_LENGTH = 300
-MAX_MISSING_PART_LENGTH = 120
 MAX_OPENING_LENGTH = 32  # characters; longer than NO_ANSWER with all the markup allowed around it
 
-_LINK = re.compile(r"https?:|www\.|\w\.\w{2,}/|@", re.IGNORECASE)
 # The whole reply in a code fence.
 _FENCED = re.compile(r"\A```\w*[ \t]*\n(.*?)\n?```\Z", re.DOTALL)
 # Punctuation must follow: "No answer came from the supplier [1]." is a statement.
@@ -47,7 +44,6 @@ _DECLINES = re.compile(
 )
 # An abstention in the middle of an answer: it concerns a part of the question.
 _PARTIAL_ABSTENTION = re.compile(r"\bNO ANSWER[*_]{0,2}[:：][*_]{0,2}\s*")
-_LIST_ITEM = re.compile(r"\s*(?:[-*•・]|\d{1,2}[.)、])\s*(?=\S)")
 
 
 def opening_messages(question: str, language: Language, instructions: str | None = None) -> list[Message]:
@@ -113,7 +109,7 @@ class LLMWriter:
                 "reviewed: ask for less, or use another model."
             )
         output = parse_reply(reply.text, guess_language(task.question), reply.usage)
-        return replace(output, missing=tuple(part for part in output.missing if _is_about(part, task.question)))
+        return replace(output, missing=tuple(part for part in output.missing if may_be_published(part, task.question)))
 
 
 class _OpeningBuffer:
@@ -155,17 +151,7 @@ def parse_reply(text: str, language: Language, usage: Usage = NOTHING_USED) -> W
         return WriterOutput(_PARTIAL_ABSTENTION.sub(agent_text(language, "partial_abstention"), reply), usage=usage)
     # Models repeat "[n]" and "…" from the prompt.
     reason = without_marks(reason).removesuffix("[n]").rstrip("… \n") or agent_text(language, "abstention")
-    return WriterOutput(reason, abstains=True, missing=_find_missing(reason), usage=usage)
-
-
-def _is_about(missing: str, question: str) -> bool:
-    """Whether it only names what the question is about: the missing parts are published without a review."""
-    language = guess_language(question)
-    words, question_words = set(content_tokens(missing, language)), set(content_tokens(question, language))
-    new_numbers = set(re.findall(r"\d+", missing)) - set(re.findall(r"\d+", question))
-    if len(missing) > MAX_MISSING_PART_LENGTH or new_numbers or _LINK.search(missing) or NO_INFORMATION.search(missing):
-        return False
-    return bool(words) and 2 * len(words & question_words) >= len(words)
+    return WriterOutput(reason, abstains=True, missing=find_missing(reason), usage=usage)
 
 
 def _only_declines(reply: str) -> bool:
@@ -173,11 +159,3 @@ def _only_declines(reply: str) -> bool:
     stated = statements(reply)
     declining = [sentence for sentence in stated if _DECLINES.search(sentence) and not any(map(str.isdigit, sentence))]
     return stated == declining and bool(declining or NO_INFORMATION.search(without_marks(reply)))
-
-
-def _find_missing(reason: str) -> tuple[str, ...]:
-    """The items of a list, else the first paragraph: the following ones are often an uncited answer."""
-    items = [_LIST_ITEM.sub("", line) for line in reason.splitlines() if _LIST_ITEM.match(line)]
-    lines = items or [re.split(r"\n\s*\n", reason, maxsplit=1)[0]]
-    tidy = (" ".join(without_marks(line).split())[:MAX_MISSING_LENGTH] for line in lines)
-    return tuple(line for line in tidy if line)[:MAX_MISSING]

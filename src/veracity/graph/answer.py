@@ -107,7 +107,7 @@ def generate_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
         writer = local_writer
         output = _write(writer, state, context, stream)
     if is_redraft and output.abstains:  # the earlier draft says more
-        notice = {"code": "redraft_failed", "problem": "the writer found no answer any more."}
+        notice = {"code": "redraft_failed", "key": "redraft_abstained"}
         facts = DraftFacts(outcome="the redraft abstains")
         return {"halted": True, "notices": [*notices, notice], **report(facts)}
     epoch, missing = state["epoch"] + is_redraft, list(output.missing)
@@ -116,6 +116,7 @@ def generate_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
         "epoch": epoch,
         "last_answer": output.text,
         "abstains": output.abstains,
+        "tentative": output.tentative,
         "missing": missing,
         "form": writer.form,
         "notices": notices,
@@ -149,6 +150,7 @@ def eval_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
         question = standalone_question(state) if context.reviewer.model else _corrected_question(state)
         task = ReviewTask(question, draft, _evidence(state), context.limits.deadline, context.limits.budget)
         review = _discount_unsure(context.reviewer.review(task), context).model_dump()
+    _log_review(state, review)
     return {
         "last_evaluation": review,
         "drafts": [*state["drafts"], {"text": draft, "form": state["form"], "review": review}],
@@ -184,12 +186,14 @@ def settle_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     chosen = last
     if last["review"]["outcome"] == "failed":
         chosen = min(reversed(drafts), key=lambda draft: len(draft["review"]["suggestions"]))
-        log.warning("Run %s: the answer failed its review after %d redrafts.", state["run_id"], state["epoch"])
+        _log_failed_review(state, runtime.context.settings.answering.gener_epoch)
         was_cut_short = state["epoch"] < runtime.context.settings.answering.gener_epoch and not state["halted"]
         notices += [{"code": "deadline"}] if was_cut_short else []
         notices.append({"code": "review_failed", "times": state["epoch"]})
     elif state["epoch"]:
         notices.append({"code": "revised", "times": state["epoch"]})
+    if state.get("tentative"):
+        notices.append({"code": "uncertain"})
     index = len(drafts) - 1 - drafts[::-1].index(chosen)
     return {
         "final_answer": chosen["text"],
@@ -352,12 +356,48 @@ def _allowed_texts(state: RunState) -> list[str]:
 def _writing_task(state: RunState, context: RunContext, on_text: OnText | None) -> WritingTask:
     messages = [from_langchain(message) for message in state["messages"]]
     limits = context.limits
-    return WritingTask(_corrected_question(state), _evidence(state), messages, limits.deadline, limits.budget, on_text)
+    return WritingTask(
+        answer_topic(state),
+        _evidence(state),
+        messages,
+        limits.deadline,
+        limits.budget,
+        on_text,
+        state["mended"],
+        _typed_relevance(state),
+    )
+
+
+def _typed_relevance(state: RunState) -> float:
+    """A rewrite widens the search, but does not change what fits the question."""
+    first_round = state["first_round"] if state["original_queries"] else []
+    return max((item["metadata"]["relevance_score"] for item in first_round), default=1.0)
 
 
 def _corrected_question(state: RunState) -> str:
     """For matching by code; a model tolerates spelling mistakes."""
     return state["mended"] or answer_topic(state)
+
+
+def _log_review(state: RunState, review: Plain) -> None:
+    """Only for debugging: the details may quote documents."""
+    log.debug(
+        "Run %s, draft %d: review %s, confidence %g; reasonableness %r; evidence %r; suggestions %r.",
+        state["run_id"],
+        state["epoch"],
+        review["outcome"],
+        review["confidence"],
+        review["reasonableness"],
+        review["evidence"],
+        review["suggestions"],
+    )
+
+
+def _log_failed_review(state: RunState, limit: int) -> None:
+    if state["epoch"] >= limit:
+        log.warning("Run %s reached the limit of %d redrafts without a passed review.", state["run_id"], limit)
+    else:
+        log.warning("Run %s: the answer failed its review after %d redrafts.", state["run_id"], state["epoch"])
 
 
 def _limit_reached(error: ModelError, context: RunContext) -> Literal["budget", "deadline", ""]:

@@ -1,4 +1,4 @@
-"""The gate: score the answer, and wait for a person's decision when the score is low (SPEC D5, D6).
+"""The gate: score the answer, and wait for a person's decision when a check fails (SPEC D5, D6, A14, A15).
 
 A decision is in the ledger before the graph resumes. `human_approval` only reads it there, so it can run any number of
 times and in any process.
@@ -12,15 +12,20 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from veracity.errors import EvaluationError, VeracityError
+from veracity.errors import EvaluationError, LackingContextError, VeracityError
+from veracity.evaluator.metrics.base import BaseMetric
+from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
+from veracity.evaluator.metrics.groundedness import Groundedness
 from veracity.graph.context import RunContext
 from veracity.graph.report import report
 from veracity.graph.state import Attempt, Plain, RunState, standalone_question
-from veracity.models import ApprovalReason, Decision, EvaluationRequest, OnReject
+from veracity.models import ApprovalReason, Decision, EvaluationRequest, EvaluationResult, MetricScore, OnReject
 from veracity.models.steps import ApprovalFacts, ApprovalTexts, ScoreFacts, ScoreTexts
+from veracity.settings import ApprovalSettings
 
 log = logging.getLogger("veracity")
 
+GROUNDING_CHECKS: tuple[BaseMetric, ...] = (Groundedness(), CitationAccuracy())
 REJECTED_KEYS = (*Attempt.__annotations__, "attempt", "evidence_from", "best_round", "notices")
 
 
@@ -41,51 +46,56 @@ def after_settle_answer(
 
 
 def evaluate(state: RunState, runtime: Runtime[RunContext]) -> Plain:
-    """Score the answer. A failed evaluation leaves it unscored, and an unscored answer never passes."""
-    context, attempt = runtime.context, state["attempt"]
-    threshold = context.settings.approval.threshold
+    """Score the answer, and check its grounding beside the score (SPEC A15).
+
+    A failed evaluation leaves the answer unscored, and an unscored answer never passes.
+    """
+    context, approval = runtime.context, runtime.context.settings.approval
     request = EvaluationRequest(
         user_query=_answered_question(state),
         submission=state["final_answer"],
         team_id=state["user"],
         context=[_with_headings(evidence) for evidence in state["retrieved_nodes_score"]],
     )
-    try:
-        result = context.gate.evaluate(request, budget=context.limits.budget, deadline=context.limits.deadline)
-    except VeracityError as error:
-        cause = error.cause if isinstance(error, EvaluationError) else error
-        # Only the type is logged: the message may quote documents.
-        log.warning("Run %s could not be scored (%s).", state["run_id"], type(cause).__name__)
-        notice = {"code": "not_scored", "problem": str(error)}
-        facts = ScoreFacts(attempt=attempt, threshold=threshold, score=None, failed=str(error))
-        return {"evaluation": None, "score": None, "notices": [*state["notices"], notice], **report(facts)}
-    score = round(result.overall_score / 100, 6)
-    warnings = [{"code": "evaluator_warning", "problem": warning} for warning in result.warnings]
+    result, problem = _score(request, context)
+    checks = _check_grounding(request, result)
+    score = result.overall_score / 100 if result else None
+    grounding = [check.model_dump(mode="json") for check in checks]
+    outcome: Plain = {"failed": problem} if result is None else {"usage": result.usage}
+    notices = [{"code": "not_scored", "problem": problem}] if result is None else _warnings(result)
     return {
-        "evaluation": result.model_dump(mode="json"),
+        "evaluation": result.model_dump(mode="json") if result else None,
         "score": score,
-        "notices": [*state["notices"], *warnings],
+        "grounding": grounding,
+        "notices": [*state["notices"], *notices],
         **report(
-            ScoreFacts(attempt=attempt, threshold=threshold, score=score, usage=result.usage),
-            ScoreTexts(evaluation=result),
+            ScoreFacts(
+                attempt=state["attempt"],
+                threshold=approval.threshold,
+                score=score,
+                grounding=_lowest(grounding),
+                grounding_floor=approval.grounding_floor,
+                **outcome,
+            ),
+            ScoreTexts(evaluation=result, grounding=checks),
         ),
     }
 
 
 def after_evaluate(state: RunState, runtime: Runtime[RunContext]) -> Literal["human_approval", "__end__"]:
-    """Decides whether the answer waits for a person: by the score, unless the policy is "always" or "never"."""
+    """Decides whether the answer waits for a person: if a check failed, unless the policy is "always" or "never"."""
     settings = runtime.context.settings.approval
     if settings.policy == "never":
         return "__end__"
-    passed = state["score"] is not None and state["score"] >= settings.threshold
-    return "__end__" if passed and settings.policy == "ask" else "human_approval"
+    return "human_approval" if settings.policy == "always" or _doubt(state, settings) else "__end__"
 
 
 def human_approval(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     """Interrupt the graph until the ledger holds a decision. Has no side effects: it runs again after a crash."""
     memory, run_id, attempt = runtime.context.memory, state["run_id"], state["attempt"]
     while (decision := memory.decision(run_id, attempt)) is None:
-        interrupt({"why": _reason(state, runtime.context), "on_reject": _on_reject(state, runtime.context)})
+        why = _doubt(state, runtime.context.settings.approval) or "policy"
+        interrupt({"why": why, "on_reject": _on_reject(state, runtime.context)})
     return {
         "decisions": [*state["decisions"], decision.model_dump(mode="json")],
         **_apply(state, decision),
@@ -99,6 +109,35 @@ def human_approval(state: RunState, runtime: Runtime[RunContext]) -> Plain:
 def after_human_approval(state: RunState) -> Literal["web_search", "__end__"]:
     """At most one web search per turn (SPEC D7)."""
     return "web_search" if _is_rejected(state) and not state["web_tried"] else "__end__"
+
+
+def _score(request: EvaluationRequest, context: RunContext) -> tuple[EvaluationResult | None, str]:
+    """The result, or why there is none."""
+    try:
+        return context.gate.evaluate(request, budget=context.limits.budget, deadline=context.limits.deadline), ""
+    except VeracityError as error:
+        cause = error.cause if isinstance(error, EvaluationError) else error
+        # Only the type is logged: the message may quote documents.
+        log.warning("Run %s could not be scored (%s).", context.run.run_id, type(cause).__name__)
+        return None, str(error)
+
+
+def _check_grounding(request: EvaluationRequest, result: EvaluationResult | None) -> list[MetricScore]:
+    """The grounding checks, without repeating those that are among the metrics. Empty without evidence."""
+    known = {score.metric_name: score for score in result.metrics} if result else {}
+    try:
+        return [known.get(type(check).__name__) or check.evaluate(request) for check in GROUNDING_CHECKS]
+    except LackingContextError:
+        return []
+
+
+def _lowest(grounding: list[Plain]) -> float:
+    """The lowest check, from 0 to 1. Without evidence nothing is grounded."""
+    return min((check["score"] for check in grounding), default=0.0) / 100
+
+
+def _warnings(result: EvaluationResult) -> list[Plain]:
+    return [{"code": "evaluator_warning", "problem": warning} for warning in result.warnings]
 
 
 def _answered_question(state: RunState) -> str:
@@ -120,19 +159,24 @@ def _on_reject(state: RunState, context: RunContext) -> OnReject:
     return "search" if context.web else "end"
 
 
-def _reason(state: RunState, context: RunContext) -> ApprovalReason:
-    if state["abstains"]:
-        return "abstained"
-    if state["final_review"] and state["final_review"]["outcome"] == "not_reviewed":
-        return "not_reviewed"
-    if state["score"] is None:
-        return "not_scored"
-    return "low_score" if state["score"] < context.settings.approval.threshold else "policy"
+def _doubt(state: RunState, settings: ApprovalSettings) -> ApprovalReason | None:
+    """The first reason why a person must decide, or None. A failed review counts whatever the score (SPEC A14)."""
+    outcome, score = (state["final_review"] or {}).get("outcome"), state["score"]
+    reasons: list[tuple[bool, ApprovalReason]] = [
+        (state["abstains"], "abstained"),
+        (outcome == "not_reviewed", "not_reviewed"),
+        (outcome == "failed" and settings.on_failed_review, "review_failed"),
+        (state.get("tentative", False), "uncertain"),
+        (score is None, "not_scored"),
+        (_lowest(state.get("grounding", [])) < settings.grounding_floor, "low_grounding"),
+        (score is not None and score < settings.threshold, "low_score"),
+    ]
+    return next((reason for applies, reason in reasons if applies), None)
 
 
 def _apply(state: RunState, decision: Decision) -> Plain:
     if decision.verdict == "reject":
-        return {"rejected": {key: state[key] for key in REJECTED_KEYS}}  # type: ignore[literal-required]
+        return {"rejected": {key: state[key] for key in REJECTED_KEYS if key in state}}  # type: ignore[literal-required]
     if decision.edit is not None:
         return {"final_answer": decision.edit, "form": "edited", "abstains": False, "missing": []}
     return {}

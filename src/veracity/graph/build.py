@@ -12,8 +12,8 @@ START → process_input → summarize_if_needed → decide_route
     prepare_messages → generate_answer ─ abstains ─→ settle_answer (or select_sources, after earlier answers)
                                        ─ answers ─→ eval_answer ─ failed ─→ prepare_messages
                                                                 ─ else ─→ settle_answer
-    settle_answer ─ answers ─→ evaluate ─ high score ─→ END
-                                        ─ low score or none ─→ human_approval
+    settle_answer ─ answers ─→ evaluate ─ every check passes ─→ END
+                                        ─ failed review, weak grounding, low score or none ─→ human_approval
                   ─ not reviewed, or abstains and the web is configured ─→ human_approval
                   ─ abstains ─→ END
     human_approval ─ approved ─→ END

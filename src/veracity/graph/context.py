@@ -106,7 +106,10 @@ class RunLimits:
 
 @dataclass(eq=False, repr=False)
 class RunContext:
-    """`for_run` copies the base context of a workspace and sets `run`, `token` (of the lease) and `limits`.
+    """`for_run` copies the base context of a workspace and sets `run`, `token` (of the lease), `limits` and `searcher`.
+
+    `searcher_for` returns the searcher of all documents, or of those that match paths and patterns: so no step of a run
+    can search beyond `RunParameters.only`.
 
     `embed` returns a text's vector, or None for a language without one. `web` is None without a provider.
 
@@ -118,7 +121,7 @@ class RunContext:
     local_router: Router
     summarizer: Summarizer
     local_summarizer: Summarizer
-    searcher: Searcher
+    searcher_for: Callable[[Sequence[str]], Searcher]
     checker: QualityChecker
     rewriter: Rewriter
     writer: Writer
@@ -135,10 +138,12 @@ class RunContext:
     run: RunParameters = field(init=False)
     token: int = field(init=False)
     limits: RunLimits = field(init=False)
+    searcher: Searcher = field(init=False)
 
     def for_run(self, run: RunParameters, token: int = 0, *, drafts: bool = False) -> RunContext:
         context = copy(self)
         context.run, context.token, context.limits = run, token, RunLimits(run, self.settings, drafts=drafts)
+        context.searcher = self.searcher_for(run.only)
         return context
 
     @property

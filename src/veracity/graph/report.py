@@ -1,4 +1,8 @@
-"""Reports what each node did: its name when it starts, and a typed `Step` when it has finished."""
+"""Reports what each node did: its name when it starts, and a typed `Step` when it has finished.
+
+The step is part of the state, so that it is in the same checkpoint as the node's result: after a crash a run has both
+or neither. A node that fails has no checkpoint; its step goes to the stream.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,19 @@ from veracity import telemetry
 from veracity.errors import VeracityError
 from veracity.graph.context import RunContext
 from veracity.graph.state import Plain
-from veracity.models.steps import STEP_TYPES, Facts, Texts
+from veracity.models.steps import STEP_TYPES, BaseStep, Facts, Texts
 
 REPORT = "report"
+STEPS = "steps"  # the key of the state
 
 
 def report(facts: Facts, texts: Texts | None = None) -> Plain:
-    """Merged into a node's update. It goes to the step, not to the state."""
+    """Merged into a node's update. It becomes the node's step."""
     return {REPORT: (facts, texts)}
 
 
 def reporting(node: Callable[[Any, Runtime[RunContext]], Plain]) -> Any:
-    """Wrap a node so that it writes its name and its `Step` to the stream, inside a telemetry span."""
+    """Wrap a node so that it writes its name to the stream and its `Step` to the state, inside a telemetry span."""
     name = node.__name__
     step_type = STEP_TYPES[name]
 
@@ -35,19 +40,19 @@ def reporting(node: Callable[[Any, Runtime[RunContext]], Plain]) -> Any:
         started, begin = datetime.now(UTC), time.monotonic()
         runtime.stream_writer(name)
 
-        def finish(facts: Facts, texts: Texts | None) -> None:
+        def make_step(facts: Facts, texts: Texts | None) -> BaseStep:
             span.set_step(facts.trace_attributes(), failed="problem" in facts.model_fields_set)
             seconds = time.monotonic() - begin
             fields: Plain = {"facts": facts} if texts is None else {"facts": facts, "texts": texts}
-            runtime.stream_writer(step_type(name=name, started=started, seconds=seconds, **fields))
+            return step_type(name=name, started=started, seconds=seconds, **fields)
 
         with telemetry.step(name, expected=GraphBubbleUp) as span:  # an interrupt waits for approval
             try:
                 update = node(state, runtime)
             except VeracityError as error:
-                finish(step_type.facts_type()(problem=str(error)), None)
+                runtime.stream_writer(make_step(step_type.facts_type()(problem=str(error)), None))
                 raise
-            finish(*update.pop(REPORT))
-        return update
+            step = make_step(*update.pop(REPORT))
+        return {**update, STEPS: step.model_dump(mode="json")}
 
     return run

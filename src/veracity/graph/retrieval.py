@@ -136,7 +136,7 @@ def rerank(state: RunState, runtime: Runtime[RunContext]) -> Plain:
 def grade_documents(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     """Grade the round and keep the best one so far. On a tie the later round wins."""
     context, evidence = runtime.context, _load_evidence(state["fused_results"])
-    quality = context.checker.check(evidence, bool(state["weak_points"]))
+    quality = context.checker.check(evidence, bool(state["weak_points"]), state["language"])
     context.memory.keep_evidence(state["run_id"], evidence, given=False)
     top = state["fused_results"][: max(REWRITE_PASSAGES, context.settings.answering.evidence)]
     this_round = {"query": _full_query(state), "evidence": top, "quality": quality.model_dump()}
@@ -159,10 +159,12 @@ def grade_documents(state: RunState, runtime: Runtime[RunContext]) -> Plain:
 def after_grade_documents(
     state: RunState, runtime: Runtime[RunContext]
 ) -> Literal["rewrite_query", "prepare_messages"]:
-    """Rewrite a low-grade round while rewrites and time are left (SPEC C5)."""
-    limits, medium = runtime.context.limits, runtime.context.settings.quality.medium
+    """Rewrite a low-grade round without a strong passage, while rewrites and time are left (SPEC C4, C5)."""
+    limits, settings = runtime.context.limits, runtime.context.settings.quality
     may_rewrite = state["retry_count"] < state["max_rewrites"] and not limits.loop.has_passed
-    return "rewrite_query" if state["quality_score"] < medium and may_rewrite else "prepare_messages"
+    relevances = (item["metadata"]["relevance_score"] for item in state["fused_results"])
+    is_weak = state["quality_score"] < settings.medium and max(relevances, default=0.0) < settings.strong_passage
+    return "rewrite_query" if is_weak and may_rewrite else "prepare_messages"
 
 
 def rewrite_query(state: RunState, runtime: Runtime[RunContext]) -> Plain:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langgraph.channels import Topic
 from langgraph.graph.message import add_messages
 
 from veracity.language import Language, guess_language
@@ -29,7 +30,8 @@ class RunState(TypedDict, total=False):
     question: str
     language: Language
     messages: Annotated[list[AnyMessage], add_messages]
-    notices: list[Plain]  # code, and the values its text needs
+    notices: list[Plain]  # code, the key of its text if that differs, and the values the text needs
+    steps: Annotated[list[Plain], Topic(dict)]  # of the nodes that just finished: the next ones replace them
 
     # The conversation (SPEC D2, D3).
     conversation: str
@@ -73,15 +75,17 @@ class RunState(TypedDict, total=False):
     last_evaluation: Plain | None
     drafts: list[Plain]  # text, form and review of each
     abstains: bool
+    tentative: bool  # the draft is a passage that may answer
     missing: list[str]
     halted: bool  # no further draft is possible
     final_answer: str
     final_review: Plain | None
     form: str
 
-    # The gate (SPEC D5).
+    # The gate (SPEC D5, A14, A15).
     evaluation: Plain | None
     score: float | None
+    grounding: list[Plain]  # the local checks beside the metrics (SPEC A15)
 
 
 class Attempt(TypedDict):
@@ -93,6 +97,7 @@ class Attempt(TypedDict):
     last_evaluation: Plain | None
     drafts: list[Plain]
     abstains: bool
+    tentative: bool
     missing: list[str]
     halted: bool
     final_answer: str
@@ -100,6 +105,7 @@ class Attempt(TypedDict):
     form: str
     evaluation: Plain | None
     score: float | None
+    grounding: list[Plain]
 
 
 def fresh_turn(run: RunParameters) -> RunState:
@@ -111,6 +117,7 @@ def fresh_turn(run: RunParameters) -> RunState:
         language=guess_language(run.question),
         messages=[],
         notices=[],
+        steps=[],
         conversation=run.conversation,
         summary="",
         folded=0,
@@ -153,6 +160,7 @@ def fresh_attempt() -> Attempt:
         last_evaluation=None,
         drafts=[],
         abstains=False,
+        tentative=False,
         missing=[],
         halted=False,
         final_answer="",
@@ -160,6 +168,7 @@ def fresh_attempt() -> Attempt:
         form="",
         evaluation=None,
         score=None,
+        grounding=[],
     )
 
 

@@ -172,6 +172,8 @@ def after_search_context(state: RunState) -> Literal["prepare_messages", "select
 
 
 def _topic_evidence(state: RunState, context: RunContext, topic: str) -> list[Evidence]:
+    if context.run.only:  # earlier answers may come from other documents
+        return []
     conversation = state["conversation"] if context.settings.conversation.history == "conversation" else None
     if conversation == "":  # a single question has no conversation to search
         return []

@@ -229,13 +229,19 @@ def _add_users(connection: sa.Connection) -> None:
         connection.execute(CreateIndex(index, if_not_exists=True))
 
 
+def _add_document_limits(connection: sa.Connection) -> None:
+    """Version 4: the documents that a run is limited to."""
+    _add_columns(connection, tables.runs, "only")
+
+
 def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:
     for name in names:
         column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
         connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {column}"))
 
 
-MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (_add_conversations, _add_users)  # the first leads to version 2
+# The first leads to version 2.
+MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (_add_conversations, _add_users, _add_document_limits)
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 
 

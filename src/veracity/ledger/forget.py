@@ -22,7 +22,7 @@ from veracity.ledger.database import translate_errors, vacuum
 from veracity.ledger.rows import approvals, conversations, evidence, feedback, recall, runs, weak_points
 from veracity.ledger.tables import forgotten_documents
 from veracity.ledger.tables import runs as run_table
-from veracity.locales import text
+from veracity.locales import LANGUAGES, text
 from veracity.models import Answer, Dimension, Notice, NoticeCode, Step
 from veracity.models.steps import ERASED_TEXT
 
@@ -139,7 +139,7 @@ def measure_exposure(answer: Answer | None, exposure: int, blank_ids: set[str]) 
     """The exposure of one draft of a run. A draft that lists a passage had it, even if it was stored as not given."""
     if answer is None or exposure in (Exposure.NONE, Exposure.ALL):
         return exposure
-    if answer.form in CITING_FORMS:
+    if answer.form in CITING_FORMS and answer.status != "rejected":  # a rejection's reason may quote the draft
         cited = {citation.evidence_id for sentence in answer.sentences for citation in sentence.citations}
         return Exposure.WRITTEN if cited & blank_ids else Exposure.RETRIEVED
     if exposure == Exposure.WRITTEN or any(passage.id in blank_ids for passage in answer.evidence):
@@ -169,11 +169,15 @@ def erase_notices(notices: Iterable[Notice]) -> list[Notice]:
     kept = []
     for notice in notices:
         if notice.code in QUOTING_NOTICES:
-            cut = _QUOTE.sub(lambda match: _SENTENCE_ENDS[match[1]], notice.text)
-            kept.append(notice.model_copy(update={"text": cut}))
+            translations = {language: _cut_quote(sentence) for language, sentence in notice.translations.items()}
+            kept.append(notice.model_copy(update={"text": _cut_quote(notice.text), "translations": translations}))
         elif notice.code != "evaluator_warning":
             kept.append(notice)
     return kept
+
+
+def _cut_quote(sentence: str) -> str:
+    return _QUOTE.sub(lambda match: _SENTENCE_ENDS[match[1]], sentence)
 
 
 def find_forgotten(connection: Connection, document_ids: set[str], run_number: int) -> set[str]:
@@ -284,8 +288,11 @@ def _erase_all_texts(answer: Answer, *, keep_question: bool) -> Answer:
     if evaluation is not None:
         metrics = [score.model_copy(update={"evaluator_comment": ""}) for score in evaluation.metrics]
         evaluation = evaluation.model_copy(update={"metrics": metrics, "warnings": []})
+    grounding = [check.model_copy(update={"evaluator_comment": ""}) for check in answer.grounding]
     notices = [notice for notice in erase_notices(answer.notices) if notice.code != "forgotten"]
-    notice = Notice(code="forgotten", text=text(answer.language, "ledger", "forgotten"))
+    translations = {other: text(other, "ledger", "forgotten") for other in LANGUAGES if other != answer.language}
+    forgotten = text(answer.language, "ledger", "forgotten")
+    notice = Notice(code="forgotten", text=forgotten, translations=translations)
     decisions = [decision.model_copy(update={"reason": "", "edit": None}) for decision in answer.decisions]
     erased = {
         "text": "",
@@ -295,6 +302,7 @@ def _erase_all_texts(answer: Answer, *, keep_question: bool) -> Answer:
         "missing": [],
         "review": review,
         "evaluation": evaluation,
+        "grounding": grounding,
         "decisions": decisions,
         "notices": [*notices, notice],
     }

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection, Row, Select, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
 from veracity.errors import LostLeaseError
 from veracity.ledger.database import translate_errors
@@ -45,6 +45,7 @@ _RESUMABLE: Select[LeaseRow] = (
     .join_from(runs, leases, runs.c.run_id == leases.c.run_id)
     .where((runs.c.status == "running") | _IS_DECIDED)
 )
+_TOKEN = select(leases.c.token).where(leases.c.run_id == bindparam("of_run"))
 
 
 class Owners:
@@ -146,7 +147,7 @@ def interrupted(connection: Connection, owners: Owners) -> list[str]:
 
 def require(connection: Connection, run_id: str, token: int) -> None:
     """Raises `LostLeaseError` unless the token is current. The run must be locked by this transaction."""
-    current = connection.execute(select(leases.c.token).where(leases.c.run_id == run_id)).scalar()
+    current = connection.execute(_TOKEN, {"of_run": run_id}).scalar()
     if current != token:
         raise LostLeaseError(
             f'The lease on run "{presentable(run_id)}" was lost: another process resumed or ended it. '

@@ -93,6 +93,7 @@ runs = sa.Table(
     sa.Column("max_rewrites", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("deadline", sa.Float, nullable=False, server_default=sa.text("120")),
     sa.Column("request_key", AnyText),  # idempotency key
+    sa.Column("only", Json, nullable=False, server_default="[]"),
     sa.Index("runs_of_user", "user_name", "number"),
     sa.Index("runs_of_conversation", "user_name", "conversation", "turn"),
     sa.Index("runs_by_status", "status", "number"),

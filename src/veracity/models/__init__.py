@@ -13,6 +13,7 @@ from veracity.models.approval import Approval, ApprovalReason, ApprovalStanding,
 from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
 from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
 from veracity.models.evaluation import (
+    DEFAULT_JUDGE,
     EvaluationConfig,
     EvaluationRequest,
     EvaluationResult,
@@ -53,6 +54,7 @@ from veracity.models.run import (
 from veracity.models.steps import Step, load_step
 
 __all__ = [
+    "DEFAULT_JUDGE",
     "LOCAL",
     "NOTHING_USED",
     "Answer",

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.models.conversation import Route
-from veracity.models.evaluation import EvaluationResult
+from veracity.models.evaluation import EvaluationResult, MetricScore
 from veracity.models.evidence import Evidence, Quality
 from veracity.models.llm import Usage
 from veracity.models.review import Decision, Review
@@ -36,7 +36,9 @@ NoticeCode = Literal[
     "approved",
     "edited",
     "rejected",
+    "uncertain",
     "low_score",
+    "low_grounding",
     "not_scored",
     "evaluator_warning",
     "web_not_configured",
@@ -77,20 +79,28 @@ class AnswerSentence(BaseModel):
 
 
 class Notice(BaseModel):
-    """A remark for the reader of the answer, in the language of the question."""
+    """A remark for the reader of the answer, in the language of the question.
+
+    `translations` are the same in the other languages.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     code: NoticeCode
     text: str
+    translations: dict[str, str] = {}
+
+    def __hash__(self) -> int:
+        return hash((self.code, self.text))
 
 
 class Answer(BaseModel):
     """The result of a question. `evidence` is what the writer received: [1] is its first item.
 
-    While `status` is "awaiting_approval", `text` only says so; the draft is in the approval `approval_id`. `standalone`
-    is the question as understood without the conversation. `score` (0 to 1) and `evaluation` are None for an unscored
-    answer, `quality` is None if no documents were searched.
+    While `status` is "awaiting_approval", `text` only says so; the draft is in the approval `approval_id`. If it is
+    "rejected", `text` says that, too, and the draft is in the receipt. `standalone` is the question as understood
+    without the conversation. `score` (0 to 1) and `evaluation` are None for an unscored answer, `quality` is None if no
+    documents were searched.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -112,6 +122,7 @@ class Answer(BaseModel):
     quality: Quality | None
     evaluation: EvaluationResult | None = None
     score: float | None = Field(default=None, ge=0, le=1)
+    grounding: list[MetricScore] = Field(default=[], description="local checks that are not part of the score")
     approval_id: str = ""
     decisions: list[Decision] = []
     notices: list[Notice] = []

@@ -11,7 +11,9 @@ from veracity.models.answer import Answer
 from veracity.models.review import Decision
 
 ApprovalState = Literal["pending", "approved", "rejected", "superseded"]
-ApprovalReason = Literal["low_score", "not_scored", "not_reviewed", "abstained", "policy"]
+ApprovalReason = Literal[
+    "low_score", "not_scored", "low_grounding", "not_reviewed", "review_failed", "uncertain", "abstained", "policy"
+]
 OnReject = Literal["search", "searched", "end"]
 
 

@@ -65,6 +65,9 @@ class IngestReport(BaseModel):
 
     outcomes: list[Outcome]
     seconds: float
+    left_out: dict[str, int] = Field(
+        default={}, description="how many files and folders were not read, by reason: `hidden`, `style sheets`, …"
+    )
 
     def count(self, status: Status) -> int:
         return self.counts[status]

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from veracity.models.llm import ModelName, Usage
+
+DEFAULT_JUDGE = "anthropic:claude-sonnet-4-5-20250929"
 
 Score = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -33,6 +43,12 @@ MetricSet = Literal["configured", "default-llm", "default-local"]
 """The origin of the metrics: the configuration or one of the two default sets."""
 
 
+def round_below(score: float, limit: float, digits: int = 2) -> float:
+    """The score as it is displayed: rounded, but not up to a limit that it does not reach."""
+    rounded = round(score, digits)
+    return rounded if score >= limit or rounded < limit else max(0.0, round(limit - 10**-digits, digits))
+
+
 class LLMParameters(BaseModel):
     """Parameters of a judge model. None inherits from the level above."""
 
@@ -47,7 +63,21 @@ class LLMParameters(BaseModel):
 
 
 class LLMDefaultConfig(LLMParameters):
-    """`[llm_default]`: the defaults of every metric."""
+    """`[llm_default]`: the defaults of every metric. The setting `models.judge` replaces a `model` that is not set."""
+
+    model: ModelName | None = DEFAULT_JUDGE
+    temperature: float | None = Field(default=0.0, ge=0, le=2, allow_inf_nan=False)
+    max_retries: int | None = Field(default=3, ge=0, le=20)
+
+    @property
+    def named_model(self) -> str | None:
+        """The model if it is set, None for the default."""
+        return self.model if "model" in self.model_fields_set else None
+
+    @model_serializer(mode="wrap")
+    def _serialize_set_values(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without defaults, which would count as set when they are read again."""
+        return {name: value for name, value in serialize(self).items() if name in self.model_fields_set}
 
 
 class MetricConfig(LLMParameters):
@@ -61,8 +91,9 @@ class MetricConfig(LLMParameters):
 class EvaluationConfig(BaseModel):
     """The content of `configs/evaluator.toml`, or a request's replacement for it.
 
-    `metrics` is the full form. `enabled_metrics` and `metric_weights` are the short one, for Python callers that only
-    want to choose; a configuration uses one form or the other. `custom_metrics` maps class names to metric classes.
+    `metrics` is the full form. `enabled_metrics` and `metric_weights` are the short one: filled from the file, and for
+    Python callers that only want to choose. Both at once have to agree. Without weights all metrics weigh the same.
+    `custom_metrics` maps class names to metric classes.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)

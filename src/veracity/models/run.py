@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from veracity.models.answer import Answer
 from veracity.models.approval import Approval
-from veracity.models.evaluation import EvaluationResult
+from veracity.models.evaluation import EvaluationResult, MetricScore
 from veracity.models.evidence import Evidence, Quality, WebPage
 from veracity.models.llm import Usage
 from veracity.models.people import Feedback
@@ -33,7 +33,10 @@ class RunSummary(BaseModel):
 
 
 class RunParameters(BaseModel):
-    """The inputs of a run, stored so that another process can resume it. `deadline` is in seconds of active time."""
+    """The inputs of a run, stored so that another process can resume it. `deadline` is in seconds of active time.
+
+    `only` limits the documents: paths and patterns.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,6 +46,7 @@ class RunParameters(BaseModel):
     conversation: str = ""
     max_rewrites: int
     deadline: float
+    only: tuple[str, ...] = ()
     status: RunStatus = "running"
     seconds: float = 0.0
     usage: Usage = Usage()
@@ -94,7 +98,8 @@ class Draft(BaseModel):
 
 
 class Scoring(BaseModel):
-    """The score of an attempt; `problem` says why there is none."""
+    """The score of an attempt; `problem` says why there is none. `grounding` are local checks that are not part of it;
+    below the floor the answer needs approval."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -102,6 +107,8 @@ class Scoring(BaseModel):
     threshold: float
     score: float | None = None
     result: EvaluationResult | None = None
+    grounding: list[MetricScore] = []
+    grounding_floor: float | None = None
     problem: str = ""
 
 
@@ -119,7 +126,10 @@ class WebLookup(BaseModel):
 
 
 class Receipt(BaseModel):
-    """Everything stored about a run. `standalone` is the question as understood without the conversation."""
+    """Everything stored about a run. `standalone` is the question as understood without the conversation.
+
+    `only` are the paths and patterns that limited the documents.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -127,6 +137,7 @@ class Receipt(BaseModel):
     route: str
     route_reason: str = ""
     standalone: str = ""
+    only: list[str] = []
     models: dict[str, str]
     rounds: list[Round]
     drafts: list[Draft]

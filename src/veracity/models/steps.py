@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from veracity.models.answer import AnswerForm, AnswerStatus
 from veracity.models.conversation import Route
-from veracity.models.evaluation import EvaluationResult
+from veracity.models.evaluation import EvaluationResult, MetricScore
 from veracity.models.evidence import Evidence, Quality, WebPage
 from veracity.models.llm import Usage
 from veracity.models.review import Review, ReviewOutcome, Verdict
@@ -21,8 +21,9 @@ from veracity.models.review import Review, ReviewOutcome, Verdict
 ERASED_TEXT = "(removed with what was forgotten)"
 TRACED_FACTS = frozenset(
     (
-        *("abstains", "attempt", "confidence", "edited", "epoch", "evidence", "folded", "form", "found", "outcome"),
-        *("provider", "route", "score", "source", "sources", "status", "suggestions", "threshold", "verdict"),
+        *("abstains", "attempt", "confidence", "edited", "epoch", "evidence", "folded", "form", "found", "grounding"),
+        *("outcome", "provider", "route", "score", "source", "sources", "status", "suggestions", "threshold"),
+        "verdict",
     )
 )
 MAX_TRACED_WORD = 40
@@ -331,17 +332,21 @@ class SettleStep(BaseStep):
 
 
 class ScoreFacts(Facts):
-    """`score` is None when the evaluation failed; `failed` says why."""
+    """`score` is None when the evaluation failed; `failed` says why. `grounding` is the lowest of the local checks,
+    from 0 to 1; below `grounding_floor` the answer needs approval."""
 
     attempt: int = 1
     threshold: float | None = None
     score: float | None = None
+    grounding: float | None = None
+    grounding_floor: float | None = None
     failed: Erasable = ""
     usage: Usage | None = None
 
 
 class ScoreTexts(Texts):
     evaluation: EvaluationResult | None = None
+    grounding: list[MetricScore] = []
 
 
 class ScoreStep(BaseStep):

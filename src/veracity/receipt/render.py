@@ -21,6 +21,7 @@ from veracity.language import guess_language
 from veracity.language.citations import MARK
 from veracity.locales import LANGUAGES, section_texts
 from veracity.models import Answer, AnswerSentence, Approval, Citation, Evidence, Receipt, Step
+from veracity.models.evaluation import round_below
 from veracity.models.steps import RetrieveStep
 from veracity.printable import visible
 from veracity.receipt.diff import diff
@@ -114,6 +115,7 @@ def _template() -> Template:
     environment.filters |= {
         "duration": format_duration,
         "moment": lambda when: f"{_utc(when):%Y-%m-%d %H:%M:%S} UTC",
+        "round_below": round_below,
         "percent": lambda share: f"{100 * min(max(share, 0.0), 1.0):.2f}%" if isfinite(share) else "0%",
         "split_citations": _split_citations,
         "split_sentences": _split_sentences,

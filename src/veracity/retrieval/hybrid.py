@@ -8,13 +8,14 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from math import exp, isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from veracity.embedding import Embedder
-from veracity.language import Language, guess_language, search_tokens
+from veracity.language import Language, guess_language, possible_languages, search_tokens
 from veracity.models import Hit, Passage
 from veracity.retrieval.base import PassageStore, RankedPassage
 from veracity.workers import NATIVE_CLOSE_SECONDS, ThreadLocals, Workers
@@ -25,6 +26,7 @@ WEIGHING_PASSAGES = 30  # the best passages, by which the question's words are w
 SEARCH_THREADS = 16
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
 ANY_LANGUAGE = ""
+OTHER_LANGUAGE_FACTOR = 0.8  # on the score of passages in another language than the question
 # How much words added by a rewrite count, and how far they move the question's vector. Higher values make the results
 # worse (docs/benchmarks.md).
 ADDED_WORD_WEIGHT, ADDED_VECTOR_WEIGHT = 0.3, 0.25
@@ -100,6 +102,7 @@ class Candidates(NamedTuple):
     by_words: list[Hit]
     by_vector: list[Hit]
     added_words: WordsByLanguage
+    languages: frozenset[Language]  # of the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class Question:
     best_words: float  # the highest score by words
     best_meaning: float  # the highest similarity
     is_calibrated: bool  # `relevance` was fitted for this embedder
+    languages: frozenset[Language]  # more than one if they cannot be told apart
 
     def signals(self, hit: Hit, share: float) -> Signals:
         weights = self.weights.get(hit.passage.language) or self.weights.get(ANY_LANGUAGE) or {}
@@ -138,6 +142,12 @@ class HybridSearch:
     def close(self) -> None:
         self._threads.close(NATIVE_CLOSE_SECONDS)
 
+    def over(self, store: PassageStore) -> Self:
+        """The same search in another store. It uses the threads of this one."""
+        other = copy(self)
+        other._store, other._lock, other._last = store, threading.Lock(), None
+        return other
+
     def search(self, query: str, limit: int, added_words: Sequence[str] = ()) -> list[RankedPassage]:
         question, matches = self.match(query, limit, added_words)
         return rank(question, matches[:limit])
@@ -155,15 +165,18 @@ class HybridSearch:
         return matches.result()
 
     def score(self, question: Question, hit: Hit, words_score: float) -> float:
+        """From 0 to 1. Of passages that match equally, those in the language of the question come first."""
+        factor = 1.0 if hit.passage.language in question.languages else OTHER_LANGUAGE_FACTOR
         words = words_score / question.best_words if question.best_words else 0.0
         if not question.best_meaning:
-            return words
+            return factor * words
         meaning = similarity(question.vector, hit.vector) / question.best_meaning
-        return (1 - self._vector_weight) * words + self._vector_weight * meaning
+        return factor * ((1 - self._vector_weight) * words + self._vector_weight * meaning)
 
     def find_candidates(self, query: str, limit: int = MIN_CANDIDATES, added_words: Sequence[str] = ()) -> Candidates:
         """`added_words` are not the user's own: they count less, for the candidates as well as for relevance."""
         depth, language, added = max(MIN_CANDIDATES, limit), guess_language(query), " ".join(added_words)
+        languages = possible_languages(query)
         texts = [query, added] if added_words else [query]
         searches = [self._threads.submit(partial(self._search_words, text, depth, language)) for text in texts]
         vector = self._embed(query)
@@ -172,8 +185,8 @@ class HybridSearch:
         by_vector = [] if vector is None else self._store.by_vector(vector, depth)
         (words, hits), *more = [search.result() for search in searches]
         for words_of_added, hits_of_added in more:
-            return Candidates(words, vector, _merge_hits(hits, hits_of_added), by_vector, words_of_added)
-        return Candidates(words, vector, hits, by_vector, {})
+            return Candidates(words, vector, _merge_hits(hits, hits_of_added), by_vector, words_of_added, languages)
+        return Candidates(words, vector, hits, by_vector, {}, languages)
 
     def score_candidates(self, candidates: Candidates) -> Matches:
         """Scores are relative to the best passage of each side, so all candidates must be known."""
@@ -185,6 +198,7 @@ class HybridSearch:
             best_words=max(scores.values(), default=0.0),
             best_meaning=max((similarity(candidates.vector, hit.vector) for hit in hits.values()), default=0.0),
             is_calibrated=self._embedder.name == CALIBRATED_EMBEDDER,
+            languages=candidates.languages,
         )
         matches = [Match(hit, self.score(question, hit, scores.get(id_, 0.0))) for id_, hit in hits.items()]
         return question, sorted(matches, key=lambda match: (-match.score, match.passage.id))

@@ -3,6 +3,8 @@
 The graph runs the sources as separate tasks and calls the steps one by one: `find`, `find_recalled`, `fuse`, `rerank`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from veracity.embedding import Embedder
@@ -33,6 +35,10 @@ class Searcher:
         self._temporal = temporal
         self._settings = settings
         self._reranker = reranker
+
+    def over(self, store: PassageStore) -> Searcher:
+        """The same search in another store, such as a limited view of the store. Only this searcher is closed."""
+        return _make_searcher(self._temporal.hybrid.over(store), store, self._settings, self._reranker)
 
     def search(
         self, query: str, top_k: int, sources: Sequence[str] | None = None, added_words: Sequence[str] = ()
@@ -87,7 +93,12 @@ class Searcher:
 def make_searcher(
     store: PassageStore, embedder: Embedder, settings: RetrievalSettings, reranker: Reranker | None = None
 ) -> Searcher:
-    hybrid = HybridSearch(store, embedder, settings.vector_weight)
+    return _make_searcher(HybridSearch(store, embedder, settings.vector_weight), store, settings, reranker)
+
+
+def _make_searcher(
+    hybrid: HybridSearch, store: PassageStore, settings: RetrievalSettings, reranker: Reranker | None
+) -> Searcher:
     return Searcher([hybrid, GraphSource(hybrid, store)], TemporalSource(hybrid, store), settings, reranker)
 
 

@@ -49,17 +49,17 @@ class TemporalSource:
     name = "temporal"
 
     def __init__(self, hybrid: HybridSearch, store: PassageStore) -> None:
-        self._hybrid = hybrid
+        self.hybrid = hybrid
         self._store = store
 
     def search(
         self, query: str, passage_ids: Sequence[str], limit: int, added_words: Sequence[str] = ()
     ) -> list[RankedPassage]:
         """Rank the passages with these ids that still exist."""
-        question, matches = self._hybrid.match(query, limit, added_words)
+        question, matches = self.hybrid.match(query, limit, added_words)
         scores = {match.passage.id: match.score for match in matches}
         recalled = [
-            Match(hit, scores.get(hit.passage.id, self._hybrid.score(question, hit, 0.0)))
+            Match(hit, scores.get(hit.passage.id, self.hybrid.score(question, hit, 0.0)))
             for hit in self._store.by_ids(passage_ids)
         ]
         recalled.sort(key=lambda match: (-match.score, match.passage.id))

@@ -1,4 +1,8 @@
-"""Steps the graph: streams its events, checkpoints its state and records its steps in the ledger."""
+"""Steps the graph: streams its events, checkpoints its state and records its steps in the ledger.
+
+A finished step is shown after it is in a checkpoint and in the ledger. So it is never repeated, and never lost: a
+process that ends between the two leaves a checkpoint from which the next one records the step.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ import contextvars
 import logging
 import sqlite3
 import threading
-import time
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -24,20 +28,17 @@ from veracity import telemetry
 from veracity.errors import LedgerError, ShutdownError
 from veracity.graph.build import build_graph
 from veracity.graph.context import RunContext
+from veracity.graph.report import STEPS
 from veracity.graph.state import RunState
 from veracity.ledger import Ledger
 from veracity.ledger.database import translate_errors
 from veracity.ledger.forget import CHECKPOINTS_FILE, CHECKPOINTS_REMEDY, CHECKPOINTS_TIMEOUT_SECONDS
 from veracity.llm import Piece
-from veracity.models import RunEvent, Step
+from veracity.models import RunEvent, Step, load_step
 from veracity.models.steps import BaseStep
 
 log = logging.getLogger("veracity")
 
-# Steps are recorded before these nodes start, unless that happened just now.
-SLOW_NODES = frozenset(("rewrite_query", "generate_answer", "eval_answer", "evaluate", "web_search", "human_approval"))
-RECORD_INTERVAL_SECONDS = 0.25
-COSTLY_STEP_SECONDS = 0.1  # a step that took longer is recorded at once, with what it used
 INTERRUPT = "__interrupt__"
 EXHAUSTED = object()
 
@@ -65,26 +66,25 @@ class Driver:
         Raises `ShutdownError` after the current step once `is_stopping` is set.
         """
         run_id, answering = context.run.run_id, context.settings.answering
+        step_log = _StepLog(self._ledger, context, self._ledger.steps(run_id) if start is None else ())
         # LangGraph limits the number of steps to stop endless loops. Ours end by themselves.
         max_steps = 40 + 6 * (context.run.max_rewrites + 1) + 6 * (answering.gener_epoch + 1)
         config: RunnableConfig = {**_thread(run_id), "recursion_limit": max_steps}
         modes: Any = ["custom", "values"]
         stream = self._graph.stream(start, config, context=context, durability="sync", stream_mode=modes)
         span = telemetry.run(run_id, context.token)
-        step_log = _StepLog(self._ledger, context)
+        langsmith = context.settings.telemetry.langsmith
         state: Any = start
-        try:
-            with _translate_checkpoint_errors(), _end_span(span), untraced(stream, span) as events:
-                for mode, value in events:
-                    if mode == "custom":
-                        yield step_log.event(value)
-                        continue
-                    state = value
-                    if is_stopping.is_set():  # after the checkpoint: finished steps are kept
-                        raise ShutdownError("Shutting down: the run resumes on the next start.")
-                span.set(telemetry.RUN_OUTCOME, "waits" if state.get(INTERRUPT) else "ended")
-        finally:
-            step_log.flush()
+        with _translate_checkpoint_errors(), _end_span(span), isolated(stream, span, langsmith) as events:
+            for mode, value in events:
+                if mode == "custom":
+                    yield step_log.event(value)
+                    continue
+                state = value  # of the checkpoint that was just written, or that the run resumes from
+                yield from step_log.record_new(map(load_step, state.get(STEPS, ())))
+                if is_stopping.is_set():  # after the checkpoint: finished steps are kept
+                    raise ShutdownError("Shutting down: the run resumes on the next start.")
+            span.set(telemetry.RUN_OUTCOME, "waits" if state.get(INTERRUPT) else "ended")
         interrupts = state.pop(INTERRUPT, ())
         return GraphResult(cast(RunState, state), interrupts[0].value if interrupts else {})
 
@@ -117,35 +117,38 @@ class Driver:
 
 
 class _StepLog:
-    """Turns what the nodes write to the stream into events, and records their steps in the ledger in batches."""
+    """Records steps in the ledger, and returns the events to show."""
 
-    def __init__(self, ledger: Ledger, context: RunContext) -> None:
+    def __init__(self, ledger: Ledger, context: RunContext, recorded: Iterable[Step]) -> None:
         self._ledger = ledger
         self._context = context
-        self._steps: list[Step] = []
-        self._recorded_at = -RECORD_INTERVAL_SECONDS  # the first slow node finds the steps before it recorded
+        self._recorded = {_identity(step) for step in recorded}
 
-    def event(self, value: str | Piece | Step) -> RunEvent:
+    def event(self, value: str | Piece | BaseStep) -> RunEvent:
+        """The event of what a node wrote to the stream: its name, a piece of a draft, or the step if it fails."""
         run_id = self._context.run.run_id
         if isinstance(value, Piece):
             name = "generate_answer"
             return RunEvent(kind="draft", run_id=run_id, name=name, text=value.text, begins=value.begins)
         if isinstance(value, BaseStep):
-            self._steps.append(value)
-            if value.seconds > COSTLY_STEP_SECONDS:
-                self.flush()
-            return RunEvent(kind="finished", run_id=run_id, name=value.name, step=value)
-        if value in SLOW_NODES and time.monotonic() - self._recorded_at > RECORD_INTERVAL_SECONDS:
-            self.flush()
+            return self._record([cast(Step, value)])[0]
         return RunEvent(kind="started", run_id=run_id, name=value)
 
-    def flush(self) -> None:
-        if not self._steps:
-            return
+    def record_new(self, steps: Iterable[Step]) -> list[RunEvent]:
+        """Record the steps of a checkpoint, unless they are recorded. They are recorded together or not at all."""
+        new = [step for step in steps if _identity(step) not in self._recorded]
+        return self._record(new) if new else []
+
+    def _record(self, steps: list[Step]) -> list[RunEvent]:
         run_id, token, limits = self._context.run.run_id, self._context.token, self._context.limits
-        self._ledger.record(run_id, *self._steps, token=token, usage=limits.budget.spent, seconds=limits.seconds)
-        self._steps.clear()
-        self._recorded_at = time.monotonic()
+        self._ledger.record(run_id, *steps, token=token, usage=limits.budget.spent, seconds=limits.seconds)
+        self._recorded.update(map(_identity, steps))
+        return [RunEvent(kind="finished", run_id=run_id, name=step.name, step=step) for step in steps]
+
+
+def _identity(step: Step) -> tuple[str, datetime]:
+    """Unique in a run, except among searches that start together, and those are recorded together."""
+    return step.name, step.started
 
 
 def open_checkpoints(folder: Path) -> SqliteSaver:
@@ -164,14 +167,12 @@ def open_checkpoints(folder: Path) -> SqliteSaver:
 
 
 @contextmanager
-def untraced(stream: Iterator[T], span: telemetry.Span | None = None) -> Iterator[Iterator[T]]:
-    """Iterate over a generator without LangSmith tracing, which would send questions and documents elsewhere.
-
-    The generator runs in its own `contextvars` context, so the caller's tracing is unchanged between two items. Spans
-    that it starts are children of `span`.
+def isolated(stream: Iterator[T], span: telemetry.Span | None = None, langsmith: bool = False) -> Iterator[Iterator[T]]:
+    """Iterate over a generator in a `contextvars` context of its own: the caller's tracing is unchanged between two
+    items. Spans that it starts are children of `span`.
     """
     context = contextvars.copy_context()
-    context.run(tracing_context(enabled=False).__enter__)
+    context.run(langsmith_tracing(langsmith).__enter__)
     if span:
         context.run(telemetry.attach, span.context)
     try:
@@ -179,6 +180,12 @@ def untraced(stream: Iterator[T], span: telemetry.Span | None = None) -> Iterato
         yield iter(partial(context.run, next, stream, EXHAUSTED), EXHAUSTED)  # type: ignore[arg-type]
     finally:
         context.run(stream.close)  # type: ignore[attr-defined]
+
+
+def langsmith_tracing(is_allowed: bool) -> AbstractContextManager[None]:
+    """Unless it is allowed, no run is traced, whatever LangSmith's variables say: a trace holds questions and
+    documents."""
+    return nullcontext() if is_allowed else tracing_context(enabled=False)
 
 
 @contextmanager

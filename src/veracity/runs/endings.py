@@ -33,9 +33,8 @@ class Endings:
         self._driver = driver
 
     def complete(self, context: RunContext, state: RunState) -> Answer:
-        approval, limits = self._settings.approval, context.limits
-        threshold = approval.threshold if approval.policy == "never" else 0.0
-        answer = build_answer(state, limits.budget.spent, limits.seconds, threshold)
+        limits = context.limits
+        answer = build_answer(state, limits.budget.spent, limits.seconds, self._settings.approval)
         self._finish(answer, context.token)
         return answer
 

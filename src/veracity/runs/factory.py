@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from veracity.agents.extractive_writer import ExtractiveWriter
@@ -42,7 +42,7 @@ def make_context(
     llm: LLM,
     store: Store,
     embedder: Embedder,
-    searcher: Searcher,
+    searcher_for: Callable[[Sequence[str]], Searcher],
     ledger: Ledger,
     gate: Evaluator,
 ) -> RunContext:
@@ -54,7 +54,7 @@ def make_context(
 
     return RunContext(
         **_make_agents(settings.models, llm, prompts, embedder, StoreVocabulary(store, embedder).current),
-        searcher=searcher,
+        searcher_for=searcher_for,
         checker=QualityChecker(settings.quality),
         gate=gate,
         web=_make_web(settings, embedder),

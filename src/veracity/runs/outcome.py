@@ -6,12 +6,12 @@ keeps the notices and drops what follows the first colon (ledger/forget.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from veracity.graph.state import RunState
 from veracity.grounding.citation_check import read_answer_sentences
-from veracity.locales import text
+from veracity.locales import LANGUAGES, text
 from veracity.models import (
     Answer,
     AnswerSentence,
@@ -25,6 +25,8 @@ from veracity.models import (
     Review,
     Usage,
 )
+from veracity.models.evaluation import round_below
+from veracity.settings import ApprovalSettings
 
 # Notices about the wording of a draft. They do not apply to a person's edit of it.
 DRAFT_NOTICES = (
@@ -37,12 +39,24 @@ DRAFT_NOTICES = (
     "doubtful_review",
     "not_scored",
 )
+# Notices that remain when the draft is rejected: what was tried.
+ATTEMPT_NOTICES = (
+    "not_routed",
+    "not_summarized",
+    "deadline",
+    "web_not_configured",
+    "web_failed",
+    "web_empty",
+    "web_not_written",
+    "progress_lost",
+)
+WEB_TRIED_NOTICES = ("from_web", "web_failed", "web_empty", "web_not_written")
 
 
-def build_answer(state: RunState, usage: Usage, seconds: float, threshold: float = 0.0) -> Answer:
+def build_answer(state: RunState, usage: Usage, seconds: float, released_by: ApprovalSettings | None = None) -> Answer:
     """The answer that the state holds: the draft, if it still needs approval.
 
-    A score below `threshold` adds a notice that no approval was requested.
+    For an answer that is released, `released_by` adds notices about failed checks that asked nobody.
     """
     evidence = [Evidence.model_validate(item) for item in state["retrieved_nodes_score"]]
     graded = state["best_round"].get("quality")
@@ -70,23 +84,27 @@ def build_answer(state: RunState, usage: Usage, seconds: float, threshold: float
             "quality": quality,
             "evaluation": None if is_edited else state["evaluation"],
             "score": None if is_edited else state["score"],
-            "notices": list(_notices(state, quality, review, sentences)),
+            "grounding": [] if is_edited else state.get("grounding", []),
+            "notices": _order(_notices(state, quality, review, sentences)),
             "usage": usage,
             "seconds": seconds,
         }
     )
-    return _apply_decisions(answer, decisions, threshold)
+    return _apply_decisions(answer, decisions, released_by)
 
 
 def pending_answer(approval: Approval) -> Answer:
     """The answer while approval is pending, without the draft."""
     language = approval.draft.language
-    why = text(language, "notices", f"waiting_{approval.why}")
-    pending = notice(language, "waiting", approval_id=approval.approval_id, why=why)
-    hidden: dict[str, Any] = {"sentences": [], "evidence": [], "missing": [], "review": None, "evaluation": None}
+    pending = notice(
+        language,
+        "waiting",
+        approval_id=approval.approval_id,
+        why=lambda to: text(to, "notices", f"waiting_{approval.why}"),
+    )
     status: AnswerStatus = "awaiting_approval"
     shown = {"status": status, "text": pending.text, "approval_id": approval.approval_id, "notices": [pending]}
-    return approval.draft.model_copy(update={**hidden, **shown})
+    return _hide(approval.draft).model_copy(update=shown)
 
 
 def decided_answer(approval: Approval, decision: Decision) -> Answer:
@@ -118,8 +136,21 @@ def is_recallable(answer: Answer) -> bool:
     return bool(answer.decisions) or (answer.review is not None and answer.review.outcome in ("passed", "doubtful"))
 
 
-def notice(language: str, code: NoticeCode, **values: Any) -> Notice:
-    return Notice(code=code, text=text(language, "notices", code, **values))
+def notice(language: str, code: NoticeCode, key: str = "", **values: Any) -> Notice:
+    """`key` names the text if it is not `code`. A value may be a function of the language."""
+
+    def render(to: str) -> str:
+        filled = {name: value(to) if callable(value) else value for name, value in values.items()}
+        return text(to, "notices", key or code, **filled)
+
+    translations = {to: render(to) for to in LANGUAGES if to != language}
+    return Notice(code=code, text=render(language), translations=translations)
+
+
+def _hide(draft: Answer) -> Answer:
+    """A copy without what belongs to the draft's text."""
+    lists: dict[str, Any] = {"sentences": [], "evidence": [], "missing": [], "grounding": []}
+    return draft.model_copy(update={**lists, "review": None, "evaluation": None})
 
 
 def _edit(draft: Answer, edit: str) -> Answer:
@@ -127,26 +158,46 @@ def _edit(draft: Answer, edit: str) -> Answer:
     sentences = read_answer_sentences(edit, draft.evidence)
     notices = [notice for notice in draft.notices if notice.code not in DRAFT_NOTICES]
     edited = {"text": edit, "form": "edited", "status": "answered", "sentences": sentences, "missing": []}
-    unmeasured = {"review": None, "evaluation": None, "score": None}
+    unmeasured: dict[str, Any] = {"review": None, "evaluation": None, "score": None, "grounding": []}
     return draft.model_copy(
         update={**edited, **unmeasured, "notices": [*notices, *_unsupported(draft.language, sentences)]}
     )
 
 
-def _apply_decisions(answer: Answer, decisions: list[Decision], threshold: float = 0.0) -> Answer:
-    """Add the decision on this attempt, or the notice that no approval was requested despite a low score."""
+def _apply_decisions(answer: Answer, decisions: list[Decision], released_by: ApprovalSettings | None = None) -> Answer:
+    """Add the decision on this attempt, or notices about failed checks that asked nobody."""
     decision = next((item for item in reversed(decisions) if item.attempt == answer.attempt), None)
-    notices = list(answer.notices)
-    status = answer.status
+    answer = answer.model_copy(update={"decisions": decisions})
     if decision is None:
-        if answer.score is not None and answer.score < threshold:
-            notices.append(notice(answer.language, "low_score", score=answer.score, threshold=threshold))
-    elif decision.verdict == "approve":
-        notices.append(notice(answer.language, "approved" if decision.edit is None else "edited", by=decision.by))
-    elif status == "answered":
-        status = "rejected"
-        notices.append(notice(answer.language, "rejected", by=decision.by))
-    return answer.model_copy(update={"status": status, "decisions": decisions, "notices": notices})
+        return _add_notices(answer, *_unasked(answer, released_by)) if released_by else answer
+    if decision.verdict == "approve":
+        code: NoticeCode = "approved" if decision.edit is None else "edited"
+        return _add_notices(answer, notice(answer.language, code, by=decision.by))
+    return _reject(answer, decision) if answer.status == "answered" else answer
+
+
+def _reject(draft: Answer, decision: Decision) -> Answer:
+    """The answer to a question whose draft was rejected (SPEC D7). The receipt keeps the draft."""
+    was_searched = any(notice.code in WEB_TRIED_NOTICES for notice in draft.notices)
+    key = "rejection_after_search" if was_searched else "rejection_without_search"
+    kept = {notice.code: notice for notice in draft.notices if notice.code in ATTEMPT_NOTICES}
+    notices = [*kept.values(), notice(draft.language, "rejected", by=decision.by)]
+    rejected = {"text": text(draft.language, "notices", key), "status": "rejected", "form": "direct", "score": None}
+    return _hide(draft).model_copy(update={**rejected, "notices": notices})
+
+
+def _unasked(answer: Answer, settings: ApprovalSettings) -> Iterator[Notice]:
+    """Notices that no approval was requested despite a low score or weak grounding."""
+    score, threshold, floor = answer.score, settings.threshold, settings.grounding_floor
+    lowest = min((check.score / 100 for check in answer.grounding), default=floor)
+    if score is not None and score < threshold:
+        yield notice(answer.language, "low_score", score=round_below(score, threshold), threshold=threshold)
+    if lowest < floor:
+        yield notice(answer.language, "low_grounding", grounding=round_below(lowest, floor), floor=floor)
+
+
+def _add_notices(answer: Answer, *notices: Notice) -> Answer:
+    return answer.model_copy(update={"notices": [*answer.notices, *notices]})
 
 
 def _abstention(state: RunState) -> str:
@@ -171,9 +222,8 @@ def _notices(
     if not state["abstains"]:
         yield from _origin(state)
     if quality and quality.grade == "low" and _was_searched(state):
-        issues = [text(language, "notices", f"evidence_{issue.code}") for issue in quality.issues]
-        joined = text(language, "notices", "evidence_separator").join(issues)
-        yield notice(language, "evidence_weak", score=quality.score, issues=joined)
+        codes = [issue.code for issue in quality.issues]
+        yield notice(language, "evidence_weak", score=quality.score, issues=lambda to: _join_issues(to, codes))
     for item in state["notices"]:
         if state["form"] != "edited" or item["code"] not in DRAFT_NOTICES:
             yield notice(language, **item)
@@ -182,6 +232,16 @@ def _notices(
     if review and review.outcome == "doubtful":
         yield notice(language, "doubtful_review", confidence=review.confidence)
     yield from _unsupported(language, sentences)
+
+
+def _join_issues(language: str, codes: Iterable[str]) -> str:
+    separator = text(language, "notices", "evidence_separator")
+    return separator.join(text(language, "notices", f"evidence_{code}") for code in codes)
+
+
+def _order(notices: Iterable[Notice]) -> list[Notice]:
+    """A failed review comes first (SPEC A14)."""
+    return sorted(notices, key=lambda notice: notice.code != "review_failed")
 
 
 def _origin(state: RunState) -> Iterator[Notice]:
@@ -202,4 +262,4 @@ def _unsupported(language: str, sentences: list[AnswerSentence]) -> Iterator[Not
     statements = [sentence for sentence in sentences if sentence.states]
     if count := sum(not sentence.supported for sentence in statements):
         key = "unsupported_one" if count == 1 else "unsupported"
-        yield Notice(code="unsupported", text=text(language, "notices", key, count=count, total=len(statements)))
+        yield notice(language, "unsupported", key, count=count, total=len(statements))

@@ -32,6 +32,7 @@ def receipt(ledger: Ledger, run_id: str) -> Receipt:
         route=(routed.facts.route if routed else None) or "",
         route_reason=texts.reason if texts else removed_reason,
         standalone=texts.standalone if texts else "",
+        only=list(ledger.parameters(run_id).only),
         models=ledger.models(run_id),
         rounds=list(_rounds(steps, evidence)),
         drafts=list(_drafts(steps)),
@@ -110,6 +111,8 @@ def _scoring(step: ScoreStep) -> Scoring | None:
         threshold=facts.threshold,
         score=facts.score,
         result=step.texts.evaluation if step.texts else None,
+        grounding=step.texts.grounding if step.texts else [],
+        grounding_floor=facts.grounding_floor,
         problem=facts.failed,
     )
 

@@ -17,9 +17,10 @@ FULL_IDS = {
     "run": re.compile(r"\d{8}-\d{6}-[a-z0-9]{6}"),
     "approval": re.compile(r"\d{8}-\d{6}-[a-z0-9]{6}\.\d{1,6}"),
 }
-RELEASED_STATUSES = ("answered", "abstained", "rejected")  # a rejected answer is shown with a notice (SPEC D7)
+RELEASED_STATUSES = ("answered", "abstained", "rejected")  # the receipt shows a rejected draft (SPEC D7)
 
-PATH_FIELDS = ("location", "origin")
+SHORTENED = "…/"
+PATH_FIELDS = ("location", "origin", "only")
 SENTENCE_FIELDS = ("problem", "failed", "outcome", "warnings", "notices")  # their text may quote a path
 _ABSOLUTE = re.compile(r"(?i)[/\\]|[a-z]:[/\\]|file:")
 # A path in a sentence ends at punctuation. "and/or" and web addresses do not start one.
@@ -75,9 +76,16 @@ def redact_receipt(receipt: Receipt, user: User, settings: ServerSettings) -> Re
 
 
 def hide_approval_draft(approval: Approval) -> Approval:
-    lists: dict[str, Any] = {"sentences": [], "evidence": [], "missing": []}
+    lists: dict[str, Any] = {"sentences": [], "evidence": [], "missing": [], "grounding": []}
     hidden = {**lists, "text": "", "review": None, "evaluation": None}
     return approval.model_copy(update={"draft": approval.draft.model_copy(update=hidden)})
+
+
+def limit_patterns(only: list[str], user: User) -> list[str]:
+    """Patterns for documents. Those of others than admins match only what `redact_paths` shows of a path."""
+    if has_role(user, "admin"):
+        return only
+    return [f"{SHORTENED}{pattern.removeprefix(SHORTENED)}" for pattern in only]
 
 
 def redact_paths(value: T, user: User) -> T:
@@ -115,4 +123,4 @@ def _shorten(path: str, min_parts: int) -> str:
     parts = [part for part in re.split(r"[/\\]+", path) if part]
     if len(parts) < min_parts:
         return path
-    return "…/" + "/".join(parts[-2:] if len(parts) > 2 else parts[-1:])
+    return SHORTENED + "/".join(parts[-2:] if len(parts) > 2 else parts[-1:])

@@ -27,6 +27,7 @@ from veracity.settings.sections import (
     Section,
     ServerSettings,
     Settings,
+    TelemetrySettings,
     WebSettings,
 )
 
@@ -49,6 +50,7 @@ __all__ = [
     "Section",
     "ServerSettings",
     "Settings",
+    "TelemetrySettings",
     "WebSettings",
     "load_settings",
     "model_warnings",

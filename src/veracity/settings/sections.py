@@ -156,6 +156,9 @@ class QualitySettings(Section):
     least_sources: int = Field(default=2, ge=0, le=3, description="minimum number of sources without an issue")
     least_documents: int = Field(default=10, ge=0, le=1000, description="minimum number of passages without an issue")
     priority_source: PriorityName = Field(default="temporal", description="source whose share is the coverage")
+    strong_passage: float = Field(
+        default=0.7, ge=0, le=1, description="relevance of a passage that makes a rewrite needless; 1 never does"
+    )
     max_rewrites: int = Field(default=2, ge=0, le=20, description="maximum query rewrites; 0 disables rewriting")
     loop_deadline: float = Field(default=10, gt=0, le=3600, description="seconds for all searches of a run")
 
@@ -192,8 +195,12 @@ class ConversationSettings(Section):
 class ApprovalSettings(Section):
     """When an answer waits for a person."""
 
-    policy: PolicyName = Field(default="ask", description="`ask` below the threshold, `never`, or `always`")
+    policy: PolicyName = Field(default="ask", description="`ask` where a check fails, `never`, or `always`")
     threshold: float = Field(default=0.75, ge=0, le=1, description="minimum score of an answer that needs no approval")
+    on_failed_review: bool = Field(default=True, description="whether an answer that failed its review needs approval")
+    grounding_floor: float = Field(
+        default=0.5, ge=0, le=1, description="minimum of both local grounding checks without approval; 0 disables it"
+    )
 
 
 class WebSettings(Section):
@@ -229,6 +236,14 @@ class ServerSettings(Section):
     grace: float = Field(default=10, ge=0, le=3600, description="seconds that runs have to finish at shutdown")
 
 
+class TelemetrySettings(Section):
+    """What is sent to services that observe runs. OpenTelemetry is configured by its own variables."""
+
+    langsmith: bool = Field(
+        default=False, description="whether LangSmith's variables may enable its traces, which hold texts"
+    )
+
+
 class Settings(Section):
     models: ModelSettings = ModelSettings()
     llm: LLMSettings = LLMSettings()
@@ -242,6 +257,7 @@ class Settings(Section):
     approval: ApprovalSettings = ApprovalSettings()
     web: WebSettings = WebSettings()
     server: ServerSettings = ServerSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -257,5 +273,6 @@ SECTIONS: dict[str, type[Section]] = {
     "approval": ApprovalSettings,
     "web": WebSettings,
     "server": ServerSettings,
+    "telemetry": TelemetrySettings,
 }
 KEYS = {"": list(SECTIONS), **{name: list(section.model_fields) for name, section in SECTIONS.items()}}

@@ -91,6 +91,85 @@ def test_excluded_subject_replaces_nothing(language: str, question: str, asked: 
     assert make_standalone(question, LEAVE[language]).question == asked
 
 
+BOUND = {
+    "en": "How many vacation days do employees with less than 1 year of service get?",
+    "zh": "工龄不满一年的员工有多少天年假？",
+    "ja": "勤続1年未満の社員の有給休暇は何日ですか？",
+}
+
+
+@pytest.mark.parametrize(
+    ("previous", "question", "asked"),
+    [
+        (BOUND["en"], "What about over 1 year?",
+         "How many vacation days do employees with over 1 year of service get?"),
+        ("How long is the notice for staff employed under 1 year?", "And more than two years?",
+         "How long is the notice for staff employed more than two years?"),
+        ("What is the per diem for trips of up to 30 days?", "What about over 1 year?",
+         "What is the per diem for trips of over 1 year?"),
+        ("How much leave do I get in the first 6 months?", "And after 1 year?",
+         "How much leave do I get after 1 year?"),
+        ("What is the notice period during the first year?", "What about over 1 year?",
+         "What is the notice period over 1 year?"),
+        ("What is the fee?", "What about over 1 year?", "What is the fee over 1 year?"),
+        (BOUND["zh"], "那超过一年呢？", "工龄超过一年的员工有多少天年假？"),
+        ("工龄不满1年有多少天年休假？", "超过10年的呢？", "工龄超过10年有多少天年休假？"),
+        ("入职一年以内的员工有几天年假？", "那超过一年呢？", "入职超过一年的员工有几天年假？"),
+        ("病假工资怎么算？", "如果超过六个月呢？", "如果超过六个月，病假工资怎么算？"),
+        (BOUND["ja"], "では1年を超える場合は？", "勤続1年を超える社員の有給休暇は何日ですか？"),
+        (BOUND["ja"], "1年以上の場合は？", "勤続1年以上の社員の有給休暇は何日ですか？"),
+        ("勤続1年を超える社員の休暇は何日ですか？", "では1年未満は？", "勤続1年未満の社員の休暇は何日ですか？"),
+        ("病気休暇の給与はいくらですか？", "6か月を超える場合は？",
+         "6か月を超える場合、病気休暇の給与はいくらですか？"),
+    ],
+)  # fmt: skip
+def test_d3_new_bound_replaces_the_old_one(previous: str, question: str, asked: str) -> None:
+    standalone = make_standalone(question, turns((previous, "Ten days [1].")))
+    assert (standalone.question, standalone.depends) == (asked, True)
+
+
+@pytest.mark.parametrize(
+    ("previous", "question", "asked"),
+    [
+        ("How much can I spend on a home office?", "And for office furniture?",
+         "How much can I spend on office furniture?"),
+        ("What is the budget for a new laptop in Dublin?", "And for office furniture?",
+         "What is the budget for office furniture in Dublin?"),
+        ("How much can I spend on fitness per month?", "And for office furniture?",
+         "How much can I spend on office furniture per month?"),
+        ("What is the limit for laptops of interns?", "And for office furniture?",
+         "What is the limit for office furniture of interns?"),
+        ("Can I expense a monitor?", "What about a chair?", "Can I expense a chair?"),
+        ("How many days of leave do staff get?", "What about contractors?",
+         "How many days of leave do contractors get?"),
+        ("How many days of leave do staff get?", "And in Osaka?", "How many days of leave do staff get in Osaka?"),
+        ("笔记本电脑的报销上限是多少？", "办公家具呢？", "办公家具的报销上限是多少？"),
+        ("全职员工有多少天年假？", "那实习生呢？", "实习生有多少天年假？"),
+        ("工作日几点开门？", "周末呢？", "周末几点开门？"),
+        ("ノートパソコンの購入補助はいくらですか？", "オフィス家具は？", "オフィス家具の購入補助はいくらですか？"),
+        ("正社員の有給休暇は何日ですか？", "パートの場合は？", "パートの有給休暇は何日ですか？"),
+        ("平日の営業時間は？", "土日は？", "土日の営業時間は？"),
+    ],
+)  # fmt: skip
+def test_d3_new_thing_replaces_the_old_one(previous: str, question: str, asked: str) -> None:
+    standalone = make_standalone(question, turns((previous, "Ten days [1].")))
+    assert (standalone.question, standalone.added, standalone.depends) == (asked, (), True)
+
+
+@pytest.mark.parametrize(
+    ("previous", "question"),
+    [
+        ("What is the reimbursement for meals?", "How about when traveling abroad?"),
+        ("What is the reimbursement for meals?", "What about if I lose the receipt?"),
+        ("餐费怎么报销？", "那如果没有发票呢？"),
+        ("食費の精算方法は？", "領収書がない場合は？"),
+    ],
+)
+def test_d3_new_condition_gets_the_previous_question(previous: str, question: str) -> None:
+    standalone = make_standalone(question, turns((previous, "Ten days [1].")))
+    assert previous.rstrip("?？") in standalone.question and standalone.depends
+
+
 def test_aspect_is_joined_with_the_topic() -> None:
     before = turns(("有給休暇は年に何日ですか。", "有給休暇は年に二十日です[1]。"))
     assert make_standalone("では、繰り越しは？", before).question == "有給休暇の繰り越しは？"

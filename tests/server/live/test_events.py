@@ -36,8 +36,8 @@ def test_without_a_time_the_number_decides() -> None:
     assert count_seen([step(1), step(2)], Position(9)) == 2
 
 
-def test_steps_lost_in_a_crash_do_not_hide_later_ones() -> None:
-    """Sixteen were published, thirteen stored before the crash, and others followed."""
+def test_steps_lost_in_a_power_failure_do_not_hide_later_ones() -> None:
+    """Sixteen were published, thirteen survived, and others followed."""
     published = [step(second) for second in range(16)]
     ledger = [*published[:13], step(100), step(101), step(102), step(103)]
     assert count_seen(ledger, Position(16, end_time(published[15]))) == 13

@@ -196,6 +196,16 @@ def test_a_conversation_is_found_by_its_turns(gated: MakeEngine, serve: Serve, t
     assert stranger.veracity["conversation"] != named
 
 
+def test_a_follow_up_is_understood_by_the_turns_before_it(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+    """D3: without a model."""
+    served = serve(gated())
+    client = talk(served)
+    first = ask(client, user(QUESTION))
+    second = ask(client, user(QUESTION), says(first.choices[0].message.content), user("And for part-time staff?"))
+    answer = served.engine.receipt(second.veracity["run_id"]).answer
+    assert answer and answer.standalone == "How many days of annual leave do part-time staff have?"
+
+
 def test_the_conversation_with_the_same_answers_wins(gated: MakeEngine, serve: Serve, talk: Talk) -> None:
     """Of two conversations that start with the same question."""
     llm = ScriptedLLM.by_role(writer=[GOOD], reviewer=[PASS], judge=judged(20, 90, 90), router=lambda call: ROUTED)

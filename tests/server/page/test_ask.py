@@ -110,9 +110,9 @@ def decide(approver: httpx.Client, **decision: str) -> None:
 
 
 REJECTED = {
-    "zh": ("bob 驳回了此回答，且未找到更好的回答。", "未设置"),
-    "ja": ("bob さんがこの回答を却下し、より良い回答は見つかりませんでした。", "未設定"),
-    "en": ("bob rejected this answer, and no better one was found.", "not configured"),
+    "zh": ("bob 驳回了草稿。", "未设置"),
+    "ja": ("bob さんが下書きを却下しました。", "未設定"),
+    "en": ("bob rejected the draft.", "not configured"),
 }
 
 
@@ -133,6 +133,8 @@ def test_a_rejected_answer_names_the_approver_and_the_reason_once_d7(
     for _ in ("live", "after a reload"):
         expect(answer.locator(".notice")).to_contain_text(REJECTED["en"][0])
         expect(answer.locator(".notice q")).to_have_text("Too old.")
+        expect(answer.locator(".answer-text")).to_contain_text("The answer to this question was rejected.")
+        expect(answer).not_to_contain_text("25 days")
         expect(answer.locator(".answer-notices")).not_to_contain_text("A person rejected")
         expect(answer.locator(".answer-notices")).to_contain_text("The web was not searched")
         assert page.locator(".feedback, .answer-foot").count() == 0

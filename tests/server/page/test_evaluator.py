@@ -48,7 +48,7 @@ def _score(page: Page) -> Any:
 
 def test_active_metrics_and_the_policy_are_shown(served: Served, open_page: OpenPage) -> None:
     page = _evaluator(open_page(served, "#/evaluator", token=served.token("asker")))
-    expect(page.get_by_text("Answers that score 70 or more are sent. Below that, a person decides.")).to_be_visible()
+    expect(page.get_by_text("Answers that score 70 or more are sent. Below that, a person decides")).to_be_visible()
     expect(page.get_by_text("no judge model is configured")).to_be_visible()
     expect(_card(page, "QuestionCoverage")).to_contain_text("Weight 40%")
     expect(_card(page, "Groundedness")).to_contain_text("local check")
@@ -72,9 +72,9 @@ def test_a_rejected_configuration_is_shown(served: Served, open_page: OpenPage, 
 @pytest.mark.parametrize(
     ("locale", "verdict"),
     [
-        ("en-GB", "A person would decide: 60 is below 70."),
-        ("zh-CN", "会由人决定：60 低于 70。"),
-        ("ja-JP", "人が判断します：60 点は 70 点未満です。"),
+        ("en-GB", "A person would decide: 64 is below 70."),
+        ("zh-CN", "会由人决定：65 低于 70。"),
+        ("ja-JP", "人が判断します：65 点は 70 点未満です。"),
     ],
 )
 def test_the_example_is_scored_in_the_language_of_the_page(
@@ -110,7 +110,7 @@ def test_the_form_survives_errors_and_other_views(served: Served, open_page: Ope
         page.get_by_role("textbox", name="Answer").press("Space")
     page.get_by_label("Passage 1", exact=True).fill("Parking is free on Sundays.")
     _score(page)
-    expect(result).to_contain_text("It would be sent: 88 is not below 70.")
+    expect(result).to_contain_text("By its score it would be sent: 88 is not below 70.")
     page.get_by_label("Question").fill("When is parking free of charge?")
     expect(result).to_contain_text("score again")
 
@@ -126,7 +126,7 @@ def test_chosen_metrics_have_equal_weights(served: Served, open_page: OpenPage) 
     page.get_by_role("checkbox", name="QuestionCoverage").check()
     page.get_by_role("checkbox", name="Brief").check()
     _score(page)
-    expect(result).to_contain_text("It would be sent: 75 is not below 70.")  # (100 + 50) / 2
+    expect(result).to_contain_text("By its score it would be sent: 75 is not below 70.")  # (100 + 50) / 2
     expect(result).to_contain_text("<img src=x onerror=alert(1)>")
     assert page.locator("main img").count() == 0
 

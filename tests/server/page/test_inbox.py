@@ -83,6 +83,7 @@ def test_reject_then_approve_the_second_answer_from_the_web_d7(
     page = open_page(serve(engine), "#/inbox")
     open_first(page)
     expect(page.locator(".inbox-why")).to_contain_text("It scored 30")
+    expect(page.locator(".scores").first).to_contain_text("A person decides below 50.Groundedness100")
     page.get_by_role("button", name="Reject…").click()
     page.get_by_label("Why?").fill("Too old.")
     page.get_by_role("button", name="Reject and search the web").click()

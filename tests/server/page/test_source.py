@@ -198,12 +198,13 @@ def test_unavailable_documents_show_the_stored_passage(served: Served, open_page
 def test_unsupported_sentences_are_marked(served: Served, open_page: OpenPage) -> None:
     page = open_page(served)
     doubtful = sentence("They are **very** tall. [1][7]", citation(1), supported=False)
-    notices = [
-        {"code": "extractive", "text": "Quoted."},
+    notices: list[dict[str, Any]] = [
+        {"code": "extractive", "text": "引用です。", "translations": {"en": "Quoted.", "zh": "引用。"}},
         {"code": "unsupported", "text": "One sentence is not supported."},
     ]
-    held = {"evidence": [evidence(1)], "notices": notices[:1]}
+    held: dict[str, Any] = {"evidence": [evidence(1)], "notices": notices[:1]}
     show(page, answer(doubtful, sentence("They are old.", supported=False), **held))
+    expect(page.locator(".answer-notices")).to_have_text("Quoted.")  # in the language of the page
     titles = page.locator(".answer-unsupported[title]").evaluate_all("all => all.map((one) => one.title)")
     assert (titles[0], titles[-1]) == ("Not supported by its citation", "No citation")
     expect(page.get_by_text("2 sentences are not supported by a source.")).to_be_visible()

@@ -1,6 +1,7 @@
 """Approvals: decisions count once, can be repeated with a key, and are sent to the feed (SPEC D6, D7)."""
 
 import contextlib
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,6 +13,8 @@ from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, judged
 from tests.runs.websites import SearchServer
 from tests.server.conftest import MakeEngine, Serve, Served
 from tests.server.events import Event, events_of, read_events
+from veracity.models import Answer
+from veracity.server.openai.completions import render_content
 from veracity.testing import ScriptedLLM
 
 
@@ -79,6 +82,21 @@ def test_a_rejection_searches_the_web_and_asks_for_approval_again(
     client.post(f"/api/approvals/{second['approval_id']}/decision", json={"verdict": "approve"})
     answer = events_of(client, f"/api/runs/{first['run_id']}/events")[-1].data["answer"]
     assert (answer["status"], answer["attempt"], answer["text"]) == ("answered", 2, GOOD)
+
+
+def test_d7_a_rejected_draft_is_only_in_the_receipt(served: Served) -> None:
+    asker, approver = served.client(role="asker", name="ann"), served.client(role="approver", name="bob")
+    asked = asker.post("/api/ask", json={"question": QUESTION, "conversation": "c"}).json()
+    approver.post(f"/api/approvals/{asked['approval_id']}/decision", json={"verdict": "reject"}).raise_for_status()
+    answer = events_of(asker, f"/api/runs/{asked['run_id']}/events")[-1].data["answer"]
+    assert answer["status"] == "rejected"
+    assert answer["text"].startswith("The answer to this question was rejected. The web was not searched")
+    assert "25 days" not in json.dumps(answer)
+    assert "25 days" not in render_content(Answer.model_validate(answer), "full")
+    assert [turn["answer"] for turn in asker.get("/api/conversations/c/turns").json()] == [""]
+    receipt = asker.get(f"/api/runs/{asked['run_id']}").json()
+    assert receipt["answer"]["text"] == answer["text"]
+    assert receipt["approvals"][0]["draft"]["text"] == GOOD
 
 
 def test_the_first_of_two_decisions_wins(served: Served) -> None:

@@ -111,3 +111,18 @@ def test_asker_and_approvers_can_stop_a_run(serve: Serve, engine_with: MakeEngin
     assert served.engine.receipt(run_id).run.problem == f"Stopped by {stopped_by}."
     answered = served.engine.runs()[0]
     assert ann.post(f"/api/runs/{answered.run_id}/stop").json()["status"] == "answered"
+
+
+def test_only_limits_the_documents(serve: Serve, engine_with: MakeEngine) -> None:
+    """C3, X3: for askers too, by the end of a path, and with an error for what matches nothing."""
+    client = serve(engine_with()).client(role="asker")
+    body = {"question": QUESTION, "only": ["travel", "…/laptops"]}
+    response = client.post("/api/ask", json=body)
+    answer = Answer.model_validate(response.json())
+    assert {passage.document_id for passage in answer.evidence} <= {"travel", "laptops"}
+    assert client.get(f"/api/runs/{answer.run_id}").json()["only"] == ["…/travel", "…/laptops"]
+    nothing = client.post("/api/ask", json={"question": QUESTION, "only": ["nowhere/*.md"]})
+    assert nothing.status_code == 400
+    assert nothing.json()["error"]["message"].startswith('No document matches "…/nowhere/*.md"')
+    for only in ("travel", ["x"] * 21, [""], ["x" * 501], [5]):
+        assert client.post("/api/ask", json={"question": QUESTION, "only": only}).status_code == 422

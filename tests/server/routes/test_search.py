@@ -1,6 +1,7 @@
 """POST /api/search."""
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -107,3 +108,31 @@ def test_many_searches_of_one_user_do_not_delay_others(served: Served, monkeypat
         for thread in threads:
             thread.join(20)
     assert sorted(statuses) == [200] * (len(threads) - 1) + [429]
+
+
+def test_only_limits_the_documents(client: httpx.Client) -> None:
+    response = client.post("/api/search", json={"query": "annual leave of staff", "top_k": 3, "only": ["other*"]})
+    found = [item["document_id"] for item in response.json()]
+    assert len(found) == 3 and all(name.startswith("other") for name in found)
+    refused = client.post("/api/search", json={"query": "leave", "only": ["nowhere"]})
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (400, "InputError")
+    assert "No document matches" in refused.json()["error"]["message"]
+
+
+def test_only_reveals_no_folders_of_the_server(served: Served, tmp_path: Path) -> None:
+    """Others than admins can match only the part of a path that they see."""
+    path = tmp_path / "secret-folder" / "hr" / "holidays.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("Holidays are in August.")
+    served.engine.ingest(path)
+    asker, admin = served.client(role="asker"), served.client(role="admin")
+
+    def find(client: httpx.Client, only: str) -> int:
+        return client.post("/api/search", json={"query": "holidays", "only": [only]}).status_code
+
+    location = asker.post("/api/search", json={"query": "holidays", "only": ["hr"]}).json()[0]["location"]
+    assert location == "…/hr/holidays.md"
+    for only in (location, "hr", "hr/*", "holidays.md", "**/holidays.*", "…/*"):
+        assert find(asker, only) == find(admin, only) == 200, only
+    for only in (str(path), "secret-folder", "secret-*", "secret-folder/hr", "s*/hr", "s*/**/holidays.md", "/**"):
+        assert (find(asker, only), find(asker, f"…/{only}"), find(admin, only)) == (400, 400, 200), only

@@ -38,6 +38,8 @@ def classify_dependence(question: str, language: Language) -> Dependence:
         match = pattern.match(plain)
         if match and _names_a_thing(match["other"], language):
             return Dependence("bare" if _is_negative(plain, language) else "parallel", match["other"].strip())
+        if match and CONDITION[language].match(match["other"]):
+            return Dependence("bare")
     if not subject_keywords(VAGUE_WORDS[language].sub(blank, plain), language):
         return Dependence("bare")
     if _refers_back(plain, language):
@@ -155,6 +157,12 @@ PARALLEL: dict[Language, tuple[re.Pattern[str], ...]] = {
             "(?:どう(?:ですか|でしょうか|なりますか|なの)?[?？。]*|[?？])$"
         ),
     ),
+}
+# A clause that only adds a condition: "What about when I travel?".
+CONDITION: dict[Language, re.Pattern[str]] = {
+    "en": re.compile(r"(?:if|when|while|once|unless)\b", re.I),
+    "zh": re.compile("如果|要是|假如|万一|当"),
+    "ja": re.compile("[^、。]{1,24}(?:場合|とき|時)$"),
 }
 # Words that occur in clauses, not in names.
 CLAUSE = re.compile(

@@ -11,17 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
-
-import rjieba
 
 from veracity.agents.extract.keywords import quote_words
 from veracity.agents.follow_up.dependence import classify_dependence, looks_like_name, subject_keywords
 from veracity.agents.follow_up.explicit_requests import parse_turn_request, parse_web_request
+from veracity.agents.follow_up.replacement import ask_about_aspect, replace_subject
 from veracity.agents.local_rewriter import subject_words
-from veracity.language import Language, guess_language, is_common, normalized, search_tokens
-from veracity.language.scripts import HAN, KATAKANA
+from veracity.language import Language, guess_language, normalized, search_tokens
 from veracity.models import PastTurn
 
 MAX_TURNS = 6
@@ -34,8 +30,6 @@ MAX_ADDED = 10  # words
 MAX_TEXT_LENGTH = 4000  # characters used per text
 # Weight of words of earlier turns; it decays with each turn further back.
 QUESTION_WEIGHT, ANSWER_WEIGHT, DECAY, MAX_WEIGHED_TURNS = 2.0, 1.0, 0.5, 3
-
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +80,6 @@ def resolve_topic(topic: str, question: str, turns: Sequence[PastTurn], summary:
 def is_self_contained(topic: str) -> bool:
     """Whether the topic names its subject and does not refer back."""
     return classify_dependence(topic, guess_language(topic)).kind in ("alone", "thin")
-
-
-def replace_subject(question: str, other: str, language: Language) -> str | None:
-    """The question about another subject; None if no part of it clearly corresponds to the other subject."""
-    particle, name = _split_particle(other, language)
-    find = {"en": _find_english, "zh": _find_chinese, "ja": _find_japanese}[language]
-    span = find(question, particle, name) or _find_number(question, name)
-    if span is None or question[span[0] : span[1]].casefold() == name.casefold():
-        return None
-    return question[: span[0]] + name + question[span[1] :]
-
-
-def ask_about_aspect(question: str, other: str, language: Language) -> str | None:
-    """A question about an aspect of the same topic: after "有給休暇は何日ですか", "繰り越しは" becomes
-    "有給休暇の繰り越しは". Only Japanese marks the topic of a question."""
-    topic = TOPIC.match(question) if language == "ja" else None
-    name = _split_particle(other, language)[1]
-    return f"{topic[0]}の{name}は？" if topic and ASPECT.fullmatch(name) else None
 
 
 def _previous_question(turns: Sequence[PastTurn]) -> str:
@@ -178,110 +154,6 @@ def _choose_added(question: str, turns: Sequence[PastTurn], summary: str) -> tup
     return tuple(new)[:MAX_ADDED]
 
 
-class _Word(NamedTuple):
-    text: str
-    tag: str
-    start: int
-    end: int
-
-
-def _split_particle(other: str, language: Language) -> tuple[str, str]:
-    """ "in Osaka" becomes "in" and "Osaka"."""
-    match = PARTICLE[language].match(other)
-    particle = match[0].strip() if match else ""
-    name = other[match.end() :] if match else other
-    return particle.lower(), ENDING[language].sub("", name).strip() or name
-
-
-def _find_number(question: str, name: str) -> Span | None:
-    """2022 only replaces a number of the same shape, such as 2021."""
-    if not (number := NUMBER.fullmatch(name)):
-        return None
-    shape = re.sub(r"\d", "0", number[0])
-    same = [match for match in NUMBER.finditer(question) if re.sub(r"\d", "0", match[0]) == shape]
-    return same[-1].span() if same else None
-
-
-def _find_english(question: str, particle: str, name: str) -> Span | None:
-    head = name.rsplit(maxsplit=1)[-1]
-    if len(name.split()) > 1 and (same := re.search(rf"\b([\w'-]+) ({re.escape(head)})\b", question, re.I)):
-        return same.span(2 if is_common(same[1].lower(), "en") else 0)
-    names = [match for match in LATIN_NAME.finditer(question) if match.start()]
-    if particle:
-        before = re.compile(rf"\b{re.escape(particle)} (?:the )?$", re.I)
-        after_particle = [match for match in names if before.search(question[: match.start()])]
-        last = re.search(rf"\b{re.escape(particle)} (?P<thing>(?:the |a |an )?[\w'-]+)(?=\W*$)", question, re.I)
-        return after_particle[-1].span() if after_particle else last.span("thing") if last else None
-    return names[-1].span() if names and name[:1].isupper() else None
-
-
-def _find_chinese(question: str, particle: str, name: str) -> Span | None:
-    words = _tag(question)
-    if same := _find_same_ending(words, name):
-        return same
-    tags = {word.tag for word in _tag(name)} & NAME_TAGS
-    for wanted in (tags, NAME_TAGS if tags else set()):
-        if spans := [(word.start, word.end) for word in words if word.tag in wanted]:
-            return spans[-1]
-    latin = list(LATIN_NAME.finditer(question)) if name.isascii() else []
-    return latin[-1].span() if latin else None
-
-
-def _find_japanese(question: str, particle: str, name: str) -> Span | None:
-    """Treats runs of one script as words. 病気休暇 replaces 休暇, and a name replaces the first name."""
-    runs = [match.span() for match in RUN.finditer(question)]
-    for start, end in runs:
-        run = question[start:end]
-        if name != run and len(run) > 1 and (name.endswith(run) or (len(run) > 2 and run.endswith(name[-2:]))):
-            return start, end
-    named = [span for span in runs if _is_name(question[span[0] : span[1]]) and FOLLOWS.match(question, span[1])]
-    return named[0] if named and _is_name(name) else None
-
-
-def _is_name(run: str) -> bool:
-    """Whether it is katakana, Latin, or a name for the Chinese segmenter, which knows most Japanese names."""
-    return NAME_BY_SCRIPT.fullmatch(run) is not None or any(word.tag in NAME_TAGS for word in _tag(run))
-
-
-def _tag(text: str) -> list[_Word]:
-    words, at = [], 0
-    for word, tag in rjieba.tag(text):
-        words.append(_Word(word, tag[:2], at, at + len(word)))
-        at += len(word)
-    return words
-
-
-def _find_same_ending(words: list[_Word], name: str) -> Span | None:
-    """兼职员工 replaces 全职员工: the last word is the same, and the word before it is replaced with it."""
-    *before, last = _tag(name)
-    for earlier, word in pairwise(words):
-        if before and word.text == last.text and not earlier.tag.startswith(("u", "v", "p", "r", "x", "c")):
-            return earlier.start, word.end
-    return None
-
-
-PARTICLE: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(r"(?:in|at|for|on|of|with|from|to|under|during|by|after|before) ", re.I),
-    "zh": re.compile("(?:在|对于?|从|到|给|关于|如果是|换成)"),
-    "ja": re.compile(r"(?!)"),
-}
-ENDING: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(r"\W+$"),
-    "zh": re.compile("(?:的话|的|方面|那边|这边)$"),
-    "ja": re.compile("(?:について|の場合|では|には|で|に|は|の|なら)$"),
-}
-NUMBER = re.compile(r"\d+(?:[.,-]\d+)*")
-NAME_TAGS = {"nr", "ns", "nt", "nz"}
-LATIN_NAME = re.compile(r"\b[A-Z\u00c0-\u00de][\w.'-]*\w(?: (?:of |de |the )?[A-Z0-9][\w.'-]*)*")
-RUN = re.compile(f"[{HAN}]+|[{KATAKANA}]+|[A-Za-z0-9][A-Za-z0-9 .-]*[A-Za-z0-9]")
-NAME_BY_SCRIPT = re.compile(f"[{KATAKANA}]{{2,}}|[A-Z][A-Za-z0-9 .-]+")
-FOLLOWS = re.compile(" ?(?:の|では|で|には|に|は|が)")
-TOPIC = re.compile(f"[{HAN}{KATAKANA}A-Za-z0-9の・ ]{{1,24}}(?=は)")
-# Verbs and nouns for an aspect of a topic: applying, deadline, amount.
-ASPECT = re.compile(
-    f"[{HAN}]+[いきしちにひみりぎじび](?:[{HAN}]+[いきしちにひみりぎじび])*"
-    "|[\u4e00-\u9fff]{0,4}(?:申請|承認|手続|方法|期限|条件|対象者?|上限|下限|理由|金額|日数|時期|担当者?|変更|取消|延長|更新|提出|支給|計算|精算|例外|繰越)"
-)
 ENDS = " \t\r\n?？!！.。…"
 POSSESSIVE: dict[Language, re.Pattern[str]] = {
     "en": re.compile(r"(?:its|their|his|her) (?=[\w -]{1,60}$)", re.IGNORECASE),

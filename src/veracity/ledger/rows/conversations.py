@@ -150,10 +150,10 @@ def list_run_ids(
 
 
 def remove(connection: Connection, user: str, conversation: str, run_ids: Sequence[str]) -> None:
-    """Delete the conversation and detach its runs, which keep neither question nor key."""
+    """Delete the conversation and detach its runs, which keep nothing that the user wrote."""
     connection.execute(delete(conversations).where(_is_conversation(user, conversation)))
     for run_id in run_ids:
-        detached = {"question": "", "conversation": "", "turn": 0, "request_key": None}
+        detached = {"question": "", "conversation": "", "turn": 0, "request_key": None, "only": []}
         connection.execute(update(runs).where(runs.c.run_id == run_id).values(detached))
 
 

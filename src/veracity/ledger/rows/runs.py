@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, case, exists, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, case, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from veracity.errors import BusyLedgerError, InputError, LedgerError, NotFoundError
@@ -33,13 +33,20 @@ class LockedRun(NamedTuple):
 
 
 _BY_FIELD: dict[str, Any] = {**runs.c, "user": runs.c.user_name.label("user")}
-_LOCKED: Select[Any] = select(*(_BY_FIELD[name] for name in LockedRun._fields)).with_for_update()
+# Built once: these are executed for every step of a run, and building a statement costs as much as executing it.
+_IS_RUN = runs.c.run_id == bindparam("of_run")
+_LOCKED: Select[Any] = select(*(_BY_FIELD[name] for name in LockedRun._fields)).where(_IS_RUN).with_for_update()
+_UPDATED = update(runs).where(_IS_RUN)
+_LAST_STEP = select(func.max(steps.c.seq)).where(steps.c.run_id == bindparam("of_run"))
 _SUMMARY: Select[Any] = select(*(_BY_FIELD[name] for name in RunSummary.model_fields))
 _PARAMETERS: Select[Any] = select(*(_BY_FIELD[name] for name in RunParameters.model_fields))
 
 
 def lock(connection: Connection, run_id: str) -> LockedRun:
-    return LockedRun._make(_row(connection, run_id, _LOCKED))
+    row = connection.execute(_LOCKED, {"of_run": run_id}).one_or_none()
+    if row is None:
+        raise _not_found(run_id)
+    return LockedRun._make(row)
 
 
 def add(
@@ -65,7 +72,7 @@ def add(
 
 
 def add_steps(connection: Connection, run_id: str, new: Sequence[Step]) -> None:
-    last = connection.execute(select(func.max(steps.c.seq)).where(steps.c.run_id == run_id)).scalar() or 0
+    last = connection.execute(_LAST_STEP, {"of_run": run_id}).scalar() or 0
     rows = [
         {**step.model_dump(mode="json"), "run_id": run_id, "seq": seq, "started": step.started}
         for seq, step in enumerate(new, last + 1)
@@ -78,15 +85,15 @@ def set_usage(connection: Connection, run_id: str, usage: Usage | None, seconds:
     """None leaves the stored value unchanged."""
     values = {"usage": None if usage is None else usage.model_dump(mode="json"), "seconds": seconds}
     if changed := {name: value for name, value in values.items() if value is not None}:
-        connection.execute(update(runs).where(runs.c.run_id == run_id), changed)
+        connection.execute(_UPDATED, {"of_run": run_id, **changed})
 
 
 def set_status(connection: Connection, run_id: str, status: RunStatus, problem: str = "") -> None:
-    connection.execute(update(runs).where(runs.c.run_id == run_id), {"status": status, "problem": problem})
+    connection.execute(_UPDATED, {"of_run": run_id, "status": status, "problem": problem})
 
 
 def set_answer(connection: Connection, run_id: str, answer: Answer) -> None:
-    connection.execute(update(runs).where(runs.c.run_id == run_id), {"answer": answer.model_dump(mode="json")})
+    connection.execute(_UPDATED, {"of_run": run_id, "answer": answer.model_dump(mode="json")})
 
 
 def list_runs(connection: Connection, limit: int, user: str | None, after: str = "") -> list[RunSummary]:

@@ -125,8 +125,8 @@ class RunLog:
 
 
 def count_seen(steps: Sequence[Step], after: Position) -> int:
-    """How many of the steps a reader at this position has seen. After a crash the ledger may hold fewer or other steps
-    than were published: then time decides."""
+    """How many of the steps a reader at this position has seen. After a power failure the ledger may hold fewer or
+    other steps than were published: then time decides."""
     count = min(after.steps, len(steps))
     if not after.time or count == 0 or (count == after.steps and end_time(steps[count - 1]) <= after.time):
         return count

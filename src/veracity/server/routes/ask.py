@@ -14,7 +14,8 @@ from veracity.models import Answer, RunSummary
 from veracity.server.auth import AuthenticatedRoute, Caller, Engine, Live
 from veracity.server.errors import RUN_HEADER, error_responses
 from veracity.server.idempotency import start_once
-from veracity.server.permissions import redact_paths, require_full_id
+from veracity.server.permissions import limit_patterns, redact_paths, require_full_id
+from veracity.server.routes.search import OnlyDocuments
 from veracity.server.sse import ANSWER_OR_EVENTS, stream_run, wants_events
 
 router = APIRouter(prefix="/api", tags=["runs"], route_class=AuthenticatedRoute)
@@ -27,6 +28,7 @@ class AskRequest(BaseModel):
     conversation: Annotated[str, Field(max_length=500, description="continue this conversation")] = ""
     max_rewrites: Annotated[int, Field(ge=0, le=20, description="maximum query rewrites")] | None = None
     deadline: Annotated[float, Field(gt=0, le=86400, allow_inf_nan=False, description="seconds")] | None = None
+    only: OnlyDocuments = []
 
 
 @router.post(
@@ -47,7 +49,8 @@ async def ask(
     `Idempotency-Key`: the existing run is followed."""
 
     def start() -> str:
-        begin = partial(live.start, caller, **body.model_dump(), key=idempotency_key)
+        options = {**body.model_dump(), "only": limit_patterns(body.only, caller)}
+        begin = partial(live.start, caller, **options, key=idempotency_key)
         return start_once(engine, caller, idempotency_key, body.question, body.conversation, begin)
 
     start_run = partial(request.app.state.questions, caller.name, start)

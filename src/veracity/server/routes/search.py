@@ -7,15 +7,19 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.engine import MAX_QUERY_LENGTH, MAX_RESULTS
+from veracity.engine import MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUERY_LENGTH, MAX_RESULTS
 from veracity.models import Evidence
 from veracity.server.auth import AuthenticatedRoute, Caller, Engine, from_state
 from veracity.server.errors import error_responses
 from veracity.server.limits import ConcurrencyLimit
-from veracity.server.permissions import redact_paths
+from veracity.server.permissions import limit_patterns, redact_paths
 
 MAX_SOURCES = 10
 
+OnlyDocuments = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=MAX_PATTERN_LENGTH)]],
+    Field(max_length=MAX_PATTERNS, description="paths and patterns: use only documents that match one of them"),
+]
 Searches = Annotated[ConcurrencyLimit, from_state("searches")]
 
 router = APIRouter(prefix="/api", tags=["search"], route_class=AuthenticatedRoute)
@@ -29,9 +33,11 @@ class SearchRequest(BaseModel):
     sources: Annotated[list[str], Field(min_length=1, max_length=MAX_SOURCES)] | None = Field(
         default=None, description="retrieval sources; those of the settings if omitted"
     )
+    only: OnlyDocuments = []
 
 
 @router.post("/search", responses=error_responses(400, 409, 502))
 async def search(searches: Searches, caller: Caller, engine: Engine, body: SearchRequest) -> list[Evidence]:
     """Find the passages most relevant to the query, best first."""
-    return redact_paths(await searches(caller.name, lambda: engine.search(**body.model_dump())), caller)
+    options = {**body.model_dump(), "only": limit_patterns(body.only, caller)}
+    return redact_paths(await searches(caller.name, lambda: engine.search(**options)), caller)

@@ -33,6 +33,7 @@ class Me(BaseModel):
     version: str
     drafts: str
     threshold: float
+    grounding_floor: float
     policy: str
     web: bool
     writer: str = Field(description="empty if answers are extracted without a model")
@@ -70,6 +71,7 @@ def read_me(caller: Caller, engine: Engine) -> Me:
         version=__version__,
         drafts=settings.server.drafts,
         threshold=settings.approval.threshold,
+        grounding_floor=settings.approval.grounding_floor,
         policy=settings.approval.policy,
         web=settings.web.provider != "none",
         writer=settings.models.writer or "",

@@ -1,7 +1,7 @@
 // An answer or a draft: unsupported sentences are marked, citations are buttons, and sources are listed below.
 import { html, useMemo } from "../lib/preact.js";
 import { CopyButton } from "../lib/components.js";
-import { hasText, nameOf, percent, t } from "../lib/i18n.js";
+import { hasText, language as currentLanguage, nameOf, percent, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { Markdown } from "../lib/markdown.js";
 import { detectLanguage, printable } from "../lib/text.js";
@@ -10,7 +10,7 @@ import { describePlace, findCitation, isUnsupported, listSources, locateSentence
 /** @import { LocatedSentence } from "./citations.js" */
 
 const STRESSED = new Set(
-  ["rejected", "review_failed", "unsupported", "low_score", "from_web", "not_reviewed", "not_scored"],
+  ["rejected", "review_failed", "unsupported", "uncertain", "low_score", "low_grounding", "from_web", "not_reviewed", "not_scored"],
 );
 /** @type {Record<string, [tone: string, icon: string]>} */
 const BANNERS = {
@@ -28,9 +28,8 @@ export function Answer({ answer, isDraft = false, onCite }) {
   const sentences = useMemo(() => locateSentences(answer), [answer]);
   const cite = (/** @type {number} */ number, /** @type {number} */ at) => html`<${Cite} number=${number} answer=${answer} onCite=${onCite}
     citation=${findCitation(answer, sentences, number, at)} />`;
-  const look = isDraft ? "answer-draft" : answer.status === "rejected" ? "answer-rejected" : "";
   const isFinal = !isDraft && !BANNERS[answer.status] && !isForgotten(answer);
-  return html`<article class=${`answer ${look}`}
+  return html`<article class=${`answer ${isDraft ? "answer-draft" : ""}`}
     aria-label=${t(isDraft ? "answer.draft" : "answer.answer")}>
     ${isDraft ? html`<${DraftLabel} />` : html`<${Banner} answer=${answer} />`}
     ${answer.text
@@ -116,14 +115,18 @@ function Missing({ answer }) {
   </section>`;
 }
 
-/** @param {{ notices: Notice[], language: string }} props */
+/** In the language of the page, if they have been translated. @param {{ notices: Notice[], language: string }} props */
 function Notices({ notices, language }) {
   if (!notices.length) return null;
   const sorted = [...notices].sort((a, b) => Number(STRESSED.has(b.code)) - Number(STRESSED.has(a.code)));
   return html`<ul class="answer-notices" aria-label=${t("answer.notices")}>
-    ${sorted.map(({ code, text }) => html`<li class=${STRESSED.has(code) ? "answer-stressed" : ""}>
-      <${Icon} name=${STRESSED.has(code) ? "warn" : "info"} size=${16} /><span dir="auto" lang=${language || undefined}>${printable(text)}</span>
-    </li>`)}
+    ${sorted.map(({ code, text, translations }) => {
+      const translation = translations?.[currentLanguage()];
+      return html`<li class=${STRESSED.has(code) ? "answer-stressed" : ""}>
+        <${Icon} name=${STRESSED.has(code) ? "warn" : "info"} size=${16} />
+        <span dir="auto" lang=${translation ? undefined : language || undefined}>${printable(translation ?? text)}</span>
+      </li>`;
+    })}
   </ul>`;
 }
 

@@ -1,18 +1,35 @@
-// The scores of an answer. Metrics go from 0 to 100, `score` and `threshold` from 0 to 1.
+// The scores of an answer. Metrics go from 0 to 100, `score`, `threshold` and `floor` from 0 to 1.
 import { html } from "../lib/preact.js";
 import { percent, points, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { printable } from "../lib/text.js";
 /** @import { EvaluationResult, MetricScore } from "../lib/types.d.ts" */
 
-/** @param {{ evaluation?: EvaluationResult | null, score?: number | null, threshold?: number | null }} props */
-export function Scores({ evaluation, score, threshold }) {
-  if (!evaluation) return html`<p class="muted">${t("answer.scores.none")}</p>`;
+/**
+ * `grounding` are local checks that are not part of the score.
+ * @param {{ evaluation?: EvaluationResult | null, score?: number | null, threshold?: number | null,
+ *   grounding?: MetricScore[], floor?: number | null }} props
+ */
+export function Scores({ evaluation, score, threshold, grounding = [], floor = null }) {
+  const metrics = evaluation?.metrics ?? [];
+  const checks = grounding.filter(({ metric_name: name }) => !metrics.some((metric) => metric.metric_name === name));
   return html`<section class="scores" aria-label=${t("answer.scores")}>
-    <${Overall} score=${score ?? evaluation.overall_score / 100} threshold=${threshold ?? null} />
-    <ul>${evaluation.metrics.map((metric) => html`<${Metric} key=${metric.metric_name} metric=${metric} />`)}</ul>
-    ${(evaluation.warnings ?? []).map((warning) => html`<p class="notice warn" dir="auto">${printable(warning)}</p>`)}
+    ${evaluation
+      ? html`<${Overall} score=${score ?? evaluation.overall_score / 100} threshold=${threshold ?? null} />`
+      : html`<p class="muted">${t("answer.scores.none")}</p>`}
+    <ul>${metrics.map((metric) => html`<${Metric} key=${metric.metric_name} metric=${metric} />`)}</ul>
+    ${checks.length > 0 && html`<p class="small muted">${t("answer.scores.grounding", { floor: points(floor ?? 0) })}</p>
+      <ul>${checks.map((check) => html`<${Metric} key=${check.metric_name} metric=${check} floor=${floor} />`)}</ul>`}
+    ${(evaluation?.warnings ?? []).map((warning) => html`<p class="notice warn" dir="auto">${printable(warning)}</p>`)}
   </section>`;
+}
+
+/**
+ * The lowest grounding check, in points; "–" without any.
+ * @param {MetricScore[]} grounding @param {number} floor
+ */
+export function lowestGrounding(grounding, floor) {
+  return grounding.length ? points(Math.min(...grounding.map(({ score }) => score)) / 100, floor) : "–";
 }
 
 /** @param {{ score: number, threshold: number | null }} props */
@@ -32,8 +49,8 @@ function Overall({ score, threshold }) {
   </div>`;
 }
 
-/** @param {{ metric: MetricScore }} props */
-function Metric({ metric }) {
+/** @param {{ metric: MetricScore, floor?: number | null }} props */
+function Metric({ metric, floor = null }) {
   const { metric_name: name, score, weight, model, spread, evaluator_comment: comment } = metric;
   const facts = [
     typeof weight === "number" && t("answer.scores.weight", { weight: percent(weight) }),
@@ -42,9 +59,9 @@ function Metric({ metric }) {
   ].filter(Boolean);
   return html`<li class="scores-metric">
     <p class="row spread">
-      <span class="scores-name">${printable(name)}</span><span class="number">${Math.round(score)}</span>
+      <span class="scores-name">${printable(name)}</span><span class="number">${points(score / 100, floor ?? 0)}</span>
     </p>
-    <${Bar} value=${score} />
+    <${Bar} value=${score} tick=${floor === null ? null : floor * 100} />
     ${comment ? html`<p class="scores-comment" dir="auto">${printable(comment)}</p>` : null}
     <p class="small muted">${facts.join(" · ")}</p>
   </li>`;

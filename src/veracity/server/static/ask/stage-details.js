@@ -135,7 +135,8 @@ function renderDimension(name, { passed, detail }) {
 function renderScore({ facts, texts }) {
   if (facts.score == null) return html`<h4>${t("ask.notScored")}</h4><p>${printable(facts.failed || "")}</p>`;
   if (!texts?.evaluation) return html`<h4>${points(facts.score, facts.threshold ?? 0)}</h4>`;
-  return html`<${Scores} evaluation=${texts.evaluation} score=${facts.score} threshold=${facts.threshold} />`;
+  return html`<${Scores} evaluation=${texts.evaluation} score=${facts.score} threshold=${facts.threshold}
+    grounding=${texts.grounding} floor=${facts.grounding_floor} />`;
 }
 
 /** @param {ApprovalStep} step */

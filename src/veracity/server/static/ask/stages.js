@@ -184,7 +184,8 @@ const SUMMARIES = {
     if (!facts) return null;
     if (facts.score == null) return outcome("ask.notScored", {}, "warn");
     const threshold = facts.threshold ?? 0;
-    return outcome("ask.score", { score: points(facts.score, threshold) }, facts.score >= threshold ? "good" : "warn");
+    const passes = facts.score >= threshold && (facts.grounding ?? 0) >= (facts.grounding_floor ?? 0);
+    return outcome("ask.score", { score: points(facts.score, threshold) }, passes ? "good" : "warn");
   },
   approve(steps) {
     const facts = lastStep(steps, "human_approval")?.facts;

@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { Answer } from "../answer/answer.js";
 import { Diff } from "../answer/diff.js";
-import { Scores } from "../answer/scores.js";
+import { lowestGrounding, Scores } from "../answer/scores.js";
 import { AnswerSource } from "../answer/source.js";
 import { CopyButton } from "../lib/components.js";
 import { ago, dateTime, points, t } from "../lib/i18n.js";
@@ -81,8 +81,9 @@ export function Approval({ me, approval, newer, next, merge, onBack }) {
             ${draft.text ? html`<${Answer} answer=${draft} onCite=${setCited} />`
               : html`<p class="muted">${t(approval.state === "pending" ? "inbox.hidden" : "inbox.removed")}</p>`}
           <//>`}
-      ${draft.evaluation && html`<${Section} title=${t("inbox.scores")}>
-        <${Scores} evaluation=${draft.evaluation} score=${draft.score} threshold=${me.threshold} /><//>`}
+      ${(draft.evaluation || draft.grounding.length > 0) && html`<${Section} title=${t("inbox.scores")}>
+        <${Scores} evaluation=${draft.evaluation} score=${draft.score} threshold=${me.threshold}
+          grounding=${draft.grounding} floor=${me.grounding_floor} /><//>`}
       ${draft.text && draft.status !== "abstained" && html`<${Section} title=${t("inbox.history")}>
         <${History} key=${approval.draft_hash} approval=${approval} /><//>`}
       ${mayDecide && form !== "edit" && html`
@@ -158,7 +159,10 @@ function Status({ me, approval, newer, next }) {
 /** @param {{ me: Me, approval: ApprovalData }} props */
 function PendingReason({ me, approval }) {
   const next = !canDecide(me) ? "inbox.watch" : offersWebSearch(approval) ? "inbox.offer" : `inbox.reject.${approval.on_reject}`;
-  const values = { score: formatScore(approval.draft, me), threshold: points(me.threshold) };
+  const values = {
+    score: formatScore(approval.draft, me), threshold: points(me.threshold),
+    grounding: lowestGrounding(approval.draft.grounding, me.grounding_floor), floor: points(me.grounding_floor),
+  };
   return html`
     <div class="notice warn inbox-why">
       <${Icon} name="clock" />

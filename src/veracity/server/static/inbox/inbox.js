@@ -13,6 +13,7 @@ import { listApprovals, useApprovals } from "./store.js";
 
 /** @type {Tab[]} */
 const TABS = ["waiting", "decided"];
+const DOUBTS = new Set(["low_score", "low_grounding", "review_failed", "uncertain"]);
 const REDRAW_INTERVAL = 30000; // milliseconds, for "2 minutes ago"
 const pathOf = (/** @type {ApprovalData} */ { approval_id: id }) => approvalLink(id).slice(1);
 
@@ -149,7 +150,7 @@ function List({ me, store, rows, tab, openId }) {
 function Row({ me, approval, isOpen }) {
   const { draft, state, decision } = approval;
   const isDecided = state !== "pending";
-  const tone = { approved: "good", rejected: "bad", superseded: "", pending: approval.why === "low_score" ? "warn" : "" }[state];
+  const tone = { approved: "good", rejected: "bad", superseded: "", pending: DOUBTS.has(approval.why) ? "warn" : "" }[state];
   const label = isDecided ? t(`inbox.state.${decision?.edit ? "edited" : state}`) : t(`inbox.short.${approval.why}`);
   const time = (isDecided && decision?.at) || approval.created;
   const person = isDecided && decision ? decision.by : approval.user;

@@ -18,6 +18,7 @@ export interface Answer {
   quality: Quality | null;
   evaluation: EvaluationResult | null;
   score: number | null;
+  grounding: MetricScore[];
   approval_id: string;
   decisions: Decision[];
   notices: Notice[];
@@ -41,7 +42,15 @@ export interface Approval {
   user: string;
   conversation: string;
   question: string;
-  why: "low_score" | "not_scored" | "not_reviewed" | "abstained" | "policy";
+  why:
+    | "low_score"
+    | "not_scored"
+    | "low_grounding"
+    | "not_reviewed"
+    | "review_failed"
+    | "uncertain"
+    | "abstained"
+    | "policy";
   on_reject: "search" | "searched" | "end";
   draft: Answer;
   draft_hash: string;
@@ -255,6 +264,7 @@ export interface Health {
 export interface IngestReport {
   outcomes: Outcome[];
   seconds: number;
+  left_out: Record<string, number>;
 }
 
 export interface JobStatus {
@@ -284,6 +294,7 @@ export interface Me {
   version: string;
   drafts: string;
   threshold: number;
+  grounding_floor: number;
   policy: string;
   web: boolean;
   writer: string;
@@ -336,7 +347,9 @@ export interface Notice {
     | "approved"
     | "edited"
     | "rejected"
+    | "uncertain"
     | "low_score"
+    | "low_grounding"
     | "not_scored"
     | "evaluator_warning"
     | "web_not_configured"
@@ -347,6 +360,7 @@ export interface Notice {
     | "not_routed"
     | "not_summarized";
   text: string;
+  translations: Record<string, string>;
 }
 
 export interface Outcome {
@@ -422,6 +436,7 @@ export interface Receipt {
   route: string;
   route_reason: string;
   standalone: string;
+  only: string[];
   models: Record<string, string>;
   rounds: Round[];
   drafts: Draft[];
@@ -572,6 +587,8 @@ export interface ScoreFacts {
   attempt?: number;
   threshold?: number | null;
   score?: number | null;
+  grounding?: number | null;
+  grounding_floor?: number | null;
   failed?: string;
   usage?: Usage | null;
 }
@@ -586,6 +603,7 @@ export interface ScoreStep {
 
 export interface ScoreTexts {
   evaluation?: EvaluationResult | null;
+  grounding?: MetricScore[];
 }
 
 export interface Scoring {
@@ -593,6 +611,8 @@ export interface Scoring {
   threshold: number;
   score: number | null;
   result: EvaluationResult | null;
+  grounding: MetricScore[];
+  grounding_floor: number | null;
   problem: string;
 }
 
