@@ -1,5 +1,7 @@
 """Follow-up questions are completed so that they stand alone; others are unchanged (SPEC D3)."""
 
+import time
+
 import pytest
 
 from tests.agents.turns import LEAVE, PHONE, turns
@@ -303,6 +305,14 @@ def test_requests_without_topic_are_skipped() -> None:
 )
 def test_summary_is_used_without_turns(summary: str, question: str, subject: str) -> None:
     assert subject in make_standalone(question, [], summary).question
+
+
+@pytest.mark.parametrize("piece", ["一", "1.", "under 1", "for a ", "a x ", "的", "アの", "employees "])
+def test_hostile_turns_take_linear_time(piece: str) -> None:
+    started = time.process_time()
+    for question in ("What about over 1 year?", "And for a chair?", "那超过一年呢？", "では1年を超える場合は？"):
+        make_standalone(question, turns((piece * 20_000, "")))
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize("before", ["x" * 50_000, "(" * 5_000, "Why? " * 5_000, "它" * 5_000, "[1]\n" * 2_000])

@@ -6,21 +6,19 @@ import re
 
 from veracity.language import Language
 
-_EN_NUMBER = "(?:[0-9][0-9,.]*+|one|two|three|four|five|six|seven|eight|nine|ten|twelve)"
+_EN_NUMBER = "(?:[0-9][0-9,.]{0,11}|one|two|three|four|five|six|seven|eight|nine|ten|twelve)"
 _EN_TIME = "(?:years?|months?|weeks?|days?|hours?|quarters?|decades?)"
 _EN_BOUND = (
     "(?:(?:no |not )?(?:less|fewer|more|longer|shorter|greater|later|earlier|older|younger|higher|lower|sooner) than|"
     "under|over|above|below|up to|at (?:least|most)|within|after|before|beyond|exceeding) "
     rf"(?:{_EN_NUMBER}(?P<unit> ?%| [a-z]+\b)?|(?:half )?an? {_EN_TIME}\b)"
 )
-_ZH_AMOUNT = (
-    "[0-9.一二两三四五六七八九十百千万半]+个?(?:工作日|小时|分钟|星期|季度|公里|年|月|天|日|周|岁|元|块|次|人|名|位|%)"
-)
+_ZH_AMOUNT = "[0-9.一二两三四五六七八九十百千万半]{1,12}个?(?:工作日|小时|分钟|星期|季度|公里|年|月|天|日|周|岁|元|块|次|人|名|位|%)"
 _ZH_BOUND = (
     "(?:不满|未满|不足|不到|不超过|不少于|少于|低于|小于|超过|多于|高于|大于|满|至少|最多)"
     f"{_ZH_AMOUNT}(?:以[上下内])?|{_ZH_AMOUNT}(?:以[上下内后前]|之[内后前]|内|后|前)"
 )
-_JA_AMOUNT = "[0-9.一二三四五六七八九十百千万半]+(?:[かヶカヵ]月|週間?|時間|年|月|日|分|歳|才|円|人|名|回|個|%)間?"
+_JA_AMOUNT = "[0-9.一二三四五六七八九十百千万半]{1,12}(?:[かヶカヵ]月|週間?|時間|年|月|日|分|歳|才|円|人|名|回|個|%)間?"
 _JA_VERB = "(?:を超える|を超えた|を過ぎた|に満たない|より多い|より少ない|より長い|より短い)"
 _JA_BOUND = f"{_JA_AMOUNT}(?:{_JA_VERB}|以内|以下|以上|未満|以降|まで|超|後|前)"
 
