@@ -23,7 +23,7 @@ from veracity.models import Evidence
 ANSWERABLE_THRESHOLD = 0.5  # the same for all languages
 # From here on an answer is clear enough to be released. Below, a person decides. Set so that nine of ten right answers
 # are released (`python -m benchmarks.answers`).
-CLEAR_THRESHOLD: dict[Language, float] = {"en": 0.7, "zh": 0.6, "ja": 0.66}
+CLEAR_THRESHOLD: dict[Language, float] = {"en": 0.68, "zh": 0.6, "ja": 0.7}
 MIN_LEAD = 0.5  # smaller differences in fit are noise
 MAX_FURTHER_PASSAGES = 3  # further passages of a document, beyond which its topic match does not increase
 MAX_MISMATCH_SHARE = 0.25  # share of the question's words at which the subject mismatch is 1
