@@ -21,8 +21,8 @@ from veracity.language.names import Name, names_in, other_names
 from veracity.models import Evidence
 
 ANSWERABLE_THRESHOLD = 0.5  # the same for all languages
-# From here on an answer is clear enough to be released. Below, a person decides. Set so that nine of ten right answers
-# are released (`python -m benchmarks.answers`).
+# From here on an answer is clear enough to be released; below, a person decides. Set so that about nine of ten right
+# answers that used to be released still are (`python -m benchmarks.answers`).
 CLEAR_THRESHOLD: dict[Language, float] = {"en": 0.68, "zh": 0.6, "ja": 0.7}
 MIN_LEAD = 0.5  # smaller differences in fit are noise
 MAX_FURTHER_PASSAGES = 3  # further passages of a document, beyond which its topic match does not increase
