@@ -50,7 +50,7 @@ class Served:
     def client(self, *, role: Role | None = None, name: str = "", token: str | None = None) -> httpx.Client:
         given = token if token is not None else self.token(role, name) if role else TOKEN
         headers = {"Authorization": f"Bearer {given}"} if given else {}
-        made = httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, verify=False)
+        made = httpx.Client(base_url=self.url, headers=headers, timeout=180, trust_env=False, verify=False)
         self._clients.append(made)
         return made
 
