@@ -1,4 +1,4 @@
-"""The writer without a model: answers with up to three verbatim, cited sentences of the evidence, or abstains."""
+"""The writer without a model: quotes up to three units of the evidence, shows a passage, or abstains."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class _Reading(NamedTuple):
     signals: Signals | None = None
 
     def covers(self, question: str) -> bool:
-        """Whether the best candidate has most of the question's words, where nothing tells words of like meaning. The
-        parts of a question may be answered by other sentences of its passage."""
+        """Whether the best candidate has most of the question's words. Always true with the bundled embedder, which
+        also matches synonyms. Other sentences of the passage may answer further parts of the question."""
         if self.signals is None or self.signals.meaning is not None:
             return self.signals is not None
         best, *others = self.ranked

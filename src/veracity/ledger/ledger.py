@@ -276,7 +276,7 @@ class Ledger:
         _require_short_reason(reason)
         if not all(value is None or isinstance(value, str) for value in (draft_hash, key)):
             raise InputError("The draft hash and the key of a decision must be text.")
-        by = normalize_name(by, "the person who decides")
+        by = normalize_name(by, "the approver")
         decision = Decision(verdict=verdict, by=by, at=datetime.now(UTC), reason=reason, edit=edit)
         with self._database.writing(priority=True) as connection:
             approval = approvals.find_to_decide(connection, approval_id)

@@ -180,8 +180,8 @@ class TestApprove:
     @pytest.mark.parametrize(
         ("verdict", "arguments", "expected"),
         [
-            ("approve", ("--by", "ev\nil"), "The name of the person who decides must have"),
-            ("reject", ("--by", "x" * 501), "The name of the person who decides must have"),
+            ("approve", ("--by", "ev\nil"), "The name of the approver must have"),
+            ("reject", ("--by", "x" * 501), "The name of the approver must have"),
             ("reject", ("--reason", "理" * 2001), "The reason has 2,001 characters"),
         ],
     )

@@ -148,9 +148,7 @@ def test_an_ambiguous_prefix_cannot_be_decided(ledger: Ledger) -> None:
 @pytest.mark.parametrize("by", ["x" * 501, "ev\nil", "a\x1b[31m", "a\0b", "a\u2028b", "a\x85b", "half \ud83d"])
 def test_an_invalid_name_of_the_deciding_person_is_refused(ledger: Ledger, by: str) -> None:
     suspend_run(ledger, "r1")
-    with pytest.raises(
-        InputError, match=r"^The name of the person who decides must have 0 to 500 characters and no line"
-    ):
+    with pytest.raises(InputError, match=r"^The name of the approver must have 0 to 500 characters and no line"):
         ledger.decide("r1.1", "approve", by=by)
     assert ledger.approval("r1").state == "pending"
 

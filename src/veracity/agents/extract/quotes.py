@@ -55,10 +55,8 @@ def quote(candidate: Candidate, evidence: Sequence[Evidence]) -> list[Quote]:
     own = _unit_quotes(candidate.number, unit, units)
     if not own:
         return []
-    own = [
-        own[0]._replace(text=_ITEM_NUMBER.sub("", own[0].text)),
-        *own[1:],
-    ]  # a number says nothing without the others
+    # The number of an item means nothing without the other items.
+    own[0] = own[0]._replace(text=_ITEM_NUMBER.sub("", own[0].text))
     return [*_before(candidate, unit, units, own[0].text), *own, *_below(candidate.number, candidate.place, units)]
 
 
