@@ -4,7 +4,8 @@
 and returns a `Text`. The first call loads pydantic-ai, not this import.
 """
 
-from veracity.llm.client import LLM, Budget
+from veracity.llm.budget import Budget
+from veracity.llm.client import LLM
 from veracity.llm.listening import OnText, Piece
 from veracity.llm.requests import Answer, Message, Question, Text, TextRequest
 

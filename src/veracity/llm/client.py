@@ -1,9 +1,8 @@
-"""The client for language models: deadlines, retries, re-asks and budgets around single calls."""
+"""The client for language models: deadlines, retries and re-asks around single calls."""
 
 from __future__ import annotations
 
 import json
-import threading
 from collections import defaultdict
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as NotDone
@@ -15,7 +14,8 @@ from pydantic import BaseModel
 
 from veracity import telemetry
 from veracity.deadlines import Deadline
-from veracity.errors import BudgetError, ModelAnswerError, ModelError, ModelTimeoutError
+from veracity.errors import ModelAnswerError, ModelError, ModelTimeoutError
+from veracity.llm.budget import Budget
 from veracity.llm.listening import Listener, OnText, ServerTraits, StreamedCall, StreamingError
 from veracity.llm.replies import Reply
 from veracity.llm.requests import (
@@ -28,7 +28,7 @@ from veracity.llm.requests import (
     question_request,
     text_request,
 )
-from veracity.models import NOTHING_USED, Usage
+from veracity.models import Usage
 from veracity.providers.errors import CONTENT_FILTERED, TIMED_OUT, Failure
 from veracity.providers.keys import require_key
 from veracity.providers.retry import NotSentError, retry
@@ -47,56 +47,6 @@ CALLER_GRACE_SECONDS = 0.5  # after the caller's deadline: the caller has other 
 
 T = TypeVar("T", bound=BaseModel)
 V = TypeVar("V")
-
-
-class Budget:
-    """Adds up what calls consume, and refuses the next call once a limit is reached or cannot be checked.
-
-    Thread-safe. A call's usage is known only when it ends, so calls under way at that moment are not stopped.
-    """
-
-    def __init__(self, tokens: int | None = None, cost_usd: float | None = None, spent: Usage = NOTHING_USED) -> None:
-        self.tokens = tokens
-        self.cost_usd = cost_usd
-        self.spent = spent
-        self._uncounted_calls = 0
-        self._lock = threading.Lock()
-
-    @property
-    def has_limit(self) -> bool:
-        return self.tokens is not None or self.cost_usd is not None
-
-    def spend(self, usage: Usage) -> None:
-        with self._lock:
-            self.spent = self.spent + usage
-            self._uncounted_calls += usage.calls > 0 and usage.tokens == 0
-
-    def check(self) -> None:
-        """Raise BudgetError if no further call is allowed."""
-        if self.tokens is not None:
-            self._check_tokens(self.tokens)
-        if self.cost_usd is not None:
-            self._check_cost(self.cost_usd)
-
-    def _check_tokens(self, limit: int) -> None:
-        if self._uncounted_calls:
-            raise BudgetError(
-                "The model's server does not report how many tokens it used, so budget.tokens cannot be enforced: "
-                "remove it or use another model."
-            )
-        if self.spent.tokens >= limit:
-            raise BudgetError(
-                f"The budget of {limit:,} tokens is spent ({self.spent.tokens:,} used): raise budget.tokens."
-            )
-
-    def _check_cost(self, limit: float) -> None:
-        spent = self.spent.cost_usd
-        if spent is None:
-            raise BudgetError(
-                "The price of the model is unknown, so budget.cost_usd cannot be enforced: set budget.tokens instead."
-            )
-        if spent >= limit:
-            raise BudgetError(f"The budget of ${limit:g} is spent (${spent:.4f} used): raise budget.cost_usd.")
 
 
 class LLM:
@@ -267,7 +217,7 @@ class _Attempts(Generic[V]):
             message = f'The provider of "{model}" does not report how many tokens it used while it streams.'
             raise StreamingError(message, is_permanent=True)
         self.usage = self.usage + reply.usage
-        self.budget.spend(reply.usage)
+        self.budget.spend(reply.usage, self.request.params.role)
         if reply.finish_reason == "content_filter":
             raise Failure(CONTENT_FILTERED).model_error(model)
         return self.request.read(reply)
