@@ -74,6 +74,7 @@ def test_the_content_of_version_1_is_kept(version_1: Path, tmp_path: Path) -> No
     assert ledger.deliver(Observations(tmp_path / "observational_data.json")) == 1
     run = ledger.parameters("old-answered")
     assert (run.conversation, run.max_rewrites, run.deadline, run.only) == ("", 0, 120.0, ())
+    assert (run.usage_by_role, ledger.calls("old-answered")) == ({}, [])
     ledger.close()
 
 
@@ -93,7 +94,7 @@ def test_a_migrated_schema_equals_a_new_one(old: Path, tmp_path: Path) -> None:
     assert describe_schema(migrated) == describe_schema(new)
     with migrated._database.reading() as connection:
         assert (
-            connection.execute(text("SELECT max(version) FROM ledger_version")).scalar() == database.SCHEMA_VERSION == 4
+            connection.execute(text("SELECT max(version) FROM ledger_version")).scalar() == database.SCHEMA_VERSION == 5
         )
         assert connection.execute(text("PRAGMA foreign_key_check")).all() == []
         assert connection.execute(text("PRAGMA integrity_check")).scalar() == "ok"

@@ -282,7 +282,11 @@ def test_a_conversation_is_erased_to_the_last_byte(ledger: Ledger, observations:
     assert ledger.forget_conversation("ann", name, observations) == 5
     assert bytes_of(tmp_path).count(RARE.encode()) == 0
     assert [run.status for run in ledger.runs()] == ["answered", "answered", "failed", "failed", *["answered"] * 3]
-    assert (ledger.summary("r0").question, ledger.summary("r0").conversation, ledger.usage("r0")) == ("", "", USED)
+    assert (ledger.summary("r0").question, ledger.summary("r0").conversation, ledger.parameters("r0").usage) == (
+        "",
+        "",
+        USED,
+    )
     assert ledger.summary("running").problem == ledger.summary("waiting").problem == "The conversation was forgotten."
     assert (text_of(ledger, "used it"), text_of(ledger, "other")) == ("", "Not touched.")
     assert [listed.conversation for listed in ledger.conversations("ann")] == ["third", "another"]

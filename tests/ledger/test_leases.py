@@ -112,7 +112,7 @@ def test_a_stale_token_cannot_write(ledger: Ledger, folder: Path) -> None:
         [],
         None,
     )
-    assert (ledger.usage("r1"), ledger.summary("r1").status) == (NOTHING_USED, "running")
+    assert (ledger.parameters("r1").usage, ledger.summary("r1").status) == (NOTHING_USED, "running")
     ledger.finish(answer, token=2)
     with pytest.raises(LostLeaseError):
         fail(old, "r1", token=token)
@@ -181,7 +181,7 @@ def test_the_parameters_of_a_run_are_stored(ledger: Ledger, folder: Path) -> Non
     run = RunParameters(**names, max_rewrites=2, deadline=33.0, only=("規程/", "*.pdf"))
     ledger.begin(run, "ja", {})
     spent = Usage(calls=1, input_tokens=10)
-    ledger.record("r1", make_step(), token=1, usage=spent, seconds=4.5)
+    ledger.record("r1", make_step(), token=1, usage=spent, seconds=4.5, usage_by_role={"writer": spent})
     ledger.record("r1", make_step(), token=1)
     assert Ledger(folder).parameters("r1").model_dump() == {
         "run_id": "r1",
@@ -194,6 +194,7 @@ def test_the_parameters_of_a_run_are_stored(ledger: Ledger, folder: Path) -> Non
         "status": "running",
         "seconds": 4.5,
         "usage": spent.model_dump(),
+        "usage_by_role": {"writer": spent.model_dump()},
     }
 
 

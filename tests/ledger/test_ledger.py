@@ -36,12 +36,12 @@ def test_a_run_is_stored_completely(ledger: Ledger) -> None:
         ledger.record("r1", step, token=1)
     ledger.keep_evidence("r1", evidence, given=True)
     assert ledger.summary("r1").status == "running"
-    assert ledger.usage("r1") == NOTHING_USED
+    assert ledger.parameters("r1").usage == NOTHING_USED
     ledger.finish(answer.model_copy(update={"seconds": 2.5}), token=1)
     assert ledger.steps("r1") == steps
     assert list(ledger.evidence("r1").values()) == evidence
     assert ledger.answer("r1") == answer.model_copy(update={"seconds": 2.5})
-    assert ledger.usage("r1") == USED
+    assert ledger.parameters("r1").usage == USED
     assert ledger.models("r1") == {"writer": "openai:gpt-5"}
     summary = ledger.summary("r1")
     assert (summary.question, summary.user, summary.status, summary.seconds) == (
@@ -76,7 +76,11 @@ def test_ending_a_run_twice_is_a_no_op(ledger: Ledger) -> None:
     finish(ledger, "r1", 1, weak_point="low_score")
     fail(ledger, "r1", "late", 1)
     finish(ledger, "r1", 1, weak_point="rejected")
-    assert (ledger.summary("r1").status, ledger.summary("r1").problem, ledger.usage("r1")) == ("answered", "", USED)
+    assert (ledger.summary("r1").status, ledger.summary("r1").problem, ledger.parameters("r1").usage) == (
+        "answered",
+        "",
+        USED,
+    )
     assert [point.reason for point in ledger.weak_points("ann", "How many days?")] == ["low_score"]
 
 

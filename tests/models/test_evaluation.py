@@ -26,7 +26,7 @@ def test_b6_everything_is_optional_but_the_name() -> None:
 def test_b3_llm_default_has_the_documented_defaults() -> None:
     default = LLMDefaultConfig()
     values = (default.model, default.temperature, default.max_tokens, default.max_retries)
-    assert values == ("anthropic:claude-sonnet-4-5-20250929", 0.0, None, 3)
+    assert values == ("anthropic:claude-sonnet-5-5", 0.0, None, 3)
 
 
 def test_b3_the_default_judge_counts_as_named_only_if_it_is_set() -> None:

@@ -126,6 +126,22 @@ def steps() -> list[dict[str, Any]]:
     return [{"name": name, "started": at(when), "seconds": took, "facts": facts} for name, when, took, facts in done]
 
 
+USAGE = {"calls": 3, "input_tokens": 4321, "cached_tokens": 1024, "output_tokens": 678, "cost_usd": 0.0123}
+
+
+def model_call(**other: Any) -> dict[str, Any]:
+    texts = {
+        "prompt": [
+            {"role": "system", "text": "Write briefly."},
+            {"role": "user", "text": "The evidence:", "cut": 98765},
+        ],
+        "reply": {"role": "assistant", "text": "Staff have 20 days."},
+        "problem": "Its citation is missing.",
+    }
+    fields = {"role": "writer", "model": "openai-chat:writer", "started": at(5), "seconds": 1.5, "usage": USAGE}
+    return {**fields, "texts": texts, **other}
+
+
 def full(**other: Any) -> Receipt:
     """A follow-up question that was rewritten, redrafted, rejected, searched on the web and edited."""
     metric = {
@@ -214,7 +230,9 @@ def full(**other: Any) -> Receipt:
             }
         ],
         "answer": answer(attempt=2, evidence=[web], form="edited"),
-        "usage": {"calls": 9, "input_tokens": 12345, "output_tokens": 678, "cost_usd": 0.0123},
+        "usage": {**USAGE, "calls": 9, "input_tokens": 12345},
+        "usage_by_role": {"writer": USAGE, "referee": {**USAGE, "cost_usd": None}},
+        "calls": [model_call(), model_call(role="judge", texts=None)],
         "steps": steps(),
     }
     return Receipt.model_validate({**fields, **other})

@@ -50,7 +50,22 @@ def test_x3_page_shows_everything_known_about_the_run(page: Page) -> None:
         ],
         "decisions": ["Rejected", "mika", "Too thin.", "2026-11-15 21:29:50 UTC", "Approved", "Could not be scored"],
         "web": ["annual leave Osaka", "searxng", "https://example.com/slow", "It did not answer in time."],
-        "spending": ["Writer", "openai-chat:writer", "12,345", "678", "$0.0123"],
+        "spending": [
+            "openai-chat:writer",
+            "RoleModel callsInput tokensFrom cacheOutput tokensCost",
+            "Writer34,3211,024678$0.0123",
+            "referee34,3211,024678unknown",
+            "Total912,3451,024678$0.0123",
+        ],
+        "prompts": [
+            "1. Writer",
+            "Modelopenai-chat:writerStarted2026-11-13 09:30:05 UTCDuration1.5 s",
+            "From cache1,024",
+            "InstructionsWrite briefly.Message to the modelThe evidence:Cut: 98,765 more characters.",
+            "ReplyStaff have 20 days.",
+            "Its citation is missing.",
+            "2. Judge",
+        ],
         "timeline": ["Search · shared names", "900 ms", "Waited for approval: 2 d 11 h"],
     }
     for part, texts in expected.items():
@@ -66,7 +81,7 @@ def test_x3_page_shows_everything_known_about_the_run(page: Page) -> None:
 def test_contents_list_the_sections_in_order(page: Page) -> None:
     parts = [element.attributes["id"] for element in page.all("section")]
     before, after = ["answer", "route", "searches", "evidence", "drafts"], ["scores", "decisions", "web"]
-    assert parts == [*before, *after, "spending", "timeline"]
+    assert parts == [*before, *after, "spending", "prompts", "timeline"]
     assert [element.attributes["href"] for element in page.all("a")][: len(parts)] == [f"#{part}" for part in parts]
 
 
@@ -160,6 +175,13 @@ def test_abstention_shows_missing_information() -> None:
     assert "written by a model" not in shown.section("answer")
 
 
+def test_usage_without_roles_is_one_line() -> None:
+    """A run of an older version, or without a model."""
+    shown = read(bare("answered", usage={"calls": 2, "input_tokens": 300, "output_tokens": 40, "cost_usd": 0.01}))
+    assert "Model callsInput tokensFrom cacheOutput tokensCost2300040$0.0100" in shown.section("spending")
+    assert "Total" not in shown.section("spending") and shown.section("prompts") == ""
+
+
 def test_decision_without_approval_is_shown() -> None:
     shown = read(bare("answered", answer=answer(decisions=[decision("approve", 5, edit="It is 20.")])))
     assert "mika" in shown.section("decisions")
@@ -173,7 +195,7 @@ def test_x3_forgotten_texts_are_replaced_by_a_note() -> None:
     drafts = [{"epoch": 0, "text": ""}, {"epoch": 1, "text": ""}]
     waits = [approval(1, 7.5, draft=emptied)]
     shown = read(full(answer=emptied, steps=silent, drafts=drafts, approvals=waits, standalone=""))
-    for part in ("answer", "evidence", "drafts", "decisions"):
+    for part in ("answer", "evidence", "drafts", "decisions", "prompts"):
         assert "(removed: its source was forgotten)" in shown.section(part), part
     nameless = bare("answered", run={"question": ""}, answer=emptied)
     assert "(removed" in read(nameless).all("h1")[0].text
@@ -182,8 +204,21 @@ def test_x3_forgotten_texts_are_replaced_by_a_note() -> None:
 @pytest.mark.parametrize(
     ("language", "tag", "labels"),
     [
-        ("zh", "zh-Hans", ["回答", "证据", "草稿与复核", "评分", "时间线", "修改建议"]),
-        ("ja", "ja", ["回答", "根拠", "下書きとレビュー", "評点", "タイムライン", "修正の提案"]),
+        ("zh", "zh-Hans", ["回答", "证据", "草稿与复核", "评分", "时间线", "修改建议", "其中缓存", "提示与回复"]),
+        (
+            "ja",
+            "ja",
+            [
+                "回答",
+                "根拠",
+                "下書きとレビュー",
+                "評点",
+                "タイムライン",
+                "修正の提案",
+                "うちキャッシュ",
+                "プロンプトと応答",
+            ],
+        ),
     ],
 )
 def test_x5_labels_are_in_the_language_of_the_question(language: str, tag: str, labels: list[str]) -> None:

@@ -25,7 +25,7 @@ STYLE = (PACKAGE / "receipt.css").read_text(encoding="utf-8")
 HARMLESS = str.maketrans('<>&"', "‹›※“")  # replaces what is special in HTML
 # Values that the models restrict.
 FIXED = {"status", "kind", "grade", "code", "outcome", "verdict", "state", "why", "on_reject", "form", "metric_set"}
-KEPT = {*FIXED, "started", "created", "at", "retrieved", "language", "route", "name"}
+KEPT = {*FIXED, "started", "created", "at", "retrieved", "language", "route", "name", "role"}
 hostile = st.text(st.sampled_from('<>&"/=;!-[]#1 ab\n') | st.characters(), max_size=25)
 
 

@@ -124,7 +124,7 @@ def test_roles_limit_access(served: Served) -> None:
 
 def test_drafts_can_be_hidden_from_askers(serve: Serve, gated: MakeEngine) -> None:
     llm = ScriptedLLM.by_role(writer=WRONG, reviewer=PASS, judge=judged(40))
-    served = serve(gated(llm, server={"drafts": "approvers"}))
+    served = serve(gated(llm, server={"drafts": "approvers"}, receipts={"prompts": True}))
     ann = served.client(role="asker", name="ann")
     events = events_of(ann, "/api/ask", method="POST", json=ASKED)
     answer = events[-1].data["answer"]
@@ -140,6 +140,7 @@ def test_drafts_can_be_hidden_from_askers(serve: Serve, gated: MakeEngine) -> No
     assert not any("40 days" in place for place in places)
     bob = served.client(role="approver", name="bob")
     assert "40 days" in bob.get(f"/api/approvals/{answer['approval_id']}").text
+    assert "40 days" in str(bob.get(f"/api/runs/{answer['run_id']}").json()["calls"])
     bob.post(f"/api/approvals/{answer['approval_id']}/decision", json={"verdict": "approve"})
     assert events_of(ann, f"/api/runs/{answer['run_id']}/events")[-1].data["answer"]["text"] == WRONG
     assert "40 days" in ann.get(f"/api/runs/{answer['run_id']}").text

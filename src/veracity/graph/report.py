@@ -1,7 +1,8 @@
 """Reports what each node did: its name when it starts, and a typed `Step` when it has finished.
 
-The step is part of the state, so that it is in the same checkpoint as the node's result: after a crash a run has both
-or neither. A node that fails has no checkpoint; its step goes to the stream.
+The step, and the model calls that are kept with it, are part of the state, so that they are in the same checkpoint as
+the node's result: after a crash a run has all or none of them. A node that fails has no checkpoint; its step goes to
+the stream.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from veracity.graph.state import Plain
 from veracity.models.steps import STEP_TYPES, BaseStep, Facts, Texts
 
 REPORT = "report"
-STEPS = "steps"  # the key of the state
+STEPS = "steps"  # keys of the state
+CALLS = "calls"
 
 
 def report(facts: Facts, texts: Texts | None = None) -> Plain:
@@ -53,6 +55,7 @@ def reporting(node: Callable[[Any, Runtime[RunContext]], Plain]) -> Any:
                 runtime.stream_writer(make_step(step_type.facts_type()(problem=str(error)), None))
                 raise
             step = make_step(*update.pop(REPORT))
-        return {**update, STEPS: step.model_dump(mode="json")}
+        calls = [call.model_dump(mode="json") for call in runtime.context.limits.budget.take_calls()]
+        return {**update, STEPS: step.model_dump(mode="json"), **({CALLS: calls} if calls else {})}
 
     return run

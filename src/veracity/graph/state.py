@@ -32,6 +32,7 @@ class RunState(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], add_messages]
     notices: list[Plain]  # code, the key of its text if that differs, and the values the text needs
     steps: Annotated[list[Plain], Topic(dict)]  # of the nodes that just finished: the next ones replace them
+    calls: Annotated[list[Plain], Topic(dict)]  # to models, by these nodes, if `receipts.prompts` is set
 
     # The conversation (SPEC D2, D3).
     conversation: str
@@ -118,6 +119,7 @@ def fresh_turn(run: RunParameters) -> RunState:
         messages=[],
         notices=[],
         steps=[],
+        calls=[],
         conversation=run.conversation,
         summary="",
         folded=0,

@@ -234,6 +234,12 @@ def _add_document_limits(connection: sa.Connection) -> None:
     _add_columns(connection, tables.runs, "only")
 
 
+def _add_model_calls(connection: sa.Connection) -> None:
+    """Version 5: usage by role, and calls to models with their texts."""
+    _add_columns(connection, tables.runs, "usage_by_role")
+    tables.metadata.create_all(connection, tables=[tables.model_calls])
+
+
 def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:
     for name in names:
         column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
@@ -241,7 +247,12 @@ def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> Non
 
 
 # The first leads to version 2.
-MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (_add_conversations, _add_users, _add_document_limits)
+MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (
+    _add_conversations,
+    _add_users,
+    _add_document_limits,
+    _add_model_calls,
+)
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 
 

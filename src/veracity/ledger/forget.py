@@ -19,11 +19,11 @@ from sqlalchemy import Connection, delete, false, func, insert, select, update
 from veracity.errors import LedgerError, reason_of
 from veracity.ledger import leases, observations
 from veracity.ledger.database import translate_errors, vacuum
-from veracity.ledger.rows import approvals, conversations, evidence, feedback, recall, runs, weak_points
+from veracity.ledger.rows import approvals, calls, conversations, evidence, feedback, recall, runs, weak_points
 from veracity.ledger.tables import forgotten_documents
 from veracity.ledger.tables import runs as run_table
 from veracity.locales import LANGUAGES, text
-from veracity.models import Answer, Dimension, Notice, NoticeCode, Step
+from veracity.models import Answer, Dimension, ModelCall, Notice, NoticeCode, Step
 from veracity.models.steps import ERASED_TEXT
 
 CHECKPOINTS_FILE = "checkpoints.sqlite"
@@ -35,6 +35,7 @@ DRAFT_FORGOTTEN = "A document this draft depends on was forgotten."
 CONVERSATION_FORGOTTEN = "The conversation was forgotten."
 QUERY_STEPS = ("rewrite_query", "grade_documents", "prepare_messages")  # queries may quote retrieved passages
 HISTORY_STEPS = ("decide_route", "summarize_if_needed", "search_context")  # these read the conversation
+WEAK_POINTS_ROLE = "rewriter"  # its prompts name weak points: questions from any conversation of the user
 CITING_FORMS = ("extractive", "recalled", "direct")  # forms of answers that contain only what they cite
 # Notices that may quote a document after a colon (section "notices" of the locales).
 QUOTING_NOTICES: tuple[NoticeCode, ...] = (
@@ -101,6 +102,8 @@ def forget_conversation(connection: Connection, user: str, conversation: str) ->
         feedback.remove(connection, run_id)
         if is_unfinished:
             _fail(connection, run_id, CONVERSATION_FORGOTTEN)
+    if run_ids:
+        calls.erase_role_after(connection, user, WEAK_POINTS_ROLE, runs.lock(connection, run_ids[0]).number)
     conversations.remove(connection, user, conversation, run_ids)
     return run_ids
 
@@ -130,6 +133,8 @@ def erase_run(connection: Connection, run_id: str, exposure: int, *, with_histor
         erased = erase_step(step, highest, with_history=with_history)
         if erased != step:
             runs.replace_step(connection, run_id, number, erased)
+    if highest > Exposure.NONE:
+        calls.erase(connection, run_id)
     _mark_run(connection, run_id, highest)
     observations.withdraw(connection, run_id)
     return highest
@@ -162,6 +167,15 @@ def erase_step(step: Step, exposure: int, *, with_history: bool = False) -> Step
         return step
     erased_steps = (*QUERY_STEPS, *HISTORY_STEPS) if with_history else QUERY_STEPS
     return step.erase(texts=exposure >= Exposure.WRITTEN or step.name in erased_steps)
+
+
+def erase_calls(connection: Connection, run: runs.LockedRun, new: Sequence[ModelCall]) -> list[ModelCall]:
+    """The calls of a run as they may be stored now. Prompts hold passages that were only retrieved, too."""
+    if run.forgotten > Exposure.NONE:
+        return [call.erase() for call in new]
+    if not any(call.role == WEAK_POINTS_ROLE for call in new) or not _has_forgotten_turn(connection, run):
+        return list(new)
+    return [call.erase() if call.role == WEAK_POINTS_ROLE else call for call in new]
 
 
 def erase_notices(notices: Iterable[Notice]) -> list[Notice]:
@@ -252,6 +266,16 @@ def _erase_with_later_turns(
         cascade.runs.update(later)
         cascade.first_erased[conversation] = run.turn
     return erased
+
+
+def _has_forgotten_turn(connection: Connection, run: runs.LockedRun) -> bool:
+    """Whether a turn of the same user was forgotten after the run began."""
+    of_turn = forgotten_documents.c.document_id == document_id_of("") + run_table.c.run_id
+    is_later = (run_table.c.user_name == run.user) & (forgotten_documents.c.last_run >= run.number)
+    return (
+        connection.execute(select(run_table.c.number).join(forgotten_documents, of_turn).where(is_later)).first()
+        is not None
+    )
 
 
 def _mark_run(connection: Connection, run_id: str, exposure: int) -> None:

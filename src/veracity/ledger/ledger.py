@@ -6,7 +6,7 @@ process; a power failure may lose the last milliseconds. Threads can share a led
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from veracity.ledger.database import Database
 from veracity.ledger.forget import Exposure
 from veracity.ledger.leases import Owners
 from veracity.ledger.observations import Observations
-from veracity.ledger.rows import approvals, conversations, evidence, feedback, recall, runs, weak_points
+from veracity.ledger.rows import approvals, calls, conversations, evidence, feedback, recall, runs, weak_points
 from veracity.ledger.rows.runs import LockedRun
 from veracity.ledger.rows.users import Users
 from veracity.ledger.rows.weak_points import WeakPoint
@@ -34,6 +34,7 @@ from veracity.models import (
     Decision,
     Evidence,
     Feedback,
+    ModelCall,
     PastTurn,
     Remembered,
     RunParameters,
@@ -123,13 +124,21 @@ class Ledger:
         return self._read(leases.interrupted, self._owners)
 
     def record(
-        self, run_id: str, *steps: Step, token: int, usage: Usage | None = None, seconds: float | None = None
+        self,
+        run_id: str,
+        *steps: Step,
+        token: int,
+        usage: Usage | None = None,
+        seconds: float | None = None,
+        usage_by_role: Mapping[str, Usage] | None = None,
+        model_calls: Sequence[ModelCall] = (),
     ) -> None:
-        """Add steps, and update the usage so far."""
+        """Add steps and the calls they made, and update the usage so far."""
         with self._database.writing() as connection:
             run = self._lock_run(connection, run_id, token)
             runs.add_steps(connection, run_id, [forget.erase_step(step, run.forgotten) for step in steps])
-            runs.set_usage(connection, run_id, usage, seconds)
+            calls.add(connection, run_id, forget.erase_calls(connection, run, model_calls))
+            runs.set_usage(connection, run_id, usage, seconds, usage_by_role)
 
     def keep_evidence(
         self, run_id: str, passages: Sequence[Evidence], *, given: bool, token: int | None = None
@@ -166,11 +175,22 @@ class Ledger:
             if records.recallable and answer.status in conversations.REUSABLE_STATUSES:
                 recall.add(connection, run, answer.text, records.vector)
 
-    def fail(self, run_id: str, problem: str, *, token: int, usage: Usage, seconds: float) -> None:
+    def fail(
+        self,
+        run_id: str,
+        problem: str,
+        *,
+        token: int,
+        usage: Usage,
+        seconds: float,
+        usage_by_role: Mapping[str, Usage] | None = None,
+        model_calls: Sequence[ModelCall] = (),
+    ) -> None:
         """End a run without an answer. Idempotent."""
         with self._database.writing() as connection:
-            if self._end_run(connection, run_id, token, None, problem):
-                runs.set_usage(connection, run_id, usage, seconds)
+            if run := self._end_run(connection, run_id, token, None, problem):
+                calls.add(connection, run_id, forget.erase_calls(connection, run, model_calls))
+                runs.set_usage(connection, run_id, usage, seconds, usage_by_role)
 
     def stop(self, run_id: str, by: str) -> RunSummary:
         """Fail a run under way and revoke its lease. No-op for a run that ended, awaits approval or was decided."""
@@ -226,8 +246,9 @@ class Ledger:
     def models(self, run_id: str) -> dict[str, str]:
         return self._read(runs.get_models, run_id)
 
-    def usage(self, run_id: str) -> Usage:
-        return self.parameters(run_id).usage
+    def calls(self, run_id: str) -> list[ModelCall]:
+        """The calls to models that were kept with their texts."""
+        return self._read(calls.list_of_run, run_id)
 
     def weak_points(self, user: str, question: str, limit: int = 5) -> list[WeakPoint]:
         """The user's failed questions that ask the same, most similar first."""

@@ -94,6 +94,7 @@ runs = sa.Table(
     sa.Column("deadline", sa.Float, nullable=False, server_default=sa.text("120")),
     sa.Column("request_key", AnyText),  # idempotency key
     sa.Column("only", Json, nullable=False, server_default="[]"),
+    sa.Column("usage_by_role", Json, nullable=False, server_default="{}"),
     sa.Index("runs_of_user", "user_name", "number"),
     sa.Index("runs_of_conversation", "user_name", "conversation", "turn"),
     sa.Index("runs_by_status", "status", "number"),
@@ -113,6 +114,20 @@ steps = sa.Table(
     sa.Column("started", UtcDateTime, nullable=False),
     sa.Column("seconds", sa.Float, nullable=False),
     sa.Column("facts", Json, nullable=False),
+    sa.Column("texts", Json),
+)
+
+# Calls to models with their texts, if `receipts.prompts` is set. `texts` is NULL after forgetting.
+model_calls = sa.Table(
+    "model_calls",
+    metadata,
+    sa.Column("run_id", AnyText, sa.ForeignKey("runs.run_id"), primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("role", AnyText, nullable=False),
+    sa.Column("model", AnyText, nullable=False),
+    sa.Column("started", UtcDateTime, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("usage", Json, nullable=False),
     sa.Column("texts", Json),
 )
 

@@ -35,7 +35,7 @@ from veracity.models.evidence import (
     Shortfall,
     WebPage,
 )
-from veracity.models.llm import NOTHING_USED, ModelName, Usage
+from veracity.models.llm import NOTHING_USED, CallMessage, Exchange, ModelCall, ModelName, Usage
 from veracity.models.people import LOCAL, Feedback, Role, Thumb, User
 from veracity.models.review import Decision, Difference, Dimension, Review, ReviewOutcome, Verdict
 from veracity.models.run import (
@@ -65,6 +65,7 @@ __all__ = [
     "ApprovalReason",
     "ApprovalStanding",
     "ApprovalState",
+    "CallMessage",
     "Citation",
     "ConversationSummary",
     "Decision",
@@ -77,6 +78,7 @@ __all__ = [
     "EvaluationResult",
     "Evidence",
     "EvidenceMetadata",
+    "Exchange",
     "Feedback",
     "Grade",
     "Hit",
@@ -87,6 +89,7 @@ __all__ = [
     "MetricConfig",
     "MetricScore",
     "MetricSet",
+    "ModelCall",
     "ModelName",
     "Notice",
     "NoticeCode",

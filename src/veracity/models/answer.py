@@ -41,6 +41,7 @@ NoticeCode = Literal[
     "low_grounding",
     "not_scored",
     "evaluator_warning",
+    "not_from_documents",
     "web_not_configured",
     "web_failed",
     "web_empty",

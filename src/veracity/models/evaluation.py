@@ -16,7 +16,7 @@ from pydantic import (
 
 from veracity.models.llm import ModelName, Usage
 
-DEFAULT_JUDGE = "anthropic:claude-sonnet-4-5-20250929"
+DEFAULT_JUDGE = "anthropic:claude-sonnet-5-5"
 
 Score = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -1,9 +1,10 @@
-"""Names of language models, and the usage of their calls."""
+"""Names of language models, the usage of their calls, and calls that are kept with their texts."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
@@ -27,12 +28,14 @@ ModelName = Annotated[str, AfterValidator(checked_model_name)]
 
 
 class Usage(BaseModel):
-    """`cost_usd` is None as soon as the price of one call is unknown."""
+    """`cached_tokens` are the input tokens that the provider read from its cache; `input_tokens` include them.
+    `cost_usd` is None as soon as the price of one call is unknown."""
 
     model_config = ConfigDict(frozen=True)
 
     calls: int = 0
     input_tokens: int = 0
+    cached_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
 
@@ -45,9 +48,47 @@ class Usage(BaseModel):
         return Usage(
             calls=self.calls + other.calls,
             input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
         )
 
 
 NOTHING_USED = Usage()
+
+
+class CallMessage(BaseModel):
+    """A message of a call. `cut` is the number of characters that are missing at its end."""
+
+    model_config = ConfigDict(frozen=True)
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    cut: int = 0
+
+
+class Exchange(BaseModel):
+    """What was sent to a model, and its reply; `problem` says why there is none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    prompt: list[CallMessage]
+    reply: CallMessage | None = None
+    problem: str = ""
+
+
+class ModelCall(BaseModel):
+    """One call to a model, kept with `receipts.prompts`. `texts` is None after forgetting."""
+
+    model_config = ConfigDict(frozen=True)
+
+    role: str
+    model: str
+    started: datetime
+    seconds: float
+    usage: Usage = NOTHING_USED
+    texts: Exchange | None
+
+    def erase(self) -> Self:
+        """A copy as it may be kept after forgetting."""
+        return self.model_copy(update={"texts": None})

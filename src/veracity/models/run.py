@@ -11,7 +11,7 @@ from veracity.models.answer import Answer
 from veracity.models.approval import Approval
 from veracity.models.evaluation import EvaluationResult, MetricScore
 from veracity.models.evidence import Evidence, Quality, WebPage
-from veracity.models.llm import Usage
+from veracity.models.llm import ModelCall, Usage
 from veracity.models.people import Feedback
 from veracity.models.review import Review
 from veracity.models.steps import Step
@@ -50,6 +50,7 @@ class RunParameters(BaseModel):
     status: RunStatus = "running"
     seconds: float = 0.0
     usage: Usage = Usage()
+    usage_by_role: dict[str, Usage] = {}
 
 
 class RunStanding(BaseModel):
@@ -128,7 +129,8 @@ class WebLookup(BaseModel):
 class Receipt(BaseModel):
     """Everything stored about a run. `standalone` is the question as understood without the conversation.
 
-    `only` are the paths and patterns that limited the documents.
+    `only` are the paths and patterns that limited the documents. `calls` are the calls to models with their texts, if
+    `receipts.prompts` was set.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -147,6 +149,8 @@ class Receipt(BaseModel):
     feedback: list[Feedback] = []
     answer: Answer | None
     usage: Usage
+    usage_by_role: dict[str, Usage] = {}
+    calls: list[ModelCall] = []
     steps: list[Step]
 
 

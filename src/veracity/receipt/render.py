@@ -59,6 +59,7 @@ def render_receipt(receipt: Receipt) -> str:
         "feedback": receipt.feedback,
         "web": receipt.web,
         "spending": True,
+        "prompts": receipt.calls,
         "timeline": receipt.steps,
     }
     return _template().render(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from veracity.errors import LedgerError, ShutdownError, SupersededError, VeracityError
@@ -15,7 +16,7 @@ from veracity.graph.context import RunContext
 from veracity.graph.state import RunState
 from veracity.ledger import Ledger, Observations, RunRecords, draft_hash
 from veracity.ledger.observations import make_observation
-from veracity.models import Answer, Approval, RunParameters
+from veracity.models import Answer, Approval, ModelCall, RunParameters
 from veracity.runs.driver import Driver
 from veracity.runs.outcome import build_answer, decided_answer, is_recallable, pending_answer, weak_point
 
@@ -90,8 +91,16 @@ class Endings:
             if run_id not in self._ledger.unfinished():
                 self._ledger.scrub_progress()
 
-    def fail(self, run: RunParameters, token: int, problem: str) -> None:
-        self._ledger.fail(run.run_id, problem, token=token, usage=run.usage, seconds=run.seconds)
+    def fail(self, run: RunParameters, token: int, problem: str, calls: Sequence[ModelCall] = ()) -> None:
+        self._ledger.fail(
+            run.run_id,
+            problem,
+            token=token,
+            usage=run.usage,
+            seconds=run.seconds,
+            usage_by_role=run.usage_by_role,
+            model_calls=calls,
+        )
         self._driver.delete_progress(run.run_id)
 
     def delete_stale_progress(self) -> None:
@@ -110,12 +119,14 @@ class Endings:
     def _try_to_fail(self, context: RunContext, error: BaseException) -> bool:
         """False for a run with a decision, and if the ledger cannot be written now, e.g. on a full disk."""
         limits = context.limits
-        run = context.run.model_copy(update={"usage": limits.budget.spent, "seconds": limits.seconds})
+        budget = limits.budget
+        used = {"usage": budget.spent, "usage_by_role": budget.by_role, "seconds": limits.seconds}
+        run = context.run.model_copy(update=used)
         try:
             if self._ledger.approvals_of(run.run_id):
                 return False
             problem = str(error) if isinstance(error, VeracityError) else f"stopped ({type(error).__name__})"
-            self.fail(run, context.token, problem)
+            self.fail(run, context.token, problem, budget.take_calls())
         except LedgerError:
             return False
         return True

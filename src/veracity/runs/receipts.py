@@ -23,7 +23,7 @@ REMOVED = "(removed: it came from a document that was forgotten)"
 
 
 def receipt(ledger: Ledger, run_id: str) -> Receipt:
-    steps, evidence = ledger.steps(run_id), ledger.evidence(run_id)
+    steps, evidence, parameters = ledger.steps(run_id), ledger.evidence(run_id), ledger.parameters(run_id)
     routed = next((step for step in steps if isinstance(step, RouteStep) and step.facts.route), None)
     texts = routed.texts if routed else None
     removed_reason = REMOVED if routed and not texts else ""
@@ -32,7 +32,7 @@ def receipt(ledger: Ledger, run_id: str) -> Receipt:
         route=(routed.facts.route if routed else None) or "",
         route_reason=texts.reason if texts else removed_reason,
         standalone=texts.standalone if texts else "",
-        only=list(ledger.parameters(run_id).only),
+        only=list(parameters.only),
         models=ledger.models(run_id),
         rounds=list(_rounds(steps, evidence)),
         drafts=list(_drafts(steps)),
@@ -41,7 +41,9 @@ def receipt(ledger: Ledger, run_id: str) -> Receipt:
         web=[_web_lookup(step, evidence) for step in steps if isinstance(step, WebSearchStep) and step.facts.provider],
         feedback=ledger.feedback(run_id),
         answer=ledger.answer(run_id),
-        usage=ledger.usage(run_id),
+        usage=parameters.usage,
+        usage_by_role=parameters.usage_by_role,
+        calls=ledger.calls(run_id),
         steps=steps,
     )
 

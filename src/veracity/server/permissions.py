@@ -69,7 +69,7 @@ def hide_event_drafts(data: dict[str, Any]) -> dict[str, Any] | None:
 def redact_receipt(receipt: Receipt, user: User, settings: ServerSettings) -> Receipt:
     """Shortens paths, and hides drafts from users who may not see them until the run has released an answer."""
     if not can_see_drafts(user, settings) and receipt.run.status not in RELEASED_STATUSES:
-        hidden: dict[str, Any] = {"drafts": [], "scorings": [], "approvals": [], "answer": None}
+        hidden: dict[str, Any] = {"drafts": [], "scorings": [], "approvals": [], "calls": [], "answer": None}
         steps = [step.hide_texts() for step in receipt.steps]
         receipt = receipt.model_copy(update={**hidden, "steps": steps})
     return redact_paths(receipt, user)

@@ -23,7 +23,7 @@ def test_a_draft_is_stored_completely(ledger: Ledger, tmp_path: Path) -> None:
     assert stored == new.model_copy(update={"user": "安", "conversation": "休假"})  # those of the run
     other = Ledger(tmp_path / "ledger")
     assert other.approvals() == other.approvals_of("r1") == [stored]
-    assert (other.summary("r1").status, other.summary("r1").seconds, other.usage("r1")) == (
+    assert (other.summary("r1").status, other.summary("r1").seconds, other.parameters("r1").usage) == (
         "awaiting_approval",
         2.5,
         USED,

@@ -55,6 +55,25 @@ def test_a_question_shows_stages_answer_and_quoted_source(
     expect(page.locator("aside.source")).to_have_count(0)
 
 
+def test_x3_usage_and_prompts_are_behind_disclosures(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage
+) -> None:
+    hostile = f"{GOOD} <img src=x onerror=alert(1)>"
+    llm = ScriptedLLM.by_role(writer=hostile, reviewer=PASS, judge=judged(95))
+    page = open_page(serve(engine_with(llm, receipts={"prompts": True})))
+    ask(page, QUESTION)
+    usage = page.locator(".ask-usage")
+    usage.get_by_text("Models and cost").click()
+    expect(usage.locator("tbody tr", has_text="Writer")).to_contain_text(re.compile(r"Writer1\d+0\d+unknown"))
+    expect(usage.locator("tbody tr")).to_have_count(4)  # three roles and the total
+    expect(usage.locator("pre").first).to_be_hidden()
+    usage.locator("summary", has_text="test:writer").click()
+    call = usage.locator("li").first
+    expect(call.locator("pre").last).to_have_text(hostile)
+    expect(call).to_contain_text("Message to the model")
+    expect(call.locator("img")).to_have_count(0)
+
+
 def test_a_draft_is_shown_while_it_is_reviewed_and_can_be_stopped(
     engine_with: MakeEngine, serve: Serve, open_page: OpenPage
 ) -> None:

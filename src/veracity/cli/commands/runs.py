@@ -21,8 +21,8 @@ from veracity.cli.ui.console import (
 from veracity.cli.ui.progress import format_step
 from veracity.engine import Veracity, require_existing_workspace, require_workspace
 from veracity.errors import InputError, reason_of
-from veracity.locales import text
-from veracity.models import Approval, Draft, Evidence, Feedback, Receipt, Round, Scoring, Thumb, WebLookup
+from veracity.locales import section_texts, text
+from veracity.models import Approval, Draft, Evidence, Feedback, Receipt, Round, Scoring, Thumb, Usage, WebLookup
 from veracity.models.evaluation import round_below
 
 MAX_PASSAGES = 5  # shown per search
@@ -143,6 +143,22 @@ def _show_summary(receipt: Receipt, language: str) -> None:
     console.print(plain(label(language, "route", route=route, models=models, usage=format_usage(receipt.usage))))
     if receipt.route_reason:
         console.print(plain(f"  {receipt.route_reason}"))
+    if receipt.usage_by_role:
+        _show_usage(receipt.usage_by_role, language)
+    if receipt.calls:
+        console.print(plain(label(language, "prompts_kept", count=len(receipt.calls)), "dim"))
+
+
+def _show_usage(by_role: dict[str, Usage], language: str) -> None:
+    labels = section_texts(language, "receipt")
+    numbers = [labels[name] for name in ("calls", "input_tokens", "cached_tokens", "output_tokens", "cost")]
+    rows = table(labels["role"], *numbers, right=tuple(numbers))
+    for role, usage in by_role.items():
+        counts = (usage.calls, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+        cost = labels["unknown"] if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+        rows.add_row(plain(labels.get(f"role.{role}", role)), *(f"{number:,}" for number in counts), cost)
+    console.print()
+    console.print(rows)
 
 
 def _show_search(number: int, search: Round, language: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -81,9 +81,19 @@ def add_steps(connection: Connection, run_id: str, new: Sequence[Step]) -> None:
         connection.execute(insert(steps), rows)
 
 
-def set_usage(connection: Connection, run_id: str, usage: Usage | None, seconds: float | None) -> None:
+def set_usage(
+    connection: Connection,
+    run_id: str,
+    usage: Usage | None,
+    seconds: float | None,
+    by_role: Mapping[str, Usage] | None = None,
+) -> None:
     """None leaves the stored value unchanged."""
-    values = {"usage": None if usage is None else usage.model_dump(mode="json"), "seconds": seconds}
+    values = {
+        "usage": None if usage is None else usage.model_dump(mode="json"),
+        "usage_by_role": None if by_role is None else {role: used.model_dump() for role, used in by_role.items()},
+        "seconds": seconds,
+    }
     if changed := {name: value for name, value in values.items() if value is not None}:
         connection.execute(_UPDATED, {"of_run": run_id, **changed})
 

@@ -9,6 +9,7 @@ import { Icon } from "../lib/icons.js";
 import { Markdown } from "../lib/markdown.js";
 import { approvalLink, runLink } from "../lib/routes.js";
 import { detectLanguage, printable } from "../lib/text.js";
+import { ModelUsage } from "./model-usage.js";
 import { isPending, isRunning } from "./run-state.js";
 import { Timeline } from "./timeline.js";
 /** @import { Answer as AnswerData, Approval, Citation, Decision, FollowedRun, Me, OnCite, Run } from "../lib/types.d.ts" */
@@ -130,6 +131,7 @@ function Foot({ run, answer, me }) {
       <${CopyButton} label=${t("ask.copyLink")} text=${() => `${location.origin}/${runLink(run.runId)}`} />
       <a class="button quiet small" href=${`/api/runs/${encodeURIComponent(run.runId)}/page`} target="_blank" rel="noopener"><${Icon} name="receipt" size=${16} /> ${t("ask.receipt")}</a>
     </span>
+    ${answer.usage.calls > 0 && html`<${ModelUsage} key=${run.runId} runId=${run.runId} />`}
   </footer>`;
 }
 

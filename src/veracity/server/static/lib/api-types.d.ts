@@ -80,6 +80,12 @@ export interface ApprovalTexts {
   edit?: string | null;
 }
 
+export interface CallMessage {
+  role: "system" | "user" | "assistant";
+  text: string;
+  cut: number;
+}
+
 export interface Citation {
   number: number;
   evidence_id: string;
@@ -198,6 +204,12 @@ export interface Evidence {
 export interface EvidenceMetadata {
   relevance_score: number;
   found_by: string[];
+}
+
+export interface Exchange {
+  prompt: CallMessage[];
+  reply: CallMessage | null;
+  problem: string;
 }
 
 export interface Feedback {
@@ -324,6 +336,15 @@ export interface MetricScore {
   seconds: number;
 }
 
+export interface ModelCall {
+  role: string;
+  model: string;
+  started: string;
+  seconds: number;
+  usage: Usage;
+  texts: Exchange | null;
+}
+
 export interface Notice {
   code:
     | "extractive"
@@ -352,6 +373,7 @@ export interface Notice {
     | "low_grounding"
     | "not_scored"
     | "evaluator_warning"
+    | "not_from_documents"
     | "web_not_configured"
     | "web_failed"
     | "web_empty"
@@ -446,6 +468,8 @@ export interface Receipt {
   feedback: Feedback[];
   answer: Answer | null;
   usage: Usage;
+  usage_by_role: Record<string, Usage>;
+  calls: ModelCall[];
   steps: Step[];
 }
 
@@ -710,6 +734,7 @@ export interface UploadLimits {
 export interface Usage {
   calls: number;
   input_tokens: number;
+  cached_tokens: number;
   output_tokens: number;
   cost_usd: number | null;
 }
