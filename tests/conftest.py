@@ -14,8 +14,8 @@ import pytest
 from tests.commands import Ran, Run
 from tests.loopback import LoopbackServer
 from veracity.cli import main
-from veracity.providers.keys import PROVIDERS
 from veracity.settings import ALIASES, PREFIX
+from veracity.settings.servers import PROVIDERS
 from veracity.testing import offline
 
 # No test fails because a machine is slow. More examples: `make fuzz`.

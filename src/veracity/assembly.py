@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from veracity.errors import ConfigurationError
 from veracity.llm import LLM
-from veracity.settings import Settings, load_settings
+from veracity.settings import Settings, load_settings, with_pace
 from veracity.settings.toml import read_bytes
 from veracity.workspace import Workspace, open_workspace
 
@@ -47,11 +47,11 @@ class Assembly:
 
     def __init__(self, root: Path | str, *, settings: Settings | None = None, llm: LLM | None = None) -> None:
         self.workspace = Workspace(Path(root).expanduser())
-        self.settings = settings or _load_settings(self.workspace)
-        self.llm = llm or LLM(self.settings.llm)
+        self.settings = own = with_pace(settings) if settings else _load_settings(self.workspace)
+        self.llm = llm or LLM(own.llm, max_tokens=own.max_tokens, servers=own.servers)
         self.lock = threading.RLock()
         self.built: dict[str, Any] = {}
-        self._explicit_settings = settings
+        self._explicit_settings = settings and self.settings
         self._is_closed = False
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class Assembly:
     def embedder(self) -> Embedder:
         from veracity.embedding import make_embedder  # noqa: PLC0415 - imports NumPy
 
-        return make_embedder(self.settings.models.embedder, self.settings.llm)
+        return make_embedder(self.settings.models.embedder, self.settings.llm, self.settings.servers)
 
     @_part
     def library(self) -> Library:
@@ -148,7 +148,7 @@ class Assembly:
     def _reranker(self) -> Reranker | None:
         from veracity.reranking import make_reranker  # noqa: PLC0415 - imports NumPy
 
-        return make_reranker(self.settings.retrieval.reranker, self.settings.llm)
+        return make_reranker(self.settings.retrieval.reranker, self.settings.llm, self.settings.servers)
 
 
 def _load_settings(workspace: Workspace) -> Settings:

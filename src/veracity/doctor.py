@@ -1,4 +1,4 @@
-"""Checks a set-up: settings, provider keys, and whether each configured model answers."""
+"""Checks a set-up: settings, servers, provider keys, and whether each configured model answers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from veracity.evaluator import Evaluator
 from veracity.evaluator.judge import ROLE
 from veracity.llm import Question
 from veracity.models import MetricSet, Usage
-from veracity.providers.keys import PROVIDERS
+from veracity.providers.retirement import retirement_notice
 from veracity.reranking import make_reranker
 from veracity.settings import SECTIONS, model_warnings, variable
+from veracity.settings.servers import PROVIDERS
 from veracity.workspace import Workspace
+
+LANGUAGE_ROLES = ("writer", "reviewer", "rewriter", "router", "summarizer")
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,31 @@ class SettingState:
 
 
 @dataclass(frozen=True)
+class RoleState:
+    """A role and its model. `model` is empty for a role that runs on this machine without one."""
+
+    role: str
+    model: str
+
+
+@dataclass(frozen=True)
+class ServerState:
+    """A server of the settings. `key_env` is empty if it gets no key."""
+
+    name: str
+    url: str
+    key_env: str
+    has_key: bool
+
+
+@dataclass(frozen=True)
 class SetupReport:
     """The configuration. `files` says which configuration files exist. Provider keys are named, never shown."""
 
     files: dict[Path, bool]
     settings: list[SettingState]
+    roles: list[RoleState]
+    servers: list[ServerState]
     metrics: list[str]
     metric_set: MetricSet
     provider_variables: list[str]
@@ -76,15 +99,18 @@ class Doctor:
         return SetupReport(
             files=self._files(),
             settings=self._setting_states(),
+            roles=self._roles(),
+            servers=self._servers(),
             metrics=[metric.name for metric in plan.metrics],
             metric_set=plan.metric_set,
             provider_variables=sorted({name for names in PROVIDERS.values() for name in names if _is_set(name)}),
             models=self._models(),
-            warnings=model_warnings(self._settings.models),
+            warnings=self._warnings(),
         )
 
     def check_models(self, *, call_providers: bool) -> Iterator[ModelCheck]:
-        """Try each configured model once. Those that run on this machine are tried in any case."""
+        """Try each configured model once, at its own provider or server. Those that run on this machine are tried in
+        any case."""
         embedder, reranker = self._settings.models.embedder, self._settings.retrieval.reranker
         for model in self._models() if call_providers else ():
             yield _check(model, partial(self._ask, model))
@@ -106,11 +132,46 @@ class Doctor:
             for key, value in getattr(self._settings, section)
         ]
 
+    def _roles(self) -> list[RoleState]:
+        """Every role. The judge has one entry for each of its models, with the metrics that use it."""
+        models = self._settings.models
+        judged: dict[str, list[str]] = {models.judge: []} if models.judge else {}
+        for planned in self._evaluator.plan().metrics:
+            if planned.judge:
+                judged.setdefault(planned.judge.model, []).append(planned.name)
+        judges = [
+            RoleState(f"{ROLE} of {', '.join(metrics)}" if metrics else ROLE, model)
+            for model, metrics in judged.items()
+        ]
+        return [
+            *(RoleState(role, getattr(models, role) or "") for role in LANGUAGE_ROLES),
+            *(judges or [RoleState(ROLE, "")]),
+            RoleState("embedder", models.embedder),
+            RoleState("reranker", self._settings.retrieval.reranker),
+        ]
+
+    def _servers(self) -> list[ServerState]:
+        return [
+            ServerState(name, server.url, server.key_env or "", bool(server.key_env) and _is_set(server.key_env or ""))
+            for name, server in self._settings.servers.items()
+        ]
+
     def _models(self) -> list[str]:
         """Every configured language model, each once."""
-        models = self._settings.models
-        roles = (models.judge, models.writer, models.reviewer, models.rewriter)
-        return list(dict.fromkeys([*self._evaluator.plan().models, *(name for name in roles if name)]))
+        remote = [role.model for role in self._roles() if role.role not in ("embedder", "reranker")]
+        return list(dict.fromkeys(model for model in remote if model))
+
+    def _warnings(self) -> list[str]:
+        notices = map(retirement_notice, self._models())
+        return [
+            *model_warnings(self._settings.models, self._settings.servers),
+            *(notice for notice in notices if notice),
+            *(
+                f'The server "{server.name}" needs a key: set {server.key_env} in the environment.'
+                for server in self._servers()
+                if server.key_env and not server.has_key
+            ),
+        ]
 
     def _ask(self, model: str) -> dict[str, object]:
         llm = self._evaluator.llm
@@ -119,10 +180,11 @@ class Doctor:
         return {"usage": llm.ask(question).usage}
 
     def _embed(self, name: str) -> dict[str, object]:
-        return {"dimensions": len(make_embedder(name, self._settings.llm).embed_query("pong"))}
+        embedder = make_embedder(name, self._settings.llm, self._settings.servers)
+        return {"dimensions": len(embedder.embed_query("pong"))}
 
     def _rerank(self, name: str) -> dict[str, object]:
-        reranker = make_reranker(name, self._settings.llm)
+        reranker = make_reranker(name, self._settings.llm, self._settings.servers)
         if reranker is not None:
             reranker.scores("ping", ["pong"])
         return {}

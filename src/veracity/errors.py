@@ -65,18 +65,21 @@ class ConfigurationError(VeracityError):
 
 
 class MissingKeyError(ConfigurationError):
-    def __init__(self, provider: str, variables: tuple[str, ...], model: str) -> None:
+    """`kind` is "server" for one of the user's own."""
+
+    def __init__(self, provider: str, variables: tuple[str, ...], model: str, kind: str = "provider") -> None:
         self.provider = provider
         self.variables = variables
         self.model = model
+        self.kind = kind
         thing = "a server URL" if all(name.endswith("_URL") for name in variables) else "a key"
         super().__init__(
-            f'The model "{model}" needs {thing} for the provider "{provider}": '
+            f'The model "{model}" needs {thing} for the {kind} "{provider}": '
             f"set {' or '.join(variables)} in the environment."
         )
 
-    def __reduce__(self) -> tuple[type[MissingKeyError], tuple[str, tuple[str, ...], str]]:
-        return type(self), (self.provider, self.variables, self.model)
+    def __reduce__(self) -> tuple[type[MissingKeyError], tuple[str, tuple[str, ...], str, str]]:
+        return type(self), (self.provider, self.variables, self.model, self.kind)
 
 
 class ModelError(VeracityError):
@@ -188,3 +191,7 @@ class EvaluationError(VeracityError):
 
     def __reduce__(self) -> tuple[type[EvaluationError], tuple[str, BaseException]]:
         return type(self), (self.metric_name, self.cause)
+
+
+class Stopped(BaseException):
+    """A run is stopped while it waits. Not an Exception, so that nothing takes it for a failed call and goes on."""

@@ -59,7 +59,7 @@ def test_missing_key_is_reported_at_once() -> None:
         ("anthropic:claude", "ANTHROPIC_API_KEY", "has no embedding models"),
         ("openai-chat:nomic", "OPENAI_API_KEY", 'is written "openai:model"'),
         ("nonsense-provider:model", "", "nonsense-provider"),
-        ("voyageai:voyage-4", "", "VOYAGE_API_KEY|not installed"),
+        ("voyageai:voyage-4", "VOYAGE_API_KEY", "not installed"),
         ("google:gemini-embedding-001", "GOOGLE_API_KEY", r"veracity\[google\]"),
     ],
 )

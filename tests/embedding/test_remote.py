@@ -36,8 +36,11 @@ from tests.loopback import (
     status,
     truncate_body,
 )
+from tests.recording import RecordingServer
 from veracity.embedding.remote import BLANK, MAX_BATCH_TEXTS, MAX_CONCURRENT_CALLS, MAX_TEXT_LENGTH, ProviderEmbedder
 from veracity.errors import (
+    ConfigurationError,
+    MissingKeyError,
     ModelAccessError,
     ModelAnswerError,
     ModelError,
@@ -46,7 +49,7 @@ from veracity.errors import (
     ModelUnreachableError,
     UnknownModelError,
 )
-from veracity.settings import LLMSettings
+from veracity.settings import LLMSettings, ModelServer
 
 MODEL = "openai:test-embedder"
 NO_TIMEOUT = LLMSettings(backoff=0.01, call_timeout=3600, deadline=3600)
@@ -206,7 +209,7 @@ def test_hanging_server_times_out(
     server.reset()
     server.respond_with(behaviour)
     problem = embedding_error(short_timeout_embedder)
-    assert isinstance(problem, ModelTimeoutError) and "(4 calls made)" in str(problem)
+    assert isinstance(problem, ModelTimeoutError) and "(4 calls made; the limit of a call is llm.call" in str(problem)
 
 
 def test_deadline_ends_the_retries(server: LoopbackServer) -> None:
@@ -227,7 +230,7 @@ def test_retry_after_is_honoured(
     server: LoopbackServer, embedder: ProviderEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
+    monkeypatch.setattr("veracity.deadlines.Stop.sleep", lambda _, seconds: pauses.append(seconds))
     server.respond_with(status(429, Retry_After="1"), vector_response())
     embedder.embed_query("why?")
     assert [pause >= 1 for pause in pauses] == [True]
@@ -293,3 +296,28 @@ def test_connections_are_closed(server: LoopbackServer) -> None:
     embedder.close()
     del embedder
     gc.collect()  # an open connection would warn, and a warning fails the test
+
+
+def test_own_server_gets_its_own_key_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`[servers.NAME]`, while OpenAI's own variables are set."""
+    monkeypatch.setenv("OPENAI_API_KEY", "openai-Key-0123456789")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("GPU_API_KEY", "gpu-Key-0123456789")
+    with RecordingServer() as first, RecordingServer() as second:
+        servers = {"gpu": ModelServer(url=first.url, key_env="GPU_API_KEY"), "open": ModelServer(url=second.url)}
+        for name in servers:
+            embedder = ProviderEmbedder(f"{name}:m", NO_TIMEOUT, servers)
+            assert np.allclose(embedder.embed_query("why?"), unit_vector("why?"))
+            embedder.close()
+        assert (first.keys, second.keys) == ({"Bearer gpu-Key-0123456789"}, {None})
+        assert {request.path for request in (*first.recorded, *second.recorded)} == {"/v1/embeddings"}
+
+
+def test_own_server_that_is_unknown_or_lacks_its_key() -> None:
+    servers = {"gpu": ModelServer(url="http://gpu", key_env="GPU_API_KEY")}
+    with pytest.raises(MissingKeyError, match=r'for the server "gpu": set GPU_API_KEY in the environment'):
+        ProviderEmbedder("gpu:m", NO_TIMEOUT, servers)
+    with pytest.raises(ConfigurationError, match=r'"gpuu"; did you mean "gpu:m"\? Configured servers: gpu\.'):
+        ProviderEmbedder("gpuu:m", NO_TIMEOUT, servers)
+    with pytest.raises(ConfigurationError, match=r'No provider or server is called "what" .* servers: gpu\.$'):
+        ProviderEmbedder("what:m", NO_TIMEOUT, servers).embed_query("why?")

@@ -1,5 +1,6 @@
 """Providers and their environment variables (SPEC B13)."""
 
+import pickle
 import sys
 import tomllib
 from pathlib import Path
@@ -11,7 +12,9 @@ from tests.loopback import LoopbackServer
 from veracity.errors import ConfigurationError, MissingKeyError, UnknownModelError
 from veracity.llm import LLM
 from veracity.providers.errors import EXTRAS
-from veracity.providers.keys import PROVIDERS, check_provider_names, has_key
+from veracity.providers.keys import check_provider_names, has_key, require_key, server_key
+from veracity.settings import ModelServer
+from veracity.settings.servers import PROVIDERS
 
 KEY = "any-Key-0123456789"
 
@@ -59,7 +62,8 @@ def test_extras_exist_in_the_project_file() -> None:
 
 
 def test_unknown_provider(llm: LLM) -> None:
-    with pytest.raises(UnknownModelError, match=r'No provider is called "foo" \(model "foo:bar"\): name it as'):
+    told = r'No provider or server is called "foo" \(model "foo:bar"\): name a provider as pydantic-ai does'
+    with pytest.raises(UnknownModelError, match=told):
         llm.ask(question(model="foo:bar"))
 
 
@@ -106,3 +110,24 @@ def test_misspelt_provider_gets_a_suggestion() -> None:
     ):
         check_provider_names([("antropic:x", "here")])
     check_provider_names([("openai:x", "here"), ("quite-another:x", "here")])
+
+
+def test_misspelt_server_gets_a_suggestion() -> None:
+    servers = {"local": ModelServer(url="http://gpu"), "other": ModelServer(url="http://gpu")}
+    told = r'here: there is no provider or server "lcoal"; did you mean "local:x"\? Configured servers: local, other\.'
+    with pytest.raises(ConfigurationError, match=told):
+        check_provider_names([("local:x", "there"), ("lcoal:x", "here")], servers)
+
+
+def test_server_needs_no_key_or_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = {"open": ModelServer(url="http://gpu"), "shut": ModelServer(url="http://gpu", key_env="SHUT_KEY")}
+    require_key("open:x", servers)
+    assert server_key("open:x", servers) == ""
+    with pytest.raises(MissingKeyError, match=r'for the server "shut": set SHUT_KEY in the environment\.') as caught:
+        require_key("shut:x", servers)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    monkeypatch.setenv("SHUT_KEY", f"{KEY}\n")
+    with pytest.raises(ConfigurationError, match="SHUT_KEY cannot be a key"):
+        require_key("shut:x", servers)
+    monkeypatch.setenv("SHUT_KEY", KEY)
+    assert server_key("shut:x", servers) == KEY

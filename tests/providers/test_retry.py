@@ -36,7 +36,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr("veracity.deadlines.time.monotonic", lambda: made.now)
-    monkeypatch.setattr("veracity.providers.retry.time.sleep", made.sleep)
+    monkeypatch.setattr("veracity.deadlines.Stop.sleep", lambda _, seconds: made.sleep(seconds))
     monkeypatch.setattr("veracity.providers.retry.random.uniform", lambda low, high: high)
     return made
 
@@ -138,7 +138,7 @@ def test_zero_backoff(clock: Clock) -> None:
 
 def test_pauses_have_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
+    monkeypatch.setattr("veracity.deadlines.Stop.sleep", lambda _, seconds: pauses.append(seconds))
     for _ in range(20):
         retry(failing(ModelUnreachableError("away")), backoff=1, deadline=Deadline())
     assert all(0.5 <= pause <= 1 for pause in pauses)

@@ -41,6 +41,7 @@ from tests.reranking.rerank_server import (
 )
 from veracity.errors import (
     ConfigurationError,
+    MissingKeyError,
     ModelAccessError,
     ModelAnswerError,
     ModelError,
@@ -49,6 +50,7 @@ from veracity.errors import (
     ModelUnreachableError,
     UnknownModelError,
 )
+from veracity.reranking import make_reranker
 from veracity.reranking.remote import (
     BLANK,
     MAX_CONCURRENT_CALLS,
@@ -56,7 +58,7 @@ from veracity.reranking.remote import (
     MAX_TEXT_LENGTH,
     ProviderReranker,
 )
-from veracity.settings import LLMSettings
+from veracity.settings import LLMSettings, ModelServer
 
 MODEL = "server:test-reranker"
 NO_TIMEOUT = LLMSettings(backoff=0.01, call_timeout=3600, deadline=3600)
@@ -252,7 +254,7 @@ def test_hanging_server_times_out(
 ) -> None:
     server.respond_with(behaviour)
     problem = failure(short_timeout_reranker)
-    assert isinstance(problem, ModelTimeoutError) and "(4 calls made)" in str(problem)
+    assert isinstance(problem, ModelTimeoutError) and "(4 calls made; the limit of a call is llm.call" in str(problem)
 
 
 def test_deadline_ends_the_retries(server: LoopbackServer) -> None:
@@ -283,7 +285,7 @@ def test_retry_after_is_honoured(
     server: LoopbackServer, reranker: ProviderReranker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
+    monkeypatch.setattr("veracity.deadlines.Stop.sleep", lambda _, seconds: pauses.append(seconds))
     server.respond_with(status(429, Retry_After="0.5"), ranking_response())
     reranker.scores("why?", PASSAGES)
     assert [pause >= 0.5 for pause in pauses] == [True]
@@ -305,7 +307,7 @@ def test_invalid_retry_after_is_ignored(
     server: LoopbackServer, reranker: ProviderReranker, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
+    monkeypatch.setattr("veracity.deadlines.Stop.sleep", lambda _, seconds: pauses.append(seconds))
     server.respond_with(status(503, Retry_After=asked), ranking_response())
     assert reranker.scores("why?", PASSAGES) == SCORES
     assert [pause <= NO_TIMEOUT.backoff for pause in pauses] == [True]
@@ -415,3 +417,34 @@ def test_connections_are_closed(server: LoopbackServer, close: bool) -> None:
     for thread in threads:
         thread.join(20)
     assert threads and not any(thread.is_alive() for thread in threads)
+
+
+def test_own_server_gets_its_own_key_only(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`[servers.NAME]`: the form of `server:`, without that one's address and key."""
+    seen: list[tuple[str, dict[str, str]]] = []
+    server.respond_with(record_requests(seen, ranking_response()))
+    monkeypatch.setenv("RERANK_BASE_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("RERANK_API_KEY", "another-Key-0123456789")
+    monkeypatch.setenv("GPU_API_KEY", KEY)
+    servers = {
+        "gpu": ModelServer(url=server.url, key_env="GPU_API_KEY"),
+        "open": ModelServer(url=f"{server.url}/rerank"),
+    }
+    for name in servers:
+        reranker = make_reranker(f"{name}:m", NO_TIMEOUT, servers)
+        assert reranker is not None and reranker.scores("why?", PASSAGES) == SCORES
+    assert [(path, headers.get("authorization")) for path, headers in seen] == [
+        ("/v1/rerank", f"Bearer {KEY}"),
+        ("/v1/rerank", None),
+    ]
+    assert server.requests[0].keys() == {"model", "query", "documents", "top_n", "texts", "truncate"}
+
+
+def test_own_server_that_is_unknown_or_lacks_its_key() -> None:
+    servers = {"gpu": ModelServer(url="http://gpu", key_env="GPU_API_KEY")}
+    with pytest.raises(ConfigurationError, match=r'there is no reranker "gpuu:m"; did you mean "gpu:m"\?'):
+        make_reranker("gpuu:m", None, servers)
+    with pytest.raises(ConfigurationError, match=r"server:MODEL, gpu:MODEL\.$"):
+        make_reranker("what:m", None, servers)
+    with pytest.raises(MissingKeyError, match=r'for the server "gpu": set GPU_API_KEY in the environment'):
+        make_reranker("gpu:m", None, servers)

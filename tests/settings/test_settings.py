@@ -9,6 +9,7 @@ from veracity.errors import ConfigurationError
 from veracity.settings import (
     KEYS,
     SECTIONS,
+    ModelServer,
     ModelSettings,
     Settings,
     load_settings,
@@ -18,10 +19,7 @@ from veracity.settings import (
 )
 
 PATH = Path("veracity.toml")
-ALL = (
-    "models, llm, budget, reading, knowledge, retrieval, quality, answering, conversation, approval, web, server, "
-    "telemetry"
-)
+ALL = ", ".join(KEYS[""])
 MODEL = 'a model is written "provider:model", without spaces and with the provider in small letters, such as'
 
 
@@ -216,7 +214,8 @@ def test_the_origin_of_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_section_is_listed() -> None:
-    assert {name: type(getattr(Settings(), name)) for name in Settings.model_fields} == SECTIONS
+    sections = {name: type(getattr(Settings(), name)) for name in Settings.model_fields if name != "servers"}
+    assert sections == SECTIONS and set(KEYS[""]) == set(Settings.model_fields)
     assert KEYS["models"] == ["writer", "reviewer", "rewriter", "router", "summarizer", "judge", "embedder"]
 
 
@@ -259,7 +258,28 @@ def test_aliases_are_read_and_own_names_take_precedence(monkeypatch: pytest.Monk
 
 def test_a9_a_model_that_reviews_itself_is_a_warning() -> None:
     same = ModelSettings(writer="openai:gpt-5", reviewer="openai:gpt-5")
-    assert "reviews its own drafts (veracity.toml, models.reviewer)" in model_warnings(same)[0]
-    assert model_warnings(ModelSettings(writer="openai:gpt-5", reviewer="openai:gpt-4")) == []
-    assert model_warnings(ModelSettings()) == []
-    assert model_warnings(ModelSettings(writer="openai:gpt-5", reviewer="openai-chat:gpt-5"))
+    assert "reviews its own drafts (veracity.toml, models.reviewer)" in model_warnings(same, {})[0]
+    assert model_warnings(ModelSettings(writer="openai:gpt-5", reviewer="openai:gpt-4"), {}) == []
+    assert model_warnings(ModelSettings(), {}) == []
+    assert model_warnings(ModelSettings(writer="openai:gpt-5", reviewer="openai-chat:gpt-5"), {})
+
+
+@pytest.mark.parametrize(
+    ("writer", "reviewer", "is_same"),
+    [
+        ("big:m", "big:m", True),
+        ("big:m", "big:n", False),
+        ("big:m", "small:m", False),
+        ("my-big:m", "my-small:m", False),
+        ("big:m", "same:m", True),
+        ("big:m", "openai-chat:m", False),
+        ("small:m", "openai-chat:m", True),
+    ],
+)
+def test_a9_servers_with_one_address_are_one_place(
+    writer: str, reviewer: str, is_same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = {"big": "b", "same": "B/", "small": "s", "my-big": "b", "my-small": "s"}
+    servers = {name: ModelServer(url=f"http://gpu/{path}") for name, path in addresses.items()}
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://gpu/s/")
+    assert bool(model_warnings(ModelSettings(writer=writer, reviewer=reviewer), servers)) is is_same

@@ -15,7 +15,14 @@ from veracity.deadlines import Deadline
 from veracity.errors import ConfigurationError, ModelAnswerError
 from veracity.printable import encodable
 from veracity.providers.errors import MALFORMED, TIMED_OUT, Failure, translate_errors
-from veracity.providers.keys import check_provider_names, require_key
+from veracity.providers.keys import (
+    NO_SERVERS,
+    ServersByName,
+    check_provider_names,
+    provider_of,
+    require_key,
+    unknown_provider,
+)
 from veracity.providers.retry import retry
 from veracity.settings import LLMSettings
 from veracity.workers import ThreadLocals, Workers
@@ -38,10 +45,11 @@ BLANK = "."  # sent for an empty text, which providers refuse
 class ProviderEmbedder:
     """Raises at once if the key is missing; only the first call shows whether the model exists."""
 
-    def __init__(self, model: str, settings: LLMSettings | None = None) -> None:
-        check_provider_names([(model, "The embedder")])
-        require_key(model)
+    def __init__(self, model: str, settings: LLMSettings | None = None, servers: ServersByName = NO_SERVERS) -> None:
+        check_provider_names([(model, "The embedder")], servers)
+        require_key(model, servers)
         self.name = model
+        self._servers = servers
         self._settings = settings or LLMSettings()
         self._workers = Workers(min(MAX_CONCURRENT_CALLS, self._settings.workers), "veracity-embedding")
         self._dimensions: int | None = None
@@ -91,7 +99,7 @@ class ProviderEmbedder:
 
     def _connection(self, thread_locals: ThreadLocals) -> _Connection:
         if self.name not in thread_locals:
-            thread_locals[self.name] = _Connection(self.name)
+            thread_locals[self.name] = _Connection(self.name, self._servers)
         return thread_locals[self.name]  # type: ignore[no-any-return]
 
     def _checked(self, rows: Sequence[Sequence[float]], count: int) -> Vectors:
@@ -114,8 +122,9 @@ class ProviderEmbedder:
 class _Connection:
     """A worker's own model, since threads cannot share its client. Leaving the asynchronous context closes it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, servers: ServersByName) -> None:
         self._name = name
+        self._servers = servers
         self._providers: list[Provider[Any]] = []
         self._model: EmbeddingModel = translate_errors(name, self._make_model)
 
@@ -146,6 +155,8 @@ class _Connection:
         from pydantic_ai.embeddings import infer_embedding_model  # noqa: PLC0415 - slow to load
         from pydantic_ai.exceptions import UserError  # noqa: PLC0415
 
+        if provider_of(self._name) in self._servers:
+            return self._make_server_model()
         try:
             return infer_embedding_model(self._name, provider_factory=self._make_provider)
         except UserError as problem:
@@ -156,9 +167,20 @@ class _Connection:
             'use another one (an OpenAI-compatible server is written "openai:model"), "bundled" or "none".'
         )
 
-    def _make_provider(self, name: str) -> Provider[Any]:
-        from pydantic_ai.providers import infer_provider  # noqa: PLC0415 - slow to load
+    def _make_server_model(self) -> EmbeddingModel:
+        from veracity.providers.servers import make_server_embedder  # noqa: PLC0415 - slow to load
 
+        model, provider = make_server_embedder(self._name, self._servers)
+        self._providers.append(provider)
+        return model
+
+    def _make_provider(self, name: str) -> Provider[Any]:
+        from pydantic_ai.providers import infer_provider, infer_provider_class  # noqa: PLC0415 - slow to load
+
+        try:
+            infer_provider_class(name)
+        except ValueError:
+            raise ConfigurationError(str(unknown_provider(self._name, self._servers))) from None
         provider = infer_provider(name)
         self._providers.append(provider)
         if isinstance(getattr(provider.client, "max_retries", None), int):

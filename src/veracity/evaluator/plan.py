@@ -23,7 +23,7 @@ from veracity.models import (
     MetricSet,
 )
 from veracity.providers.keys import check_provider_names, has_key
-from veracity.settings import Settings, load_settings, origin, own_variables
+from veracity.settings import Settings, load_settings, origin, own_variables, with_pace
 from veracity.workspace import Workspace
 
 # The metrics of each default set, with their weights. An answer that only repeats the evidence scores full marks on
@@ -64,7 +64,7 @@ def make_plan(
     metrics = listed or [MetricConfig(name=name, weight=weight) for name, weight in DEFAULTS[metric_set].items()]
     found = {metric.name: registry.find(metric.name, where) for metric in metrics}
     judged = {metric.name: metric for metric in metrics if isinstance(found[metric.name], LLMMetric)}
-    check_provider_names(_named_models(judged.values(), config, settings, where))
+    check_provider_names(_named_models(judged.values(), config, settings, where), settings.servers)
     options = {name: _judge_options(metric, config.llm_default, settings) for name, metric in judged.items()}
     weights = shares(metrics, where)
     return Plan(
@@ -184,7 +184,9 @@ def load(workspace: Workspace | None, sources: Sources, extra: Iterable[Entry], 
     loaded = Loaded(
         terms=terms,
         sources=sources,
-        settings=terms.settings or load_settings(contents.get(files.settings_file), files.settings_file),
+        settings=with_pace(terms.settings)
+        if terms.settings
+        else load_settings(contents.get(files.settings_file), files.settings_file),
         config=load_configuration(contents.get(files.evaluator_file), files.evaluator_file),
         registry=Registry([*built_in(), *from_files(metric_files, contents)]).with_entries(extra),
         where=str(files.evaluator_file),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from veracity.deadlines import SLOW_HINT
 from veracity.errors import (
     ConfigurationError,
     MissingKeyError,
@@ -57,7 +58,7 @@ REJECTED = Cause(ModelRequestError, "rejected the request", "check the model's p
 REDIRECTED = Cause(ModelRequestError, "redirects to another address", "set that address instead")
 RATE_LIMITED = Cause(ModelUnreachableError, "is busy or rate-limits requests", "try again later")
 SERVER_ERROR = Cause(ModelUnreachableError, "failed", "try again later")
-TIMED_OUT = Cause(ModelTimeoutError, "did not answer in time")
+TIMED_OUT = Cause(ModelTimeoutError, "did not answer in time", SLOW_HINT)
 UNREACHABLE = Cause(ModelUnreachableError, "cannot be reached", "check the address and the network")
 DISCONNECTED = Cause(ModelUnreachableError, "closed the connection early", "check the server")
 BAD_CERTIFICATE = Cause(
@@ -141,8 +142,8 @@ class Failure:
         advice = cause.fix
         if cause in (RATE_LIMITED, SERVER_ERROR):
             advice = self._when_to_retry()
-        elif fix is not None and cause is not TIMED_OUT:
-            advice = fix
+        elif fix is not None:
+            advice = fix if cause is not TIMED_OUT else ""
         detail = f" ({self.detail})" if self.detail else ""
         return f"{subject} {cause.problem}{detail}{f': {advice}' if advice else ''}."
 
@@ -207,11 +208,6 @@ def _unusable_model(model: str, message: str) -> VeracityError:
     variables = tuple(dict.fromkeys(KEY_VARIABLE.findall(message)))
     if variables:
         return MissingKeyError(provider_of(model), variables, model)
-    if "Unknown model" in message:
-        return UnknownModelError(
-            f'No provider is called "{provider_of(model)}" (model "{model}"): '
-            "name it as pydantic-ai does, such as openai, openai-chat, anthropic, google or ollama."
-        )
     return ConfigurationError(f'The model "{model}" cannot be used: {_one_line(message)}.')
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import random
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -44,7 +43,7 @@ def retry(
             raise
         except ModelError as problem:
             failure = problem.with_traceback(None)  # the traceback would keep the caller alive
-        time.sleep(_pause_or_raise(failure, attempt, max_retries, backoff, deadline, deadline_name))
+        deadline.stop.sleep(_pause_or_raise(failure, attempt, max_retries, backoff, deadline, deadline_name))
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -56,8 +55,8 @@ def _pause_or_raise(
     left = deadline.left
     remaining = f"{deadline_name} leaves {left:.0f} s"
     if not failure.retryable or attempt > max_retries:
-        timed_out = type(failure) is ModelTimeoutError and left <= 0
-        raise _with_calls(failure, calls, remaining if timed_out else "")
+        limit = "the limit of a call is llm.call_timeout" if left > 0 else remaining
+        raise _with_calls(failure, calls, limit if type(failure) is ModelTimeoutError else "")
     requested = failure.retry_after or 0.0
     pause: float = requested + min(MAX_BACKOFF_SECONDS, backoff * 2 ** (attempt - 1)) * random.uniform(0.5, 1.0)
     if pause >= left:

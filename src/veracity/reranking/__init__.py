@@ -9,6 +9,7 @@ import difflib
 
 from veracity.errors import ConfigurationError
 from veracity.models.llm import checked_model_name
+from veracity.providers.keys import NO_SERVERS, ServersByName
 from veracity.reranking.base import Reranker
 from veracity.reranking.remote import MAX_SHOWN_LENGTH, SERVICES, ProviderReranker
 from veracity.secrets import presentable
@@ -21,8 +22,10 @@ LOCAL = "cross-encoder"
 FORMS = ["none", f"{LOCAL}:FOLDER", *(f"{name}:MODEL" for name in SERVICES)]
 
 
-def make_reranker(setting: str, settings: LLMSettings | None = None) -> Reranker | None:
-    """None for "none". `settings` holds the time limits and retries of calls to a service."""
+def make_reranker(
+    setting: str, settings: LLMSettings | None = None, servers: ServersByName = NO_SERVERS
+) -> Reranker | None:
+    """None for "none". `settings` holds the time limits and retries of calls to a service or server."""
     if setting == "none":
         return None
     kind, _, model = setting.partition(":")
@@ -30,9 +33,9 @@ def make_reranker(setting: str, settings: LLMSettings | None = None) -> Reranker
         from veracity.reranking.cross_encoder import CrossEncoder  # noqa: PLC0415 - loads onnxruntime
 
         return CrossEncoder(model)
-    if kind in SERVICES and model:
-        return ProviderReranker(_checked_name(setting), settings)
-    raise ConfigurationError(f'{SETTING}: there is no reranker "{presentable(setting)}"; {_hint(kind, model)}')
+    if (kind in SERVICES or kind in servers) and model:
+        return ProviderReranker(_checked_name(setting), settings, servers)
+    raise ConfigurationError(f'{SETTING}: there is no reranker "{presentable(setting)}"; {_hint(kind, model, servers)}')
 
 
 def _checked_name(setting: str) -> str:
@@ -43,11 +46,12 @@ def _checked_name(setting: str) -> str:
     raise ConfigurationError(message)
 
 
-def _hint(kind: str, model: str) -> str:
-    forms = {form.partition(":")[0]: form for form in FORMS}
+def _hint(kind: str, model: str, servers: ServersByName) -> str:
+    names = [*FORMS, *(f"{name}:MODEL" for name in servers)]
+    forms = {form.partition(":")[0]: form for form in names}
     if close := difflib.get_close_matches(kind.strip().lower(), forms, n=1, cutoff=0.7):
         suggestion = forms[close[0]]
         if model.strip() and ":" in suggestion:
             suggestion = f"{close[0]}:{presentable(model.strip(), MAX_SHOWN_LENGTH)}"
         return f'did you mean "{suggestion}"?'
-    return f"write one of {', '.join(FORMS)}."
+    return f"write one of {', '.join(names)}."

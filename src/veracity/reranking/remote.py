@@ -13,7 +13,14 @@ from veracity.deadlines import Deadline
 from veracity.errors import ConfigurationError, MissingKeyError, ModelAnswerError
 from veracity.printable import encodable
 from veracity.providers.errors import Failure
-from veracity.providers.keys import check_base_url, check_key
+from veracity.providers.keys import (
+    NO_SERVERS,
+    ServersByName,
+    check_base_url,
+    check_key,
+    provider_of,
+    server_key,
+)
 from veracity.providers.retry import retry
 from veracity.secrets import presentable
 from veracity.settings import LLMSettings
@@ -44,15 +51,17 @@ SERVICES = {
     "voyage": Service("https://api.voyageai.com/v1", "VOYAGE_BASE_URL", "VOYAGE_API_KEY", limit_field="top_k"),
     "server": Service("", "RERANK_BASE_URL", "RERANK_API_KEY", needs_key=False),
 }
+OWN_SERVER = SERVICES["server"]  # also the form of requests to a server of the settings
 
 
 class ProviderReranker:
     """Raises in the constructor if the key or address is missing. An unknown model fails in the first call."""
 
-    def __init__(self, model: str, settings: LLMSettings | None = None) -> None:
+    def __init__(self, model: str, settings: LLMSettings | None = None, servers: ServersByName = NO_SERVERS) -> None:
         self.name = model
         self._shown_name = presentable(model, MAX_SHOWN_LENGTH)
-        self._endpoint = _endpoint(model)
+        is_own_server = provider_of(model) in servers
+        self._endpoint = _server_endpoint(model, servers) if is_own_server else _endpoint(model)
         self._settings = settings or LLMSettings()
         self._workers = Workers(min(MAX_CONCURRENT_CALLS, self._settings.workers), "veracity-reranking")
 
@@ -101,9 +110,14 @@ class _Endpoint:
     key: str = field(repr=False)  # may be empty
 
 
+def _server_endpoint(model: str, servers: ServersByName) -> _Endpoint:
+    """Raises if the variable of the server's key is missing or invalid."""
+    return _Endpoint(_rerank_url(servers[provider_of(model)].url), server_key(model, servers))
+
+
 def _endpoint(model: str) -> _Endpoint:
     """Raises if an environment variable is missing or invalid."""
-    provider = model.partition(":")[0]
+    provider = provider_of(model)
     service = SERVICES[provider]
     url = os.environ.get(service.url_variable, "").strip() or service.url
     if not url:
@@ -113,7 +127,11 @@ def _endpoint(model: str) -> _Endpoint:
         raise MissingKeyError(provider, (service.key_variable,), model)
     _check_url(service.url_variable, url)
     check_key(service.key_variable, key)
-    return _Endpoint(url.rstrip("/").removesuffix("/rerank") + "/rerank", key)
+    return _Endpoint(_rerank_url(url), key)
+
+
+def _rerank_url(url: str) -> str:
+    return url.rstrip("/").removesuffix("/rerank") + "/rerank"
 
 
 def _check_url(variable: str, url: str) -> None:
@@ -127,10 +145,11 @@ def _check_url(variable: str, url: str) -> None:
 
 def _request_body(name: str, query: str, passages: list[str]) -> dict[str, Any]:
     provider, _, model = name.partition(":")
-    body = {"model": model, "query": query, "documents": passages, SERVICES[provider].limit_field: len(passages)}
+    service = SERVICES.get(provider, OWN_SERVER)
+    body = {"model": model, "query": query, "documents": passages, service.limit_field: len(passages)}
     if provider == "jina":
         body["return_documents"] = False
-    if provider == "server":  # Text Embeddings Inference needs "texts", and rejects long texts without "truncate"
+    if service is OWN_SERVER:  # Text Embeddings Inference needs "texts", and rejects long texts without "truncate"
         body |= {"texts": passages, "truncate": True}
     return body
 

@@ -10,6 +10,7 @@ from veracity.settings.loading import (
     require_sound_quality,
     variable,
 )
+from veracity.settings.pace import SLOW_DEADLINES, with_pace
 from veracity.settings.sections import (
     KEYS,
     SECTIONS,
@@ -17,12 +18,15 @@ from veracity.settings.sections import (
     ApprovalSettings,
     BudgetSettings,
     ConversationSettings,
+    EvaluatorSettings,
     KnowledgeSettings,
     LLMSettings,
+    MaxTokensSettings,
     ModelSettings,
     OutputMode,
     QualitySettings,
     ReadingSettings,
+    ReceiptSettings,
     RetrievalSettings,
     Section,
     ServerSettings,
@@ -30,22 +34,28 @@ from veracity.settings.sections import (
     TelemetrySettings,
     WebSettings,
 )
+from veracity.settings.servers import ModelServer
 
 __all__ = [
     "ALIASES",
     "KEYS",
     "PREFIX",
     "SECTIONS",
+    "SLOW_DEADLINES",
     "AnsweringSettings",
     "ApprovalSettings",
     "BudgetSettings",
     "ConversationSettings",
+    "EvaluatorSettings",
     "KnowledgeSettings",
     "LLMSettings",
+    "MaxTokensSettings",
+    "ModelServer",
     "ModelSettings",
     "OutputMode",
     "QualitySettings",
     "ReadingSettings",
+    "ReceiptSettings",
     "RetrievalSettings",
     "Section",
     "ServerSettings",
@@ -58,4 +68,5 @@ __all__ = [
     "own_variables",
     "require_sound_quality",
     "variable",
+    "with_pace",
 ]

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from veracity.models import ModelName
 from veracity.models.llm import checked_model_name
+from veracity.settings.servers import Servers
 
 HOST_HINT = 'write the name alone, such as "answers.example.com"'
 _PORT = re.compile(r"(?<=[^:]):\d{1,5}\Z")  # an IPv6 address has no port without brackets
@@ -41,6 +42,7 @@ def is_address(name: str) -> bool:
 
 
 OutputMode = Literal["auto", "tool", "native", "prompted"]
+Pace = Literal["normal", "slow"]
 Fusion = Literal["rrf", "weighted", "cascade"]
 SourceName = Literal["knowledge", "graph"]
 PriorityName = Literal["knowledge", "temporal", "graph"]
@@ -97,11 +99,31 @@ class ModelSettings(Section):
 class LLMSettings(Section):
     """How every model is called."""
 
+    pace: Pace = Field(
+        default="normal", description="`slow` raises every deadline for slow servers that is not set itself"
+    )
     workers: int = Field(default=16, ge=1, le=256, description="maximum concurrent calls")
     call_timeout: float = Field(default=60, gt=0, le=3600, description="seconds per call")
     deadline: float = Field(default=180, gt=0, le=86400, description="seconds per request, retries included")
     backoff: float = Field(default=0.5, ge=0, le=60, description="seconds before the first retry, then doubling")
     output_mode: OutputMode = Field(default="auto", description="how structured output is requested")
+
+
+class MaxTokensSettings(Section):
+    """The longest reply of each role. A model that thinks before it answers gets more."""
+
+    writer: int = Field(default=2000, ge=1, le=1_000_000, description="tokens of a draft")
+    reviewer: int = Field(default=1500, ge=1, le=1_000_000, description="tokens of a review")
+    rewriter: int = Field(default=1000, ge=1, le=1_000_000, description="tokens of a rewritten query")
+    router: int = Field(default=1000, ge=1, le=1_000_000, description="tokens of a route, or of a direct answer")
+    summarizer: int = Field(default=1500, ge=1, le=1_000_000, description="tokens of a summary")
+    judge: int = Field(
+        default=1500, ge=1, le=1_000_000, description="tokens of a verdict; `max_tokens` of a metric comes first"
+    )
+
+    def of(self, role: str) -> int | None:
+        """None for any other role."""
+        return getattr(self, role, None) if role in type(self).model_fields else None
 
 
 class BudgetSettings(Section):
@@ -203,6 +225,14 @@ class ApprovalSettings(Section):
     )
 
 
+class EvaluatorSettings(Section):
+    """How runs score answers. Metrics are configured in configs/evaluator.toml."""
+
+    batch: bool = Field(
+        default=True, description="whether a run asks LLM metrics with the same judge in one call, with excerpts"
+    )
+
+
 class WebSettings(Section):
     """Web search after a rejection. Keys come from the environment (TAVILY_API_KEY)."""
 
@@ -244,9 +274,19 @@ class TelemetrySettings(Section):
     )
 
 
+class ReceiptSettings(Section):
+    """What a receipt contains besides what it always does."""
+
+    prompts: bool = Field(
+        default=False, description="whether the prompts and replies of all model calls are kept for the receipt"
+    )
+
+
 class Settings(Section):
     models: ModelSettings = ModelSettings()
     llm: LLMSettings = LLMSettings()
+    servers: Servers = {}
+    max_tokens: MaxTokensSettings = MaxTokensSettings()
     budget: BudgetSettings = BudgetSettings()
     reading: ReadingSettings = ReadingSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
@@ -255,14 +295,17 @@ class Settings(Section):
     answering: AnsweringSettings = AnsweringSettings()
     conversation: ConversationSettings = ConversationSettings()
     approval: ApprovalSettings = ApprovalSettings()
+    evaluator: EvaluatorSettings = EvaluatorSettings()
     web: WebSettings = WebSettings()
     server: ServerSettings = ServerSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    receipts: ReceiptSettings = ReceiptSettings()
 
 
 SECTIONS: dict[str, type[Section]] = {
     "models": ModelSettings,
     "llm": LLMSettings,
+    "max_tokens": MaxTokensSettings,
     "budget": BudgetSettings,
     "reading": ReadingSettings,
     "knowledge": KnowledgeSettings,
@@ -271,8 +314,10 @@ SECTIONS: dict[str, type[Section]] = {
     "answering": AnsweringSettings,
     "conversation": ConversationSettings,
     "approval": ApprovalSettings,
+    "evaluator": EvaluatorSettings,
     "web": WebSettings,
     "server": ServerSettings,
     "telemetry": TelemetrySettings,
+    "receipts": ReceiptSettings,
 }
-KEYS = {"": list(SECTIONS), **{name: list(section.model_fields) for name, section in SECTIONS.items()}}
+KEYS = {"": [*SECTIONS, "servers"], **{name: list(section.model_fields) for name, section in SECTIONS.items()}}

@@ -15,9 +15,10 @@ from veracity.language import guess_language
 from veracity.printable import encodable
 from veracity.providers.errors import MALFORMED, Failure
 from veracity.providers.http import JSONClient
-from veracity.providers.keys import check_key, split_base_url
+from veracity.providers.keys import check_key
 from veracity.reading.base import as_title, clean
 from veracity.settings import WebSettings
+from veracity.settings.servers import split_base_url
 from veracity.websearch.addresses import parse_page_url
 from veracity.workers import ThreadLocals, Workers
 

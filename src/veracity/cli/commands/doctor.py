@@ -8,7 +8,7 @@ import typer
 
 from veracity.cli.commands.evaluate import METRIC_SETS
 from veracity.cli.ui.console import console, count, format_usage, plain, table
-from veracity.doctor import Doctor, ModelCheck, SettingState
+from veracity.doctor import Doctor, ModelCheck, SettingState, SetupReport
 from veracity.engine import find_workspace
 
 
@@ -25,6 +25,7 @@ def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
         console.print(plain(f"\nWorkspace: {root.resolve()}"))
     for path, exists in report.files.items():
         console.print(plain(f"  {'valid' if exists else 'missing':<7} {path}"))
+    _show_roles(report)
     _show_settings(report.settings, shows_all)
     console.print(plain(f"\nMetrics: {', '.join(report.metrics)} ({METRIC_SETS[report.metric_set]})"))
     variables = ", ".join(report.provider_variables) or "none (such as OPENAI_API_KEY or ANTHROPIC_API_KEY)"
@@ -44,6 +45,21 @@ def _show_problems(problems: list[str], ask: bool) -> None:
     console.print(plain(f"{count(len(problems), 'problem')}:", "bold red"))
     for problem in problems:
         console.print(plain(f"  • {problem}", "red"), soft_wrap=True)
+
+
+def _show_roles(report: SetupReport) -> None:
+    roles = table("Role", "Model")
+    for role in report.roles:
+        roles.add_row(role.role, plain(role.model or "none: local"))
+    console.print()
+    console.print(roles)
+    if report.servers:
+        servers = table("Server", "Address", "Key")
+        for server in report.servers:
+            state = "set" if server.has_key else "not set"
+            servers.add_row(server.name, plain(server.url), f"{server.key_env} ({state})" if server.key_env else "none")
+        console.print()
+        console.print(servers)
 
 
 def _show_settings(settings: list[SettingState], shows_all: bool) -> None:
