@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # with it, every process would compile all its modules
 
-.PHONY: demo serve test page-types chromium coverage fuzz fuzz-api kills campaign-kill campaign-races bench-conversation-growth bench-server clean
+.PHONY: demo serve test page-types chromium coverage fuzz fuzz-api kills campaign-kill campaign-races campaign-servers bench-conversation-growth bench-server clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
@@ -50,6 +50,10 @@ campaign-kill: .venv/installed-dev
 
 campaign-races: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.races --races $(N) --seed $(SEED)
+
+# Asks through model servers that misbehave in every way: every run must end in time, with a true status.
+campaign-servers: .venv/installed-dev
+	$(BIN)/python -m benchmarks.campaigns.servers
 
 # Measures the time per turn and the file sizes in a conversation of 500 turns.
 bench-conversation-growth: .venv/installed-dev

@@ -53,6 +53,46 @@ def test_a_cancelled_job_does_not_run() -> None:
     workers.close()
 
 
+def test_a_stopped_job_is_cancelled_while_it_runs() -> None:
+    workers, started, left = Workers(1, "test"), threading.Event(), list[str]()
+
+    async def hang() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            left.append("cleanly")
+
+    job = workers.submit(lambda _: asyncio.get_event_loop().run_until_complete(hang()))
+    assert started.wait(10)
+    job.stop()
+    with pytest.raises(asyncio.CancelledError):
+        job.result(10)
+    job.stop()  # too late: the next job is not affected
+    assert left == ["cleanly"]
+    assert workers.submit(lambda _: asyncio.get_event_loop().run_until_complete(asyncio.sleep(0.05, 5))).result(10) == 5
+    workers.close()
+
+
+def test_a_job_stopped_before_its_loop_runs_is_cancelled() -> None:
+    workers, started, goes_on = Workers(1, "test"), threading.Event(), threading.Event()
+
+    def job(_: object) -> None:
+        started.set()
+        goes_on.wait(10)
+        asyncio.get_event_loop().run_until_complete(asyncio.sleep(60))
+
+    stopped, waiting = workers.submit(job), workers.submit(lambda _: 5)
+    assert started.wait(10)
+    stopped.stop()
+    waiting.stop()
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        stopped.result(10)
+    assert waiting.cancelled() and workers.submit(lambda _: 5).result(10) == 5
+    workers.close()
+
+
 def test_an_error_reaches_the_caller_and_the_thread_survives() -> None:
     workers = Workers(1, "test")
     with pytest.raises(ZeroDivisionError):

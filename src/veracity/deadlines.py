@@ -1,21 +1,77 @@
-"""Deadlines on the monotonic clock."""
+"""Deadlines on the monotonic clock, and the signal that stops work before its deadline."""
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from math import inf
+from typing import Any
+
+from veracity.errors import Stopped
+
+SLOW_HINT = 'for a slow server set llm.pace = "slow" or raise the limit'  # advice where a deadline was missed
+
+
+class Stop:
+    """Ends the waits of a run, from any thread and for good. They raise `Stopped`."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._callbacks: list[Callable[[], object]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    def set(self) -> None:
+        """Safe in a signal handler that interrupts this object's own methods: the lock is not awaited."""
+        self._event.set()
+        for callback in tuple(self._callbacks):
+            callback()
+
+    def check(self) -> None:
+        """Raise `Stopped` if it is set."""
+        if self._event.is_set():
+            raise Stopped
+
+    def sleep(self, seconds: float) -> None:
+        self._event.wait(seconds)
+        self.check()
+
+    @contextmanager
+    def calling(self, callback: Callable[[], object]) -> Iterator[None]:
+        """Call back once it is set, at once if it is already; not after the block. It may be called twice."""
+        with self._lock:
+            self._callbacks = [*self._callbacks, callback]
+        try:
+            if self._event.is_set():
+                callback()
+            yield
+        finally:
+            with self._lock:
+                self._callbacks = [other for other in self._callbacks if other is not callback]
+
+
+NEVER = Stop()
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A point in time on the monotonic clock; `inf` means no deadline."""
+    """A point in time on the monotonic clock; `inf` means no deadline. `stop` may end waits earlier. `name` is the
+    setting it comes from, for messages."""
 
     end: float = inf
+    stop: Stop = field(default=NEVER, compare=False, repr=False)
+    name: str = field(default="", compare=False)
 
     @classmethod
-    def within(cls, seconds: float) -> Deadline:
-        return cls(time.monotonic() + seconds)
+    def within(cls, seconds: float, stop: Stop = NEVER, name: str = "") -> Deadline:
+        return cls(time.monotonic() + seconds, stop, name)
 
     @property
     def left(self) -> float:
@@ -26,6 +82,16 @@ class Deadline:
     def has_passed(self) -> bool:
         return self.left <= 0
 
-    def capped_at(self, seconds: float) -> Deadline:
-        """The earlier of this deadline and `seconds` from now."""
-        return Deadline(min(self.end, time.monotonic() + seconds))
+    def capped_at(self, seconds: float, name: str = "") -> Deadline:
+        """The earlier of this deadline and `seconds` from now, which is called `name`."""
+        end = time.monotonic() + seconds
+        return Deadline(end, self.stop, name) if end < self.end else self
+
+    def wait_for(self, future: Future[Any]) -> bool:
+        """Wait until the future is done or the deadline has passed; return whether it is done. Raises `Stopped`."""
+        woken = threading.Event()
+        future.add_done_callback(lambda _: woken.set())
+        with self.stop.calling(woken.set):
+            woken.wait(min(self.left, threading.TIMEOUT_MAX))
+        self.stop.check()
+        return future.done()

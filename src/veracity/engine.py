@@ -186,7 +186,7 @@ class Veracity:
         return self._parts.runner.resume(self._find_run(run_id), drafts=drafts)
 
     def stop(self, run_id: str, *, by: str = LOCAL) -> RunSummary:
-        """Fail a running run: it stops after its current step.
+        """Fail a running run: what it waits for ends, such as a model's reply.
 
         A run that has ended, waits for approval or was decided is not changed.
         """
@@ -197,7 +197,7 @@ class Veracity:
         return run
 
     def leave(self) -> None:
-        """Prepare for shutdown: running runs stop after their current step and can be resumed."""
+        """Prepare for shutdown: running runs stop, without waiting for a model, and can be resumed."""
         if runner := self._parts.built.get("runner"):
             runner.stop_all()
 
@@ -563,7 +563,9 @@ class Veracity:
             context=[encodable(text) for text in passages],
             config=evaluator.choose(chosen) if chosen else None,
         )
-        return evaluator.evaluate(request, deadline=Deadline.within(self.settings.answering.run_deadline))
+        return evaluator.evaluate(
+            request, deadline=Deadline.within(self.settings.answering.run_deadline, name="answering.run_deadline")
+        )
 
     def _run_parameters(
         self,

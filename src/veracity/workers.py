@@ -22,7 +22,6 @@ from veracity.errors import ConfigurationError
 
 ThreadLocals = dict[Hashable, Any]
 Job = Callable[[ThreadLocals], Any]
-Tasks = SimpleQueue[tuple[Future[Any], Job] | None]
 
 CLOSE_SECONDS = 1.0  # how long closing waits for running jobs
 NATIVE_CLOSE_SECONDS = 5.0  # for jobs in native code, such as a search: it crashes if the interpreter exits under it
@@ -31,6 +30,35 @@ NATIVE_CLOSE_SECONDS = 5.0  # for jobs in native code, such as a search: it cras
 def processors() -> int:
     """The number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Outcome(Future[Any]):
+    """The future result of a job."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def started_on(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Called on the worker. False if the job was cancelled before."""
+        self._loop = loop
+        return self.set_running_or_notify_cancel()
+
+    def stop(self) -> None:
+        """Cancel the job, also while it runs: what it awaits on its event loop raises `asyncio.CancelledError`.
+
+        Code that the job runs outside of the loop goes on.
+        """
+        if not self.cancel() and not self.done() and self._loop:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the job has ended
+                self._loop.call_soon_threadsafe(self._cancel_tasks)
+
+    def _cancel_tasks(self) -> None:
+        """Runs on the loop, perhaps when that is busy with the next job: then this one is done."""
+        if not self.done():
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
+
+
+Tasks = SimpleQueue[tuple[Outcome, Job] | None]
 
 
 class Workers:
@@ -44,9 +72,9 @@ class Workers:
         self._stop = weakref.finalize(self, _stop_threads, self._tasks, self._threads)
         self._stop.atexit = False  # daemon threads end with the program; waking them at exit is a race
 
-    def submit(self, job: Job) -> Future[Any]:
+    def submit(self, job: Job) -> Outcome:
         """Run a job on an idle thread, a new one up to the maximum, or the next one that becomes idle."""
-        future: Future[Any] = Future()
+        future = Outcome()
         with self._lock:
             if not self._stop.alive:
                 raise ConfigurationError("This object is closed and cannot be used again: create a new one.")
@@ -71,7 +99,7 @@ def _work(tasks: Tasks, idle: threading.Semaphore) -> None:
     asyncio.set_event_loop(loop)
     thread_locals: ThreadLocals = {}
     while (task := tasks.get()) is not None:
-        set_outcome = _run(*task, thread_locals)
+        set_outcome = _run(*task, thread_locals, loop)
         idle.release()  # before the outcome is set, so that a caller who submits again finds this thread idle
         set_outcome()
         del task, set_outcome  # keep nothing alive while idle
@@ -80,9 +108,9 @@ def _work(tasks: Tasks, idle: threading.Semaphore) -> None:
     loop.close()
 
 
-def _run(future: Future[Any], job: Job, thread_locals: ThreadLocals) -> Callable[[], None]:
+def _run(future: Outcome, job: Job, thread_locals: ThreadLocals, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
     """Run the job and return the function that sets the outcome of its future."""
-    if not future.set_running_or_notify_cancel():
+    if not future.started_on(loop):
         return lambda: None
     try:
         return partial(future.set_result, job(thread_locals))

@@ -73,7 +73,7 @@ def test_retryable_error_of_ours_is_retried() -> None:
 def test_backoff_doubles_and_adds_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC B9: backoff with jitter."""
     pauses: list[float] = []
-    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
+    monkeypatch.setattr("veracity.deadlines.Stop.sleep", lambda _, seconds: pauses.append(seconds))
     replies = [
         ModelUnreachableError("Busy."),
         ModelUnreachableError("Busy."),

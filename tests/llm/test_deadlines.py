@@ -14,7 +14,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from tests.llm.sample_requests import MODEL, question, text_request
 from tests.loopback import Behaviour, LoopbackServer, SilentServer, drip_bytes, hang, reply_with, verdict
-from veracity.deadlines import Deadline
+from veracity.deadlines import SLOW_HINT, Deadline
 from veracity.errors import ModelError, ModelTimeoutError, ModelUnreachableError
 from veracity.llm import LLM
 from veracity.settings import LLMSettings
@@ -54,7 +54,7 @@ def test_hanging_server_times_out(behaviour: Behaviour, request_: Request, serve
     server.respond_with(behaviour)
     problem = fail(llm, request_, 1)
     assert isinstance(problem, ModelTimeoutError)
-    assert str(problem) == f'The provider of "{MODEL}" did not answer in time (1 call made; {NO_TIME}).'
+    assert str(problem) == f'The provider of "{MODEL}" did not answer in time: {SLOW_HINT} (1 call made; {NO_TIME}).'
     server.respond_with(reply_with('{"reason": "So.", "score": 1}'))
     request_(llm, Deadline())  # the worker is free again
 
@@ -72,12 +72,13 @@ def test_server_without_response_times_out(request_: Request, monkeypatch: pytes
 def test_implicitly_streamed_answer_times_out(
     behaviour: Behaviour, server: LoopbackServer, llm: LLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Anthropic's SDK streams if max_tokens is not set."""
+    """Anthropic's SDK streams if max_tokens is not set, as for a role without a bound."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0a1B2c3D4e5F6g7H")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url.removesuffix("/v1"))
     server.respond_with(behaviour)
-    llm.require(CLAUDE, "writer")
-    problem = fail(llm, lambda llm, deadline: llm.write(text_request(model=CLAUDE), deadline=deadline), 1)
+    request = text_request(model=CLAUDE, role="other")
+    llm.require(CLAUDE, "other")
+    problem = fail(llm, lambda llm, deadline: llm.write(request, deadline=deadline), 1)
     assert isinstance(problem, ModelTimeoutError) and all(request["stream"] for request in server.requests)
 
 
@@ -92,7 +93,7 @@ def test_retries_share_the_deadline(server: LoopbackServer) -> None:
 
 def test_no_wait_beyond_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("veracity.providers.retry.time.sleep", pauses.append)
+    monkeypatch.setattr("veracity.deadlines.Stop.sleep", lambda _, seconds: pauses.append(seconds))
     llm = ScriptedLLM(ModelUnreachableError("Busy.", retry_after=7200), settings=PATIENT)
     problem = fail(llm, REQUESTS["write"], 3000)
     assert (len(llm.calls), pauses) == (1, [])
@@ -113,7 +114,14 @@ def test_passed_deadline_allows_no_call() -> None:
     llm = ScriptedLLM("So.")
     problem = fail(llm, REQUESTS["write"], 0)
     assert isinstance(problem, ModelTimeoutError) and llm.calls == []
-    assert "was not called: the deadline of this step has passed (0 calls made)." in str(problem)
+    assert f"was not called: the deadline of this step has passed; {SLOW_HINT} (0 calls made)." in str(problem)
+
+
+def test_error_names_the_setting_of_the_deadline() -> None:
+    """So that its reader knows what to raise."""
+    llm = ScriptedLLM("So.")
+    with pytest.raises(ModelTimeoutError, match=r"quality\.loop_deadline has passed; .* llm\.pace = \"slow\""):
+        llm.write(text_request(), deadline=Deadline().capped_at(3600, "a").capped_at(0, "quality.loop_deadline"))
 
 
 def test_infinite_deadline() -> None:
@@ -130,7 +138,7 @@ def test_call_timeout_is_capped_by_the_deadline() -> None:
 
 
 class TestStuckCalls:
-    """Calls that ignore their timeout, which those over the network do not."""
+    """Calls that block their event loop, so that they cannot be cancelled. Those over the network do not."""
 
     @pytest.fixture
     def released(self) -> Iterator[threading.Event]:
@@ -145,7 +153,7 @@ class TestStuckCalls:
     @pytest.fixture
     def stuck(self, released: threading.Event, started: threading.Event) -> Iterator[LLM]:
         def make(name: str, role: str) -> FunctionModel:
-            def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+            async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
                 started.set()
                 released.wait(HANG_SECONDS)
                 return ModelResponse(parts=[TextPart('{"reason": "So.", "score": 1}')])

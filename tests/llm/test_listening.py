@@ -10,7 +10,7 @@ import pytest
 
 from tests.llm.sample_requests import text_request
 from tests.llm.streams import DONE, chunk, send_chunks, stream_text, usage_chunk
-from tests.loopback import Behaviour, LoopbackServer, disconnect, hang, raw, reply_with, status
+from tests.loopback import Behaviour, Handler, LoopbackServer, disconnect, hang, raw, reply_with, status
 from veracity.deadlines import Deadline
 from veracity.errors import (
     BudgetError,
@@ -242,7 +242,7 @@ def test_endless_stream_times_out(behaviour: Behaviour, server: LoopbackServer, 
     server.respond_with(behaviour)
     llm.require("openai-chat:test-model", "writer")
     heard = Heard()
-    with pytest.raises(ModelTimeoutError, match=r"did not answer in time \(1 call made"):
+    with pytest.raises(ModelTimeoutError, match=r"did not answer in time: .* \(1 call made"):
         llm.write(text_request(max_retries=5), deadline=Deadline.within(1), on_text=heard)
     count = len(heard)
     server.respond_with(stream_text("So."))
@@ -332,10 +332,43 @@ def test_scripted_llm_streams() -> None:
 
 
 def test_streamed_length_is_capped(server: LoopbackServer, llm: LLM) -> None:
-    server.respond_with(stream_text(*["x" * 50_000] * 6))
+    words = "".join(f"{number:x} " for number in range(60_000))
+    server.respond_with(stream_text(*(words[start : start + 30_000] for start in range(0, 180_000, 30_000))))
     heard = Heard()
-    assert len(llm.write(text_request(), on_text=heard).text) == 300_000
+    assert len(llm.write(text_request(), on_text=heard).text) == 180_000
     assert 100_000 <= len(heard.text) <= 150_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The draft is fine as it is. ", "草稿没有问题。", "<think>", "{word:x} "],
+    ids=["en", "zh", "thoughts", "endless"],
+)
+def test_stream_that_does_not_end_is_cut_off(text: str, server: LoopbackServer) -> None:
+    """And the client disconnects. What it received counts as used."""
+    disconnected = threading.Event()
+
+    def stream_forever(handler: Handler, _: dict[str, Any]) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.end_headers()
+        try:
+            for number in range(1_000_000):
+                words = "".join(text.format(word=number * 1000 + step) for step in range(20))
+                handler.wfile.write(chunk(words))
+                handler.wfile.flush()
+        except OSError:
+            disconnected.set()
+        handler.close_connection = True
+
+    server.respond_with(stream_forever)
+    llm, budget, heard = LLM(LLMSettings(backoff=0.01)), Budget(tokens=10**9), Heard()
+    with pytest.raises(ModelAnswerError, match=r"repeats itself.*|cut off.*") as caught:
+        llm.write(text_request(max_retries=3), budget, on_text=heard)
+    assert "(2 calls made)" in str(caught.value)
+    assert disconnected.wait(30) and len(server.requests) == 2
+    assert budget.spent.calls == 2 and budget.spent.output_tokens > 100
+    llm.close()
 
 
 def test_anthropic_streams(server: LoopbackServer, llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:

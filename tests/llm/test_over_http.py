@@ -143,7 +143,7 @@ def test_permanent_failure_is_not_retried(name: str, server: LoopbackServer, llm
 UNUSABLE: dict[str, tuple[Behaviour, str]] = {
     "prose": (text("I think it is rather good."), "no JSON object"),
     "truncated": (reply_with('{"reason": "It is', "stop"), "no JSON object"),
-    "cut off": (reply_with('{"reason": "It is', "length"), "raise max_tokens"),
+    "cut off": (reply_with('{"reason": "It is', "length"), "raise max_tokens.judge, or use another model"),
     "150": (verdict(150), "less than or equal to 100 (got 150)"),
     "-1": (verdict(-1), "greater than or equal to 0 (got -1)"),
     "null": (verdict(None), "valid number (got null)"),
@@ -154,7 +154,8 @@ UNUSABLE: dict[str, tuple[Behaviour, str]] = {
     "no reason": (reply_with('{"score": 5}'), "reason: Field required"),
     "no arguments": (reply_with(""), "it was empty"),
     "two verdicts": (call_tools(("answer", GOOD), ("answer", OTHER)), "2 different answers"),
-    "20 MB": (verdict(50, "x" * 20_000_000), "20,000,027 characters long"),
+    "20 MB": (verdict(50, "".join(map("{:07x} ".format, range(2_500_000)))), "20,000,027 characters long"),
+    "a loop": (verdict(50, "It is fine. " * 100), "it repeats itself over and over: use another model"),
 }
 
 
@@ -242,7 +243,9 @@ class TestRetryWaits:
         llm = LLM(SHORT_TIMEOUT)
         llm.require(MODEL, "judge")
         problem, calls = fails(server, llm, behaviour, max_retries=1)
-        assert isinstance(problem, ModelTimeoutError) and "(2 calls made)" in str(problem)
+        assert isinstance(problem, ModelTimeoutError) and "(2 calls made; the limit of a call is llm.call" in str(
+            problem
+        )
         assert calls <= 2  # fewer if a connection took longer than the timeout
         llm.settings = NO_TIMEOUT
         server.respond_with(verdict(70))
@@ -292,13 +295,13 @@ class TestRetryWaits:
 class TestRequestBody:
     """SPEC B3, B5."""
 
-    def test_temperature_is_always_sent_and_max_tokens_only_if_set(self, server: LoopbackServer, llm: LLM) -> None:
-        llm.ask(question())
-        llm.ask(question(temperature=0.7, max_tokens=123))
+    def test_temperature_and_max_tokens_are_always_sent(self, server: LoopbackServer, llm: LLM) -> None:
+        """SPEC B3: the metric's own `max_tokens`, else the bound of the role."""
+        llm.ask(question(role="reviewer"))
+        llm.ask(question(role="reviewer", temperature=0.7, max_tokens=123))
         first, second = server.requests
         assert first["temperature"] == 0.0 and second["temperature"] == 0.7
-        assert "max_tokens" not in first and "max_completion_tokens" not in first
-        assert second.get("max_completion_tokens", second.get("max_tokens")) == 123
+        assert (first["max_completion_tokens"], second["max_completion_tokens"]) == (1500, 123)
 
     def test_instructions_and_prompt_are_separate_messages(self, server: LoopbackServer, llm: LLM) -> None:
         llm.ask(question(instructions="Be strict.", prompt="What now?"))

@@ -6,11 +6,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 
 from veracity.errors import ModelAnswerError
 from veracity.evaluator.judge import Verdict
-from veracity.llm.replies import MAX_COMPLAINT_LENGTH, MAX_OUTPUT_LENGTH, Output, read_answer, read_text
+from veracity.llm.replies import (
+    LOOPS,
+    MAX_COMPLAINT_LENGTH,
+    MAX_OUTPUT_LENGTH,
+    Output,
+    RunawayError,
+    read_answer,
+    read_text,
+)
 
+LONG = "".join(map("{:07x} ".format, range(MAX_OUTPUT_LENGTH // 8))) + "."
 GOOD = {"reason": "Fine.", "score": 70}
 
 
@@ -69,12 +79,14 @@ def test_quoted_verdict_is_not_the_judges_own() -> None:
         ("Good.", "stop", "it holds no JSON object of the required form"),
         ("[1, 2]", "stop", "it holds no JSON object of the required form"),
         ('{"reason": "It', "length", "it was cut off at the limit of its length; be briefer"),
-        ("x" * 1_000_001, "stop", "it is 1,000,001 characters long; be briefer"),
-        ('{"reason": "x", "score": ' + "9" * 5000 + "}", "stop", "it holds no JSON object of the required form"),
-        ('{"a":' * 100_000, "stop", "it holds no JSON object of the required form"),
+        (LONG, "stop", "it is 1,000,001 characters long; be briefer"),
+        ('{"a":' * 100_000, "stop", LOOPS),
+        ('{"reason": "' + "很好。" * 100 + '", "score": 9}', "stop", LOOPS),
+        ({"reason": "It is good. " * 60, "score": 9}, "stop", LOOPS),
+        ('{"reason": "' + "很好。" * 100, "length", LOOPS),
     ],
 )
-def test_complaint_without_an_object(written: str, finish_reason: str | None, words: str) -> None:
+def test_complaint_without_an_object(written: Output, finish_reason: str | None, words: str) -> None:
     assert complaint(written, finish_reason=finish_reason) == words
 
 
@@ -87,6 +99,7 @@ def test_complaint_without_an_object(written: str, finish_reason: str | None, wo
         ("high", 'got "high"'),
         ([5], "score: Input should be a valid number"),
         (True, "not true or false (got true)"),
+        (10**2500, "score: Input should be"),
     ],
 )
 def test_complaint_names_field_error_and_value(score: Any, words: str) -> None:
@@ -94,11 +107,27 @@ def test_complaint_names_field_error_and_value(score: Any, words: str) -> None:
 
 
 def test_complaint_length_is_capped() -> None:
-    assert len(complaint({"reason": "x", "score": "x" * 100_000})) == MAX_COMPLAINT_LENGTH
+    assert len(complaint({"reason": "x", "score": LONG})) == MAX_COMPLAINT_LENGTH
+
+
+def test_too_long_field_is_a_complaint_with_a_hint() -> None:
+    class Short(BaseModel):
+        reason: str = Field(max_length=20)
+        points: list[str] = Field(max_length=2)
+
+    with pytest.raises(ModelAnswerError) as caught:
+        read_answer("a:b", [{"reason": "A reason that is too long.", "points": ["a", "b", "c"]}], Short, "stop")
+    assert caught.value.complaint == (
+        "reason: String should have at most 20 characters, so be briefer; "
+        "points: List should have at most 2 items after validation, not 3, so be briefer"
+    )
+    assert "be briefer" not in str(caught.value)
 
 
 def test_error_message_differs_from_the_complaint() -> None:
-    with pytest.raises(ModelAnswerError, match=r'The answer of "a:b" could not be used: .*so raise max_tokens\.$'):
+    with pytest.raises(
+        RunawayError, match=r'The answer of "a:b" could not be used: .*: raise max_tokens, or use .*\.$'
+    ):
         read("{", finish_reason="length")
 
 
@@ -154,15 +183,15 @@ def test_lone_surrogate_is_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "finish_reason", "words"),
+    ("written", "finish_reason", "words", "fix"),
     [
-        ("The answer is", "length", "cut off at the limit"),
-        ("x" * (MAX_OUTPUT_LENGTH + 1), "stop", "1,000,001 characters"),
+        ("The answer is", "length", "cut off at the limit", ": raise max_tokens, or use another model."),
+        (LONG, "stop", "1,000,001 characters", ": ask for less, or use a model with a higher output limit."),
     ],
 )
-def test_too_long_text_is_an_error(written: str, finish_reason: str, words: str) -> None:
+def test_too_long_text_is_an_error(written: str, finish_reason: str, words: str, fix: str) -> None:
     """The complaint tells the model to be briefer; the error tells the user what to change."""
     with pytest.raises(ModelAnswerError, match=words) as caught:
         read_plain(written, finish_reason)
     assert caught.value.complaint.endswith("; be briefer")
-    assert str(caught.value).endswith(": ask for less, or use a model with a higher output limit.")
+    assert str(caught.value).endswith(fix)

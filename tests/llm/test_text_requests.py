@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.profiles import ModelProfile
 
 from tests.llm.sample_requests import question, text_request
 from tests.loopback import Behaviour, Handler, LoopbackServer, call_tools, refuse, reply_with, status
 from veracity.errors import BudgetError, MissingKeyError, ModelAnswerError, ModelError, ModelRefusedError
 from veracity.llm import LLM, Budget, Message
-from veracity.settings import LLMSettings
+from veracity.settings import LLMSettings, MaxTokensSettings
 
 CONVERSATION = (
     Message("system", "You answer from evidence."),
@@ -53,8 +56,7 @@ def test_text_request_sends_no_schema(server: LoopbackServer, llm: LLM) -> None:
     first, second = server.requests
     assert not {"tools", "tool_choice", "response_format"} & {*first, *second}
     assert (first["temperature"], second["temperature"]) == (0.7, 0.0)
-    assert first.get("max_completion_tokens", first.get("max_tokens")) == 123
-    assert not {"max_tokens", "max_completion_tokens"} & {*second}
+    assert (first["max_completion_tokens"], second["max_completion_tokens"]) == (123, 2000)
     assert sent(server) == [("user", "Why?")]  # and no empty system message
 
 
@@ -63,14 +65,24 @@ UNUSABLE: dict[str, tuple[Behaviour, str]] = {
     "blank": (reply_with(" \n"), "it was empty"),
     "thoughts alone": (reply_with("<think>Hm.</think>"), "it was empty"),
     "an unknown tool": (call_tools(("search", '{"query": "cats"}')), "it was empty"),
+}
+RUNAWAY: dict[str, tuple[Behaviour, str]] = {
     "cut off": (reply_with("Cats purr bec", "length"), "it was cut off at the limit of its length; be briefer"),
+    "a loop": (
+        reply_with("Cats purr. " * 100),
+        "it repeats itself over and over; be brief, and do not repeat yourself",
+    ),
+    "a loop that is cut off": (
+        reply_with("<think>" + "猫はなぜ喉を鳴らすのか。" * 30, "length"),
+        "it repeats itself over and over; be brief, and do not repeat yourself",
+    ),
 }
 
 
-@pytest.mark.parametrize("name", UNUSABLE)
+@pytest.mark.parametrize("name", UNUSABLE | RUNAWAY)
 def test_unusable_text_is_requested_again(name: str, server: LoopbackServer, llm: LLM) -> None:
     """SPEC B9: the repeated request counts as a call, and its usage is added."""
-    behaviour, complaint = UNUSABLE[name]
+    behaviour, complaint = (UNUSABLE | RUNAWAY)[name]
     server.respond_with(behaviour, reply_with("So."))
     text = llm.write(text_request(*CONVERSATION, max_retries=1))
     assert (text.text, text.usage.calls, text.usage.tokens) == ("So.", 2, 240)
@@ -84,6 +96,60 @@ def test_text_that_stays_unusable_is_an_error(name: str, server: LoopbackServer,
     with pytest.raises(ModelAnswerError, match=r"\(3 calls made\)\.$") as caught:
         llm.write(text_request(max_retries=2))
     assert len(server.requests) == 3 and "max_tokens" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", RUNAWAY)
+@pytest.mark.parametrize(("max_retries", "calls"), [(0, 1), (1, 2), (3, 2)])
+def test_runaway_is_retried_once(name: str, max_retries: int, calls: int, server: LoopbackServer, llm: LLM) -> None:
+    """SPEC B9: within the limit of retries."""
+    server.respond_with(RUNAWAY[name][0])
+    with pytest.raises(ModelAnswerError) as caught:
+        llm.write(text_request(max_retries=max_retries))
+    fix = "raise max_tokens.writer, or use another model" if name == "cut off" else "use another model"
+    assert str(caught.value).endswith(f": {fix} ({calls} call{'s' * (calls > 1)} made).")
+    assert len(server.requests) == calls
+
+
+def test_runaway_leaves_retries_for_other_failures(server: LoopbackServer, llm: LLM) -> None:
+    cut_off = RUNAWAY["cut off"][0]
+    server.respond_with(cut_off, status(503), reply_with(""), reply_with("So."))
+    assert llm.write(text_request(max_retries=3)).text == "So."
+    server.reset()
+    server.respond_with(status(503), cut_off, reply_with(""), cut_off)
+    with pytest.raises(ModelAnswerError, match=r"cut off .*\(4 calls made\)\.$"):
+        llm.write(text_request(max_retries=10))
+
+
+def test_model_that_thinks_gets_more_tokens(server: LoopbackServer) -> None:
+    """Learned from its replies, in each role."""
+    llm = LLM()
+    server.respond_with(reply_with("<think>Hm.</think>So."))
+    for role in ("writer", "writer", "reviewer", "other"):
+        llm.write(text_request(role=role))
+    llm.close()
+    assert [request.get("max_completion_tokens") for request in server.requests] == [2000, 10_000, 1500, None]
+
+
+def test_model_that_is_known_to_think_gets_more_tokens() -> None:
+    limits = []
+
+    def respond(_: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        limits.append((info.model_settings or {}).get("max_tokens"))
+        return ModelResponse(parts=[TextPart("So.")])
+
+    llm = LLM(make_model=lambda *_: FunctionModel(respond, profile=ModelProfile(thinking_always_enabled=True)))
+    llm.write(text_request())
+    llm.write(text_request(max_tokens=50))
+    llm.close()
+    assert limits == [10_000, 50]
+
+
+def test_settings_bound_the_tokens(server: LoopbackServer) -> None:
+    server.respond_with(reply_with("So."))
+    llm = LLM(max_tokens=MaxTokensSettings(writer=77))
+    llm.write(text_request())
+    llm.close()
+    assert server.requests[0]["max_completion_tokens"] == 77
 
 
 @pytest.mark.parametrize("behaviour", [refuse, reply_with("I", "content_filter")], ids=["refusal", "filter"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import wait
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,11 +12,11 @@ from typing import Protocol, TypeVar
 
 from veracity import telemetry
 from veracity.agents.base import Reviewer, Rewriter, Router, Summarizer, Writer
-from veracity.deadlines import Deadline
+from veracity.deadlines import SLOW_HINT, Deadline, Stop
 from veracity.errors import OutOfTimeError
 from veracity.evaluator import Evaluator
 from veracity.ledger import WeakPoint
-from veracity.llm import Budget
+from veracity.llm import Budget, CallLog
 from veracity.models import Decision, Evidence, PastTurn, Remembered, RunParameters, WebPage
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
@@ -74,15 +73,18 @@ class Web(Protocol):
 
 
 class RunLimits:
-    """Deadline and budget of one run, and what it has used. A resumed run goes on with what is left.
+    """Deadline and budget of one run, and what it has used. A resumed run goes on with what is left. `stop` ends what
+    the run waits for.
 
     The retrieval loop's own deadline starts with its first use. With `drafts`, pieces of drafts are streamed while they
     are written.
     """
 
     def __init__(self, run: RunParameters, settings: Settings, *, drafts: bool = False) -> None:
-        self.deadline = Deadline.within(max(0.0, run.deadline - run.seconds))
-        self.budget = Budget(settings.budget.tokens, settings.budget.cost_usd, run.usage)
+        self.stop = Stop()
+        self.deadline = Deadline.within(max(0.0, run.deadline - run.seconds), self.stop, "answering.run_deadline")
+        log = CallLog() if settings.receipts.prompts else None
+        self.budget = Budget(settings.budget.tokens, settings.budget.cost_usd, run.usage, run.usage_by_role, log)
         self.drafts = drafts
         self._loop_seconds = settings.quality.loop_deadline
         self._earlier_seconds = run.seconds
@@ -101,7 +103,7 @@ class RunLimits:
 
     @cached_property
     def _loop(self) -> Deadline:
-        return self.deadline.capped_at(self._loop_seconds)
+        return self.deadline.capped_at(self._loop_seconds, "quality.loop_deadline")
 
 
 @dataclass(eq=False, repr=False)
@@ -159,12 +161,12 @@ class RunContext:
     def run_within(self, deadline: Deadline, job: Callable[[], T], grace: float = 0.0) -> T:
         """Run a job on another thread, so that a hanging job cannot block the run past its deadline.
 
-        `grace` is extra time for a job that observes the deadline itself. Raises `OutOfTimeError`.
+        `grace` is extra time for a job that observes the deadline itself. Raises `OutOfTimeError`, or `Stopped`.
         """
         job = telemetry.with_current_context(job)
         future = self.workers.submit(lambda _: job())
-        wait([future], deadline.left + grace)
-        if not future.done():  # future.result(timeout) could not be told apart from a TimeoutError of the job
+        # future.result(timeout) could not be told apart from a TimeoutError of the job
+        if not Deadline.within(deadline.left + grace, deadline.stop).wait_for(future):
             future.cancel()
-            raise OutOfTimeError("The search deadline has passed.")
+            raise OutOfTimeError(f"The search deadline ({deadline.name}) has passed: {SLOW_HINT}.")
         return future.result()  # type: ignore[no-any-return]

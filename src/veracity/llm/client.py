@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
+from asyncio import CancelledError
 from collections import defaultdict
-from concurrent.futures import Future, wait
-from concurrent.futures import TimeoutError as NotDone
+from concurrent.futures import wait
 from dataclasses import dataclass, field
-from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from veracity import telemetry
-from veracity.deadlines import Deadline
-from veracity.errors import ModelAnswerError, ModelError, ModelTimeoutError
+from veracity.deadlines import SLOW_HINT, Deadline
+from veracity.errors import ModelAnswerError, ModelError, ModelTimeoutError, Stopped
 from veracity.llm.budget import Budget
+from veracity.llm.call_log import CallRecord
 from veracity.llm.listening import Listener, OnText, ServerTraits, StreamedCall, StreamingError
-from veracity.llm.replies import Reply
+from veracity.llm.replies import Reply, RunawayError
 from veracity.llm.requests import (
     Answer,
     Message,
@@ -30,10 +30,11 @@ from veracity.llm.requests import (
 )
 from veracity.models import Usage
 from veracity.providers.errors import CONTENT_FILTERED, TIMED_OUT, Failure
-from veracity.providers.keys import require_key
+from veracity.providers.keys import NO_SERVERS, ServersByName, require_key
+from veracity.providers.retirement import warn_of_retirement
 from veracity.providers.retry import NotSentError, retry
-from veracity.settings import LLMSettings
-from veracity.workers import ThreadLocals, Workers
+from veracity.settings import LLMSettings, MaxTokensSettings
+from veracity.workers import Outcome, ThreadLocals, Workers
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -44,17 +45,31 @@ if TYPE_CHECKING:
 # A call that does not end by itself is abandoned so long after the deadline.
 GRACE_SECONDS = 5.0  # after llm.deadline
 CALLER_GRACE_SECONDS = 0.5  # after the caller's deadline: the caller has other work
+CANCEL_SECONDS = 1.0  # for a cancelled call to close its connection
+THINKING_TOKENS = 8000  # on top of a role's max_tokens, for models that think before they answer
 
 T = TypeVar("T", bound=BaseModel)
 V = TypeVar("V")
 
 
 class LLM:
-    """`make_model` makes a pydantic-ai model from name and role; by default pydantic-ai infers it from the name, with
-    keys from the environment."""
+    """`servers` are the user's own, whose models are named `NAME:model`.
 
-    def __init__(self, settings: LLMSettings | None = None, *, make_model: MakeModel | None = None) -> None:
+    `make_model` makes a pydantic-ai model from name and role; by default the name has the provider or server, and keys
+    come from the environment.
+    """
+
+    def __init__(
+        self,
+        settings: LLMSettings | None = None,
+        *,
+        max_tokens: MaxTokensSettings | None = None,
+        servers: ServersByName = NO_SERVERS,
+        make_model: MakeModel | None = None,
+    ) -> None:
         self.settings = settings or LLMSettings()
+        self.max_tokens = max_tokens or MaxTokensSettings()
+        self._servers = servers
         self._make_model = make_model
         self._workers = Workers(self.settings.workers, "veracity-llm")
         self._ready: set[tuple[str, str]] = set()
@@ -63,13 +78,15 @@ class LLM:
     def require(self, model: str, role: str, deadline: Deadline | None = None) -> None:
         """Raise if the model cannot be set up: key, provider or SDK missing."""
         if self._make_model is None:
-            require_key(model)
+            require_key(model, self._servers)
         if (role, model) not in self._ready:
             future = self._workers.submit(lambda thread_locals: self._model(thread_locals, model, role))
-            if not wait([future], min((deadline or Deadline()).left, TIMEOUT_MAX)).done:
+            if not (deadline or Deadline()).wait_for(future):
                 future.cancel()
                 raise ModelTimeoutError(f'The model "{model}" could not be set up in time: allow more time.')
             future.result()
+            if self._make_model is None and all(name != model for _, name in self._ready):
+                warn_of_retirement(model)
             self._ready.add((role, model))
 
     def ask(self, question: Question[T], budget: Budget | None = None, deadline: Deadline | None = None) -> Answer[T]:
@@ -113,25 +130,35 @@ class LLM:
         self, request: ModelRequest[Any], turns: tuple[Message, ...], limit: CallDeadline, stream: StreamedCall | None
     ) -> Reply:
         model, parent = request.params.model, telemetry.current_context()
+        limit.deadline.stop.check()
         if limit.deadline.has_passed:
-            raise NotSentError(f'The model "{model}" was not called: {limit.name} has passed.')
-        future: Future[Reply] = self._workers.submit(
+            raise NotSentError(f'The model "{model}" was not called: {limit.name} has passed; {SLOW_HINT}.')
+        call = self._workers.submit(
             lambda thread_locals: self._send(thread_locals, request, turns, limit, stream, parent)
         )
         try:
             if stream:
-                stream.forward(future, limit.deadline)
-            return future.result(limit.deadline.left)
-        except NotDone:
-            pass
-        finally:
-            future.cancel()  # a call that has not started is not needed any more
-        if future.cancelled():
+                stream.forward(call, limit.deadline)
+            if not limit.deadline.wait_for(call) and not call.cancel():
+                limit.abandon_at.wait_for(call)  # the call has a timeout of its own
+            return self._outcome(call, model, limit)
+        except ModelError:
+            raise
+        except BaseException:  # the caller is interrupted or stopped
+            call.stop()
+            wait([call], CANCEL_SECONDS)
+            raise
+
+    def _outcome(self, call: Outcome, model: str, limit: CallDeadline) -> Reply:
+        if call.cancelled():
             raise NotSentError(self._workers_busy(model, limit))
+        if not call.done():
+            call.stop()
+            raise Failure(TIMED_OUT).model_error(model)
         try:
-            return future.result(limit.abandon_at.left)  # the call has a timeout of its own
-        except NotDone:
-            raise Failure(TIMED_OUT).model_error(model) from None
+            return call.result()  # type: ignore[no-any-return]
+        except CancelledError:
+            raise Stopped from None
 
     def _send(
         self,
@@ -143,21 +170,35 @@ class LLM:
         parent: Context | None,
     ) -> Reply:
         """Runs on a worker. The time spent waiting for one counts."""
-        from veracity.llm.pydantic_ai import Call, send  # noqa: PLC0415 - loads pydantic-ai
+        from veracity.llm.pydantic_ai import Call, send, thinks  # noqa: PLC0415 - loads pydantic-ai
 
         model = self._model(thread_locals, request.params.model, request.params.role)
         left = limit.deadline.left
         if left <= 0:
             raise NotSentError(self._workers_busy(request.params.model, limit))
-        call = Call(request, turns, self.settings.output_mode, timeout=min(left, self.settings.call_timeout))
-        return send(model, call, stream.put if stream else None, parent)
+        params, timeout = request.params, min(left, self.settings.call_timeout)
+        traits = self._traits[params.role, params.model]
+        max_tokens = self._max_tokens(params, traits.thinks or thinks(model))
+        call = Call(request, turns, self.settings.output_mode, timeout, max_tokens)
+        reply = send(model, call, stream.put if stream else None, parent)
+        traits.thinks = traits.thinks or reply.has_thoughts
+        return reply
+
+    def _max_tokens(self, params: Question[Any] | TextRequest, thinks: bool) -> int | None:
+        """That of the request, or of its role. None for a role without a bound."""
+        bound = self.max_tokens.of(params.role)
+        if params.max_tokens is not None or bound is None:
+            return params.max_tokens
+        return bound + THINKING_TOKENS if thinks else bound
 
     def _model(self, thread_locals: ThreadLocals, name: str, role: str) -> Model:
         from veracity.llm.pydantic_ai import make_model  # noqa: PLC0415 - loads pydantic-ai
+        from veracity.llm.response_limit import limit_responses  # noqa: PLC0415 - loads HTTPX
 
         key = (role, name)
         if key not in thread_locals:
-            thread_locals[key] = make_model(name, role, self._make_model)
+            model = thread_locals[key] = make_model(name, role, self._make_model, self._servers)
+            limit_responses(getattr(model, "client", None))
         return thread_locals[key]  # type: ignore[no-any-return]
 
     def _workers_busy(self, model: str, limit: CallDeadline) -> str:
@@ -177,10 +218,10 @@ class CallDeadline:
 
     @classmethod
     def earlier_of(cls, callers: Deadline, seconds: float) -> CallDeadline:
-        own = Deadline.within(seconds)
-        abandon_at = Deadline(min(own.end + GRACE_SECONDS, callers.end + CALLER_GRACE_SECONDS))
+        own = Deadline.within(seconds, callers.stop)
+        abandon_at = Deadline(min(own.end + GRACE_SECONDS, callers.end + CALLER_GRACE_SECONDS), callers.stop)
         if callers.end < own.end:
-            return cls(callers, abandon_at, "the deadline of this step")
+            return cls(callers, abandon_at, callers.name or "the deadline of this step")
         return cls(own, abandon_at, "llm.deadline")
 
 
@@ -195,16 +236,20 @@ class _Attempts(Generic[V]):
     listener: Listener | None
     turns: tuple[Message, ...]
     usage: Usage = field(default_factory=Usage)
+    has_run_away: bool = False
 
     def make(self) -> V:
         self.budget.check()
         stream = self.listener.start_call() if self.listener else None
         try:
-            reply = self.llm._call(self.request, self.turns, self.limit, stream)
-            value = self._read(reply, is_streamed=stream is not None)
+            with self.budget.recording(CallRecord(self.request, self.turns)) as record:
+                record.reply = self.llm._call(self.request, self.turns, self.limit, stream)
+                value = self._read(record.reply, is_streamed=stream is not None)
         except ModelError as failure:
             if self.listener:
                 self.listener.record_failure(failure)
+            if isinstance(failure, RunawayError):  # worth one retry, since each costs as much as a reply can
+                failure.retryable, self.has_run_away = not self.has_run_away, True
             self._add_complaint(failure)
             raise
         if self.listener:

@@ -52,11 +52,12 @@ class ServerTraits:
     """Traits of a model's server, learned from earlier calls.
 
     `stream_failures` counts failed streams in a row. `starts_in_thought`: its template opens the thinking in the
-    prompt, so that only the closing tag is streamed.
+    prompt, so that only the closing tag is streamed. `thinks`: its replies hold thoughts.
     """
 
     stream_failures: int = 0
     starts_in_thought: bool = False
+    thinks: bool = False
 
     @property
     def can_stream(self) -> bool:
@@ -114,8 +115,12 @@ class StreamedCall:
         self._queue.put(text)
 
     def forward(self, future: Future[Any], deadline: Deadline) -> None:
-        """Send pieces until the call is done or the deadline has passed."""
+        """Send pieces until the call is done, the deadline has passed or the run is stopped."""
         future.add_done_callback(lambda _: self._queue.put(None))
+        with deadline.stop.calling(lambda: self._queue.put(None)):
+            self._forward(deadline)
+
+    def _forward(self, deadline: Deadline) -> None:
         has_news, next_time = False, 0.0
         while (left := deadline.left) > 0:
             if has_news:
@@ -127,7 +132,7 @@ class StreamedCall:
             if text is None:
                 return
             if text and len(self._received) < MAX_STREAMED_LENGTH:
-                self._received, has_news = self._received + text, True
+                self._received, has_news = (self._received + text)[:MAX_STREAMED_LENGTH], True
             if has_news and time.monotonic() >= next_time:
                 self._send_new(self._partial_text())
                 has_news, next_time = False, time.monotonic() + MIN_INTERVAL_SECONDS

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from veracity.errors import ModelAnswerError
+from veracity.llm.repetition import has_loop
 from veracity.models import Usage
 from veracity.printable import encodable
 
@@ -24,10 +25,15 @@ MAX_OUTPUT_LENGTH = 1_000_000
 MAX_COMPLAINT_LENGTH = 500
 OBJECT_START = re.compile(r'\{\s{0,20}"')
 CUT_OFF = "it was cut off at the limit of its length; be briefer"
+LOOPS = "it repeats itself over and over; be brief, and do not repeat yourself"
 EMPTY = "it was empty"
 THINK_START, THINK_END = "<think>", "</think>"
 # At the end of a partial text: the beginning of a tag or of a surrogate pair.
 INCOMPLETE_END = re.compile(r"(?:<(?:t(?:h(?:i(?:nk?)?)?)?)?|[\ud800-\udbff])\Z")
+
+
+class RunawayError(ModelAnswerError):
+    """The output was cut off at its limit, or repeats itself. The client asks once more, with a hint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +43,19 @@ class Reply:
     outputs: list[Output]
     finish_reason: str | None
     usage: Usage
+    has_thoughts: bool = False
 
 
-def read_answer(model: str, outputs: list[Output], schema: type[T], finish_reason: str | None) -> T:
+def read_answer(
+    model: str, outputs: list[Output], schema: type[T], finish_reason: str | None, limit: str = "max_tokens"
+) -> T:
     """The only value that fits the schema. Raises ModelAnswerError if none fits, or several different ones do.
 
-    A judge may quote a verdict from the text it judges, so one of several cannot be trusted.
+    A judge may quote a verdict from the text it judges, so one of several cannot be trusted. `limit` is the setting
+    that limits the length.
     """
+    if any(has_loop(output if isinstance(output, str) else _dump(output)) for output in outputs):
+        raise _runaway(f'The answer of "{model}"', LOOPS, limit)
     values: list[T] = []
     complaint = message = _why_no_object(outputs, finish_reason)
     for candidate in _find_objects(outputs):
@@ -58,22 +70,29 @@ def read_answer(model: str, outputs: list[Output], schema: type[T], finish_reaso
     if values:
         complaint = message = f"it holds {len(values)} different answers; give one"
     if complaint == CUT_OFF:
-        message = "it was cut off at the limit of its length, so raise max_tokens"
+        raise _runaway(f'The answer of "{model}"', CUT_OFF, limit)
     raise ModelAnswerError(f'The answer of "{model}" could not be used: {message}.', complaint=complaint)
 
 
-def read_text(model: str, outputs: Iterable[Output], finish_reason: str | None) -> str:
-    """The text without leading thoughts. Raises ModelAnswerError if it is empty, too long or cut off."""
-    text = encodable(strip_leading_thoughts("".join(map(str, outputs)))).strip()
-    complaint = "" if text else EMPTY
-    if finish_reason == "length":
-        complaint = CUT_OFF
-    elif len(text) > MAX_OUTPUT_LENGTH:
-        complaint = _too_long(len(text))
-    if not complaint:
+def read_text(model: str, outputs: Iterable[Output], finish_reason: str | None, limit: str = "max_tokens") -> str:
+    """The text without leading thoughts. Raises ModelAnswerError if it is empty, too long, cut off or a loop."""
+    whole = "".join(map(str, outputs))
+    text = encodable(strip_leading_thoughts(whole)).strip()
+    is_cut_off = finish_reason == "length"
+    if has_loop(whole if is_cut_off else text):
+        raise _runaway(f'The text of "{model}"', LOOPS, limit)
+    if is_cut_off:
+        raise _runaway(f'The text of "{model}"', CUT_OFF, limit)
+    if text and len(text) <= MAX_OUTPUT_LENGTH:
         return text
+    complaint = _too_long(len(text)) if text else EMPTY
     message = complaint.replace("; be briefer", ": ask for less, or use a model with a higher output limit")
     raise ModelAnswerError(f'The text of "{model}" could not be used: {message}.', complaint=complaint)
+
+
+def _runaway(subject: str, complaint: str, limit: str) -> RunawayError:
+    fix = f"raise {limit}, or use another model" if complaint == CUT_OFF else "use another model"
+    return RunawayError(f"{subject} could not be used: {complaint.partition(';')[0]}: {fix}.", complaint=complaint)
 
 
 def strip_leading_thoughts(text: str) -> str:
@@ -159,15 +178,20 @@ def _complaint(problem: ValidationError, quote_texts: bool = True) -> str:
     for error in problem.errors(include_url=False):
         field = ".".join(str(part) for part in error["loc"]) or "the answer"
         value = error["input"]
+        is_too_long = error["type"] in ("string_too_long", "too_long")
         is_quoted = isinstance(value, str | int | float | None) and (quote_texts or _is_number(value))
-        quoted = f" (got {json.dumps(value, ensure_ascii=False)})" if is_quoted else ""
-        lines.append(f"{field}: {error['msg']}{quoted}")
+        quoted = f" (got {json.dumps(value, ensure_ascii=False)})" if is_quoted and not is_too_long else ""
+        lines.append(f"{field}: {error['msg']}{quoted}{', so be briefer' if is_too_long and quote_texts else ''}")
     return "; ".join(lines)[:MAX_COMPLAINT_LENGTH]
+
+
+def _dump(output: dict[str, Any]) -> str:
+    return json.dumps(output, ensure_ascii=False, default=str)
 
 
 def _is_number(value: Any) -> bool:
     try:
         float(value or 0)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     return True

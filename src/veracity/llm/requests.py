@@ -82,7 +82,9 @@ def question_request(question: Question[T]) -> ModelRequest[T]:
         instructions=question.instructions,
         turns=(Message("user", question.prompt),),
         output=question.output,
-        read=lambda reply: read_answer(question.model, reply.outputs, question.output, reply.finish_reason),
+        read=lambda reply: read_answer(
+            question.model, reply.outputs, question.output, reply.finish_reason, _limit_name(question)
+        ),
         retry_instruction="Answer again in the required form.",
     )
 
@@ -93,9 +95,14 @@ def text_request(request: TextRequest) -> ModelRequest[str]:
         instructions=join_instructions(request.messages),
         turns=merge_turns(request.messages),
         output=None,
-        read=lambda reply: read_text(request.model, reply.outputs, reply.finish_reason),
+        read=lambda reply: read_text(request.model, reply.outputs, reply.finish_reason, _limit_name(request)),
         retry_instruction="Answer again.",
     )
+
+
+def _limit_name(params: Question[Any] | TextRequest) -> str:
+    """The setting that limits the reply: the request's own, such as a metric's, or that of its role."""
+    return "max_tokens" if params.max_tokens else f"max_tokens.{params.role}"
 
 
 def join_instructions(messages: Iterable[Message]) -> str:

@@ -25,17 +25,19 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langsmith.run_helpers import tracing_context
 
 from veracity import telemetry
-from veracity.errors import LedgerError, ShutdownError
+from veracity.deadlines import Stop
+from veracity.errors import LedgerError, LostLeaseError, ShutdownError, Stopped
 from veracity.graph.build import build_graph
 from veracity.graph.context import RunContext
-from veracity.graph.report import STEPS
+from veracity.graph.report import CALLS, STEPS
 from veracity.graph.state import RunState
 from veracity.ledger import Ledger
 from veracity.ledger.database import translate_errors
 from veracity.ledger.forget import CHECKPOINTS_FILE, CHECKPOINTS_REMEDY, CHECKPOINTS_TIMEOUT_SECONDS
 from veracity.llm import Piece
-from veracity.models import RunEvent, Step, load_step
+from veracity.models import ModelCall, RunEvent, Step, load_step
 from veracity.models.steps import BaseStep
+from veracity.runs.interrupts import stopping_on_interrupt
 
 log = logging.getLogger("veracity")
 
@@ -63,7 +65,8 @@ class Driver:
     ) -> Generator[RunEvent, None, GraphResult]:
         """Yield the events of the nodes. Without `start`, continue from the last checkpoint.
 
-        Raises `ShutdownError` after the current step once `is_stopping` is set.
+        Ends what the current step waits for when the caller is interrupted or stops iterating, or when something else
+        sets `context.limits.stop`: then raises `ShutdownError` if `is_stopping` is set, else `LostLeaseError`.
         """
         run_id, answering = context.run.run_id, context.settings.answering
         step_log = _StepLog(self._ledger, context, self._ledger.steps(run_id) if start is None else ())
@@ -75,15 +78,20 @@ class Driver:
         span = telemetry.run(run_id, context.token)
         langsmith = context.settings.telemetry.langsmith
         state: Any = start
-        with _translate_checkpoint_errors(), _end_span(span), isolated(stream, span, langsmith) as events:
-            for mode, value in events:
+        with (
+            _translate_checkpoint_errors(),
+            _end_span(span),
+            _translate_stop(run_id, is_stopping),
+            isolated(stream, span, langsmith) as events,
+            _stopping_step(context.limits.stop),
+        ):
+            for mode, value in _interruptible(events, context.limits.stop):
                 if mode == "custom":
                     yield step_log.event(value)
                     continue
                 state = value  # of the checkpoint that was just written, or that the run resumes from
-                yield from step_log.record_new(map(load_step, state.get(STEPS, ())))
-                if is_stopping.is_set():  # after the checkpoint: finished steps are kept
-                    raise ShutdownError("Shutting down: the run resumes on the next start.")
+                yield from step_log.record_new(map(load_step, state.get(STEPS, ())), state.get(CALLS, ()))
+                context.limits.stop.check()  # after the checkpoint: finished steps are kept
             span.set(telemetry.RUN_OUTCOME, "waits" if state.get(INTERRUPT) else "ended")
         interrupts = state.pop(INTERRUPT, ())
         return GraphResult(cast(RunState, state), interrupts[0].value if interrupts else {})
@@ -131,17 +139,26 @@ class _StepLog:
             name = "generate_answer"
             return RunEvent(kind="draft", run_id=run_id, name=name, text=value.text, begins=value.begins)
         if isinstance(value, BaseStep):
-            return self._record([cast(Step, value)])[0]
+            return self._record([cast(Step, value)], self._context.limits.budget.take_calls())[0]
         return RunEvent(kind="started", run_id=run_id, name=value)
 
-    def record_new(self, steps: Iterable[Step]) -> list[RunEvent]:
-        """Record the steps of a checkpoint, unless they are recorded. They are recorded together or not at all."""
+    def record_new(self, steps: Iterable[Step], calls: Iterable[dict[str, Any]]) -> list[RunEvent]:
+        """Record the steps and model calls of a checkpoint, unless they are recorded: together or not at all."""
         new = [step for step in steps if _identity(step) not in self._recorded]
-        return self._record(new) if new else []
+        return self._record(new, [ModelCall.model_validate(call) for call in calls]) if new else []
 
-    def _record(self, steps: list[Step]) -> list[RunEvent]:
+    def _record(self, steps: list[Step], calls: list[ModelCall]) -> list[RunEvent]:
         run_id, token, limits = self._context.run.run_id, self._context.token, self._context.limits
-        self._ledger.record(run_id, *steps, token=token, usage=limits.budget.spent, seconds=limits.seconds)
+        budget = limits.budget
+        self._ledger.record(
+            run_id,
+            *steps,
+            token=token,
+            usage=budget.spent,
+            seconds=limits.seconds,
+            usage_by_role=budget.by_role,
+            model_calls=calls,
+        )
         self._recorded.update(map(_identity, steps))
         return [RunEvent(kind="finished", run_id=run_id, name=step.name, step=step) for step in steps]
 
@@ -180,6 +197,39 @@ def isolated(stream: Iterator[T], span: telemetry.Span | None = None, langsmith:
         yield iter(partial(context.run, next, stream, EXHAUSTED), EXHAUSTED)  # type: ignore[arg-type]
     finally:
         context.run(stream.close)  # type: ignore[attr-defined]
+
+
+def _interruptible(events: Iterator[T], stop: Stop) -> Iterator[T]:
+    """Only while the graph runs: between two events the signals are the caller's."""
+
+    def advance() -> Any:
+        with stopping_on_interrupt(stop):
+            return next(events, EXHAUSTED)
+
+    return iter(advance, EXHAUSTED)
+
+
+@contextmanager
+def _stopping_step(stop: Stop) -> Iterator[None]:
+    """Stop the step under way if the block is left early: closing the graph waits for it."""
+    try:
+        yield
+    except BaseException:
+        stop.set()
+        raise
+
+
+@contextmanager
+def _translate_stop(run_id: str, is_stopping: threading.Event) -> Iterator[None]:
+    try:
+        yield
+    except Stopped:
+        pass  # raised below, without this one as the context
+    else:
+        return
+    if is_stopping.is_set():
+        raise ShutdownError("Shutting down: the run resumes on the next start.")
+    raise LostLeaseError(f'The run "{run_id}" was stopped.')
 
 
 def langsmith_tracing(is_allowed: bool) -> AbstractContextManager[None]:

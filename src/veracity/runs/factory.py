@@ -27,7 +27,7 @@ from veracity.ledger import Ledger
 from veracity.llm import LLM
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
-from veracity.settings import ModelSettings, Settings, model_warnings
+from veracity.settings import Settings, model_warnings
 from veracity.workers import Workers
 from veracity.workspace import Workspace
 
@@ -53,7 +53,7 @@ def make_context(
         return embedder.embed_query(text).tobytes() if embedder.dimensions and embedder.covers(text) else None
 
     return RunContext(
-        **_make_agents(settings.models, llm, prompts, embedder, StoreVocabulary(store, embedder).current),
+        **_make_agents(settings, llm, prompts, embedder, StoreVocabulary(store, embedder).current),
         searcher_for=searcher_for,
         checker=QualityChecker(settings.quality),
         gate=gate,
@@ -67,17 +67,18 @@ def make_context(
 
 
 def _make_agents(
-    models: ModelSettings,
+    settings: Settings,
     llm: LLM,
     prompts: Mapping[str, str],
     embedder: Embedder,
     vocabulary: Callable[[], Vocabulary],
 ) -> dict[str, Any]:
     """Check every configured model now, so that a bad one does not fail in the middle of a run."""
+    models = settings.models
     for role in LOCAL_AGENTS:
         if model := getattr(models, role):
             llm.require(model, role)
-    for warning in model_warnings(models):
+    for warning in model_warnings(models, settings.servers):
         log.warning("%s", warning)
     extractor, router, summarizer = ExtractiveWriter(embedder), LocalRouter(), LocalSummarizer()
     agents: dict[str, Any] = {

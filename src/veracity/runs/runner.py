@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from veracity.deadlines import Deadline
+from veracity.deadlines import Deadline, Stop
 from veracity.errors import LedgerError, LostLeaseError, ShutdownError, VeracityError
 from veracity.graph.context import RunContext
 from veracity.graph.state import RunState, fresh_turn
@@ -34,6 +34,7 @@ class Runner:
         self._driver = Driver(workspace.ledger_folder, ledger)
         self._endings = Endings(context, ledger, Observations(workspace.observations_file), self._driver)
         self._begun: dict[str, tuple[RunParameters, int]] = {}
+        self._stops: dict[str, Stop] = {}  # of the runs under way
         self._is_stopping = threading.Event()
         self._endings.delete_stale_progress()
 
@@ -47,8 +48,10 @@ class Runner:
         return run.run_id
 
     def discard(self, run_id: str) -> None:
-        """Drop a run that was begun and then stopped."""
+        """Drop a run that the ledger has stopped: it does not start, or what it waits for ends."""
         self._begun.pop(run_id, None)
+        if stop := self._stops.get(run_id):
+            stop.set()
 
     def resume(self, run_id: str, *, drafts: bool = False) -> Iterator[RunEvent]:
         """Continue a run that was begun, decided or interrupted. Yields nothing while another process runs it."""
@@ -114,8 +117,13 @@ class Runner:
         return answers
 
     def stop_all(self) -> None:
-        """Stop every run after its current step and release the runs that were only begun. All can be resumed."""
+        """Stop every run and release the runs that were only begun. All can be resumed.
+
+        What a run waits for ends, such as a model's reply; other steps finish first.
+        """
         self._is_stopping.set()
+        for stop in list(self._stops.values()):
+            stop.set()
         for run_id in list(self._begun):
             if begun := self._begun.pop(run_id, None):  # None: another thread has just started it
                 with contextlib.suppress(VeracityError):  # the lease also ends with this process
@@ -133,6 +141,9 @@ class Runner:
 
     def _drive(self, run: RunParameters, token: int, start: RunState | None, drafts: bool) -> Iterator[RunEvent]:
         context = self._context.for_run(run, token, drafts=drafts)
+        self._stops[run.run_id] = context.limits.stop
+        if self._is_stopping.is_set():  # `stop_all` may not have seen it
+            context.limits.stop.set()
         try:
             state, interrupt = yield from self._driver.steps(context, start, self._is_stopping)
             if interrupt:
@@ -146,6 +157,8 @@ class Runner:
             # During shutdown any error may be a consequence of it, so the run is not failed.
             self._endings.abandon(context, ShutdownError(str(error)) if self._is_stopping.is_set() else error)
             raise
+        finally:
+            self._stops.pop(run.run_id, None)
         yield from self._deliver(answer)
 
     def _deliver(self, answer: Answer) -> Iterator[RunEvent]:

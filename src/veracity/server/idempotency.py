@@ -21,6 +21,7 @@ from veracity.secrets import presentable
 from veracity.server.errors import RefusedError
 
 RETRY_WINDOW = timedelta(seconds=60)  # after a run's end
+STOPPED = "Stopped by "  # the problem of a stopped run: its client may have been gone for a while
 MAX_CANDIDATES = 5  # runs of the same question to check for a retry
 GENERATED_NAME = re.compile(r"chat-[0-9a-f]{16}")
 _locks = [threading.Lock() for _ in range(64)]  # by user: concurrent requests would both find no run
@@ -55,7 +56,8 @@ def find_retried_run(engine: Veracity, user: User, question: str, conversation: 
     """The run that a retry repeats, or "". Without a conversation, only the first turn of an unnamed one matches."""
     for run in engine.runs_asking(question, user=user.name, limit=MAX_CANDIDATES):
         is_same = run.conversation == conversation if conversation else _is_first_turn(engine, user, run.conversation)
-        if is_same and _is_recent(engine.progress(run.run_id)):
+        was_stopped = run.status == "failed" and run.problem.startswith(STOPPED)
+        if is_same and not was_stopped and _is_recent(engine.progress(run.run_id)):
             return run.run_id
     return ""
 

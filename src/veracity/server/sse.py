@@ -116,6 +116,12 @@ async def is_authorized(request: Request, user: User) -> bool:
     return now is not None and (now.name, now.role) == (user.name, user.role)
 
 
+async def wait_for_disconnect(request: Request) -> None:
+    """Returns when the client is gone. The body must have been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 class EventStream(StreamingResponse):
     """Calls `close` when the stream ends, even if it was never read."""
 

@@ -260,7 +260,6 @@ class TestAtATerminal:
             for awaited, typed in [
                 (PROMPT, f"{QUESTION}\r"),
                 ("Searching the documents", "\x03"),
-                ("Stopping …", "\x03"),
                 ("Stopped.", ""),
                 (PROMPT, f"{ZH}\r"),
                 ("十五天", ""),

@@ -6,6 +6,7 @@ import pytest
 
 from tests.commands import Run
 from tests.loopback import LoopbackServer, reply_with, status
+from tests.recording import RecordingServer
 
 KEY = "sk-test-0123456789abcdefghij"
 
@@ -117,3 +118,63 @@ def test_only_changed_settings_are_listed_unless_all_are_wanted(
     (workspace / "veracity.toml").unlink()
     monkeypatch.delenv("VERACITY_ANSWERING__RUN_DEADLINE")
     assert "All settings have their default values" in run("doctor", "-w", workspace).out
+
+
+ALL_ROLES = """
+[models]
+writer = "big:w"
+reviewer = "small:r"
+rewriter = "small:q"
+router = "big:o"
+summarizer = "small:s"
+judge = "big:j"
+embedder = "small:e"
+[retrieval]
+reranker = "big:rank"
+[servers.big]
+url = "{big}"
+key_env = "BIG_API_KEY"
+[servers.small]
+url = "{small}"
+[servers.spare]
+url = "http://127.0.0.1:1/v1"
+key_env = "SPARE_KEY"
+"""
+
+
+def test_every_role_is_listed_and_tried_at_its_server(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    pong = {model: {"word": "pong"} for model in "wrqosj"}
+    with RecordingServer(pong) as big, RecordingServer(pong) as small:
+        (workspace / "veracity.toml").write_text(ALL_ROLES.format(big=big.url, small=small.url))
+        unasked = run("doctor", "-w", workspace, "--no-ask")
+        assert unasked.code == 0 and 'The server "big" needs a key: set BIG_API_KEY in the environment.' in unasked.out
+        monkeypatch.setenv("BIG_API_KEY", f"{KEY}-big")
+        assert not big.recorded and not small.recorded
+        ran = run("doctor", "-w", workspace)
+        assert (big.models, small.models) == ({"w", "o", "j", "rank"}, {"r", "q", "s", "e"})
+        assert (big.keys, small.keys) == ({f"Bearer {KEY}-big"}, {None})
+    assert ran.code == 0 and KEY not in ran.out + ran.err
+    lines = [" ".join(line.replace("│", " ").split()) for line in ran.out.splitlines()]
+    for row in ("writer big:w", "router big:o", "summarizer small:s", "embedder small:e", "reranker big:rank"):
+        assert row in lines
+    assert "judge of ClarityCoherence, Coverage, Relevance big:j" in lines
+    assert f"big {big.url} BIG_API_KEY (set)" in lines and f"small {small.url} none" in lines
+    assert "spare http://127.0.0.1:1/v1 SPARE_KEY (not set)" in lines
+    assert lines[:2] == ["1 problem:", '• The server "spare" needs a key: set SPARE_KEY in the environment.']
+    assert "big:o answers" in ran.out and "small:s answers" in ran.out
+
+
+def test_roles_without_a_model_are_local(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERACITY_MODELS__EMBEDDER", "none")
+    lines = [" ".join(line.replace("│", " ").split()) for line in run("doctor").out.splitlines()]
+    assert {"writer none: local", "router none: local", "judge none: local", "reranker none"} <= set(lines)
+
+
+def test_a_model_that_will_be_retired_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERACITY_MODELS__ROUTER", "anthropic:claude-sonnet-4-5")
+    first, second, *_ = run("doctor", "--no-ask").out.splitlines()
+    assert first == "1 problem:" and 'The model "anthropic:claude-sonnet-4-5" ' in second
+    assert "retired" in second and "2026-11-30: name another one, such as anthropic:claude-sonnet-5-5." in second

@@ -7,7 +7,7 @@ import pytest
 
 from tests.commands import Run
 from tests.receipt.page import Page
-from tests.receipt.receipts import STANDALONE, approval, at, bare, full
+from tests.receipt.receipts import STANDALONE, answer, approval, at, bare, full
 from tests.runs.scripts import QUESTION
 from veracity.cli.commands.runs import show_receipt
 from veracity.cli.ui.approval_prompt import login_name
@@ -171,6 +171,27 @@ def test_terminal_shows_searches_scores_and_decisions(capsys: pytest.CaptureFixt
         "edited to: Staff in Osaka have 20 days of leave. [1] Five days",
     ):
         assert text in expected, text
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", ["Role", "From cache", "Writer", "unknown", "Prompts and replies of 2 model calls are kept"]),
+        ("zh", ["角色", "其中缓存", "撰写", "未知", "保留了 2 次模型调用的提示与回复"]),
+        ("ja", ["役割", "うちキャッシュ", "執筆", "不明", "モデル呼び出し 2 件のプロンプトと応答"]),
+    ],
+)
+def test_x3_terminal_shows_usage_by_role(
+    capsys: pytest.CaptureFixture[str], language: str, expected: list[str]
+) -> None:
+    show_receipt(full(answer=answer(language=language), steps=[]))
+    shown = capsys.readouterr().out
+    spaced = " ".join(shown.split())
+    for text in (*expected, "referee", "9 calls, 12,345 (1,024 cached) + 678 tokens, $0.0123"):
+        assert text in spaced, text
+    (row,) = [line for line in shown.splitlines() if "referee" in line]
+    assert [cell.strip() for cell in row.split("│")][1:5] == ["3", "4,321", "1,024", "678"]
+    assert "Write briefly." not in shown
 
 
 def test_terminal_shows_pending_approval(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
@@ -431,3 +433,53 @@ def test_rate_limited_bodies_are_not_read_and_count_once(engine_with: MakeEngine
     client = serve(engine_with(server={"requests_per_minute": 2})).client()
     sent = [client.post("/v1/chat/completions", content=b"no JSON").status_code for _ in range(3)]
     assert sent == [400, 400, 429]
+
+
+class TestDisconnects:
+    """The client is the only one who waits for the answer, so its run stops."""
+
+    @pytest.mark.parametrize("stream", [True, False])
+    def test_a_run_without_a_client_is_stopped(self, gated: MakeEngine, serve: Serve, stream: bool) -> None:
+        held = Held()
+        served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=PASS, judge=judged(90))))
+        body = {"model": "veracity", "messages": [user(QUESTION)], "stream": stream}
+        client = served.client()
+        sending = client.stream("POST", "/v1/chat/completions", json=body, timeout=30 if stream else 2)
+        with contextlib.suppress(httpx.ReadTimeout), sending as response:
+            assert next(response.iter_lines()) and stream
+            assert held.asked.wait(30)
+        assert held.asked.wait(30)
+        stopped = _status_after(served, "running")
+        held.goes_on.set()
+        assert stopped == "failed"
+
+    def test_a_retry_keeps_the_run(self, gated: MakeEngine, serve: Serve, talk: Talk) -> None:
+        held = Held()
+        served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=PASS, judge=judged(90))))
+        threading.Timer(6, held.goes_on.set).start()
+        got = ask(talk(served, max_retries=2, timeout=4.0), user(QUESTION))
+        assert got.choices[0].message.content.startswith(GOOD)
+        assert len(served.engine.runs()) == 1
+
+
+def _status_after(served: Served, status: str) -> str:
+    """The status of the newest run when it is no longer `status`."""
+    end = time.monotonic() + 30
+    while served.engine.runs(1)[0].status == status and time.monotonic() < end:
+        time.sleep(0.05)
+    return served.engine.runs(1)[0].status
+
+
+def test_a_client_with_a_key_may_return_for_its_answer(gated: MakeEngine, serve: Serve) -> None:
+    held = Held()
+    served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=PASS, judge=judged(90))))
+    body = {"model": "veracity", "messages": [user(QUESTION)]}
+    asking = {"json": body, "headers": {"Idempotency-Key": "a"}}
+    client = served.client()
+    with pytest.raises(httpx.ReadTimeout):
+        client.post("/v1/chat/completions", **asking, timeout=2)
+    assert held.asked.wait(30)
+    time.sleep(2)
+    assert served.engine.runs(1)[0].status == "running"
+    held.goes_on.set()
+    assert client.post("/v1/chat/completions", **asking).json()["choices"][0]["message"]["content"].startswith(GOOD)

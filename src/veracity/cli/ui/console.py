@@ -96,7 +96,8 @@ def count(number: int, noun: str) -> str:
 
 def format_usage(usage: Usage) -> str:
     cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
-    return f"{count(usage.calls, 'call')}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {cost}"
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    return f"{count(usage.calls, 'call')}, {usage.input_tokens:,}{cached} + {usage.output_tokens:,} tokens, {cost}"
 
 
 def score_style(score: float) -> str:

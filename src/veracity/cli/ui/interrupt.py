@@ -1,15 +1,21 @@
-"""Ctrl-C while a run is in progress: the first stops it after the current step, the second at once."""
+"""Ctrl-C while a run is in progress: the first stops it, which ends a model call at once and other steps soon.
+
+A later one leaves the step to itself. One that follows at once is ignored, since it would disturb the first.
+"""
 
 from __future__ import annotations
 
 import logging
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from veracity.cli.ui.console import error_console, plain
+
+IGNORE_SECONDS = 2.0
 
 
 @contextmanager
@@ -19,12 +25,18 @@ def interruptible(status: Any) -> Iterator[None]:
         yield
         return
 
+    ignored_until = 0.0
+
     def stop(*_: object) -> None:
+        nonlocal ignored_until
+        ignored_until = time.monotonic() + IGNORE_SECONDS
         status.update(plain("Stopping … (Ctrl-C again: at once)"))
         signal.signal(signal.SIGINT, stop_at_once)
         raise KeyboardInterrupt
 
     def stop_at_once(*_: object) -> None:
+        if time.monotonic() < ignored_until:
+            return
         # The abandoned step would log an error when the process ends before it.
         logging.getLogger("concurrent.futures").setLevel(logging.CRITICAL)
         raise KeyboardInterrupt

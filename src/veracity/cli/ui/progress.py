@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rich.text import Text
@@ -50,7 +50,7 @@ def follow(
     """The run's answer. `on_step` is called after each step. `is_decided`: the run carries out a recorded decision."""
     status = _status("Starting …")
     try:
-        with status, interruptible(status):
+        with status, interruptible(status), _closing(events):
             for event in events:
                 if event.answer:
                     return event.answer
@@ -65,10 +65,17 @@ def follow(
         if is_decided:
             error_console.print(plain(DECISION_RECORDED, "yellow"), soft_wrap=True)
         raise
-    finally:
-        if close := getattr(events, "close", None):  # ends the run if it was interrupted
-            close()
     raise AssertionError("a run ends with an answer or an error")
+
+
+@contextmanager
+def _closing(events: Iterable[RunEvent]) -> Iterator[None]:
+    """Ends the run if it was interrupted."""
+    try:
+        yield
+    finally:
+        if close := getattr(events, "close", None):
+            close()
 
 
 def format_step(step: Step) -> Text:

@@ -9,9 +9,12 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, cast
+
+from anyio.to_thread import run_sync
 
 from veracity.engine import Veracity
 from veracity.errors import InputError, LostLeaseError, NotFoundError, ShutdownError, VeracityError
@@ -26,6 +29,7 @@ log = logging.getLogger("veracity.server")
 
 SWEEP_SECONDS = 5.0
 MAX_RETRY_SECONDS = 300.0  # between attempts to resume a run
+ABANDON_SECONDS = 1.5  # after a client is gone; OpenAI's clients retry within a second
 DECISION_THREADS = 2  # reserved for approved drafts
 REJECTION_THREADS = 2  # for rejections, which search the web and take as long as a question
 KEEP_LOG_SECONDS = 5.0  # after a run's end, for clients that just asked; later the ledger serves them
@@ -160,6 +164,7 @@ class RunPool:
         statuses = self._engine.run_statuses(open_runs) if open_runs else {}
         failed = {run_id for run_id, status in statuses.items() if status == "failed"}
         for run_id in failed & self._failed_last_sweep:
+            self._engine.stop(run_id)  # ends what the run waits for here
             self.close(run_id)
         self._failed_last_sweep = failed
 
@@ -252,6 +257,8 @@ class LiveRuns:
         self._slots = QueueSlots(self._settings)
         self._pool = RunPool(engine, self._slots, on_change, on_end)
         self._follower = RunFollower(engine, self._pool.logs, self._pool.stopping)
+        self._followers: Counter[str] = Counter()  # by run; used on the event loop only
+        self._abandoned: set[asyncio.Task[None]] = set()  # keeps the tasks alive
         self._on_change = on_change
         self.forget_finished = self._pool.forget_finished
         self.stop = self._pool.stop
@@ -311,10 +318,27 @@ class LiveRuns:
         """Events after the event `after`, until the run ends or waits for approval. Does not check whether the user
         may see the run: see `require_visible`."""
         sees_drafts = can_see_drafts(user, self._settings)
-        async for event in self._follower.events(run_id, parse_position(after)):
-            data = event.data if sees_drafts else hide_event_drafts(event.data)
-            if data is not None:
-                yield LiveEvent(event.id, redact_paths(data, user))
+        self._followers[run_id] += 1
+        try:
+            async for event in self._follower.events(run_id, parse_position(after)):
+                data = event.data if sees_drafts else hide_event_drafts(event.data)
+                if data is not None:
+                    yield LiveEvent(event.id, redact_paths(data, user))
+        finally:
+            self._followers[run_id] -= 1
+            self._followers += Counter()  # drops zero counts
+
+    def abandon(self, user: User, run_id: str) -> None:
+        """Stop a run whose client is gone, unless another one follows it soon: clients retry. On the event loop."""
+        task = asyncio.create_task(self._stop_unless_followed(user, run_id))
+        self._abandoned.add(task)
+        task.add_done_callback(self._abandoned.discard)
+
+    async def _stop_unless_followed(self, user: User, run_id: str) -> None:
+        await asyncio.sleep(ABANDON_SECONDS)
+        if not self._followers[run_id] and not self._pool.stopping.is_set():
+            with suppress(VeracityError):  # such as a run that was forgotten
+                await run_sync(self.stop_run, user, run_id)
 
     async def wait_for_answer(self, run_id: str, user: User) -> Answer:
         """Raises the run's error, with its id, if the run fails."""

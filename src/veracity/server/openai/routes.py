@@ -5,7 +5,8 @@ Only released answers are streamed, never drafts. Errors have OpenAI's format: s
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -14,7 +15,7 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, Field
 
 from veracity.engine import check_question
-from veracity.models import User
+from veracity.models import Answer, User
 from veracity.server.auth import AuthenticatedRoute, Caller, Engine, Live, unauthorized
 from veracity.server.errors import RUN_HEADER, STATUS_DESCRIPTIONS
 from veracity.server.idempotency import find_retried_run, generate_conversation_name, start_once
@@ -31,7 +32,17 @@ from veracity.server.openai.schemas import (
     require_model,
     require_supported,
 )
-from veracity.server.sse import KEEP_ALIVE, RUN_HEADER_SCHEMA, STREAM_CONTENT, encode_json, is_authorized, stream_run
+from veracity.server.sse import (
+    KEEP_ALIVE,
+    RUN_HEADER_SCHEMA,
+    STREAM_CONTENT,
+    encode_json,
+    is_authorized,
+    stream_run,
+    wait_for_disconnect,
+)
+
+CLIENT_GONE = 499  # never received
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"], route_class=AuthenticatedRoute)
 
@@ -127,13 +138,33 @@ async def create_completion(
     start = partial(
         request.app.state.questions, caller.name, partial(_start_run, body, metadata, headers, caller, engine, live)
     )
+    # With a key the client may come back for the answer at any time.
+    abandon = partial(live.abandon, caller) if not headers.idempotency_key else _keep
     if body.stream:
         include_usage = bool(body.stream_options and body.stream_options.include_usage)
-        encode = partial(_encode_chunks, request, caller, metadata, include_usage)
+        encode = partial(_encode_chunks, request, caller, abandon, metadata, include_usage)
         return await stream_run(request, caller, start, lambda run_id: live.follow(run_id, caller), encode)
     run_id = await start()
     response.headers[RUN_HEADER] = run_id
-    return render_completion(await live.wait_for_answer(run_id, caller), metadata.content)
+    if answer := await _unless_gone(request, live.wait_for_answer(run_id, caller)):
+        return render_completion(answer, metadata.content)
+    abandon(run_id)
+    return Response(status_code=CLIENT_GONE)
+
+
+def _keep(run_id: str) -> None:
+    """The run goes on."""
+
+
+async def _unless_gone(request: Request, waiting: Coroutine[Any, Any, Answer]) -> Answer | None:
+    """None if the client disconnects first."""
+    answer, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(wait_for_disconnect(request))
+    await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+    if answer.done():
+        gone.cancel()
+        return answer.result()
+    answer.cancel()
+    return None
 
 
 def _start_run(
@@ -155,6 +186,24 @@ def _start_run(
 
 
 async def _encode_chunks(
+    request: Request,
+    user: User,
+    abandon: Callable[[str], None],
+    metadata: Metadata,
+    include_usage: bool,
+    events: AsyncIterator[LiveEvent | None],
+    run_id: str,
+) -> AsyncIterator[bytes]:
+    """Abandons the run if the client disconnects."""
+    try:
+        async for chunk in _chunks(request, user, metadata, include_usage, events, run_id):
+            yield chunk
+    except (asyncio.CancelledError, GeneratorExit):
+        abandon(run_id)
+        raise
+
+
+async def _chunks(
     request: Request,
     user: User,
     metadata: Metadata,

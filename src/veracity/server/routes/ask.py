@@ -63,7 +63,7 @@ async def ask(
 
 @router.post("/runs/{run_id}/stop", responses=error_responses(404, 500))
 async def stop_run(run_id: str, caller: Caller, live: Live) -> RunSummary:
-    """Stop a running run: its status becomes `failed`, though a model call in progress may still finish. Runs that
-    have ended, wait for approval or were decided are unchanged. For the asker and approvers."""
+    """Stop a running run: its status becomes `failed`, and a model call in progress ends. Runs that have ended, wait
+    for approval or were decided are unchanged. For the asker and approvers."""
     visible_id = await live.require_visible(require_full_id(run_id, "run"), caller)
     return redact_paths(await run_sync(live.stop_run, caller, visible_id), caller)

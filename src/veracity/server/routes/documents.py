@@ -28,7 +28,7 @@ from veracity.server.errors import RefusedError, error_responses
 from veracity.server.live.document_jobs import Change, DocumentJobs, Job, JobEvents, JobStatus, start_change
 from veracity.server.live.events import LiveEvent
 from veracity.server.permissions import redact_paths
-from veracity.server.sse import STREAM_CONTENT, stream_events, wants_events
+from veracity.server.sse import STREAM_CONTENT, stream_events, wait_for_disconnect, wants_events
 
 log = logging.getLogger("veracity.server")
 
@@ -313,7 +313,7 @@ def _is_stopping(error: Exception) -> bool:
 
 
 async def _unless_disconnected(request: Request, work: Coroutine[Any, Any, list[KnownDocument]]) -> list[KnownDocument]:
-    task, disconnected = asyncio.ensure_future(work), asyncio.ensure_future(_wait_for_disconnect(request))
+    task, disconnected = asyncio.ensure_future(work), asyncio.ensure_future(wait_for_disconnect(request))
     await asyncio.wait({task, disconnected}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         disconnected.cancel()
@@ -321,8 +321,3 @@ async def _unless_disconnected(request: Request, work: Coroutine[Any, Any, list[
     task.cancel()
     disconnected.result()  # raises if the body is too large
     raise BusyError("The client disconnected before the removal started.")
-
-
-async def _wait_for_disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
