@@ -3,8 +3,9 @@
     python benchmarks/judge_overhead.py
 
 A loopback server answers at once; it runs in its own process, so that its CPU time does not count. Every round makes
-the same judgements twice: through `Evaluator.evaluate` with three LLM metrics, and through bare calls of
-`pydantic_ai.direct.model_request_sync` with the same messages, schema and temperature. Prints medians over the rounds.
+the same judgements three times: through `Evaluator.evaluate` with three LLM metrics, one call each; through the same
+with `batch`, one call for all; and through bare calls of `pydantic_ai.direct.model_request_sync` with the messages,
+schema and temperature of the first. Prints medians over the rounds.
 """
 
 from __future__ import annotations
@@ -28,20 +29,25 @@ METRICS_PER_ROUND = 102  # 34 evaluations of 3 metrics
 MODEL = "openai-chat:judge"
 NAMES = ("ClarityCoherence", "Coverage", "Relevance")
 CPU_BAR = 1.25
+BATCH_BAR = 0.5
 WALL_BAR_MS = 5.0
 SAMPLES = Path(__file__).parent.parent / "src" / "veracity" / "samples.jsonl"
 
-VERDICT = json.dumps({"reason": "Every part of the question is answered, in order.", "score": 82})
-CALL = {"id": "call_1", "type": "function", "function": {"name": "answer", "arguments": VERDICT}}
-CHOICE = {
-    "index": 0,
-    "finish_reason": "stop",
-    "message": {"role": "assistant", "content": None, "tool_calls": [CALL]},
-}
+VERDICT = {"reason": "Every part of the question is answered, in order.", "score": 82}
+VERDICTS = dict.fromkeys(NAMES, VERDICT)
 USAGE = {"prompt_tokens": 700, "completion_tokens": 30, "total_tokens": 730}
-ANSWER = {"id": "1", "object": "chat.completion", "created": 1, "model": "judge", "choices": [CHOICE], "usage": USAGE}
-BODY = json.dumps(ANSWER).encode()
-REPLY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY
+
+
+def make_reply(arguments: dict[str, Any]) -> bytes:
+    call = {"id": "call_1", "type": "function", "function": {"name": "answer", "arguments": json.dumps(arguments)}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "judge", "choices": [choice]}
+    body = json.dumps({**answer, "usage": USAGE}).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+ONE, ALL = make_reply(VERDICT), make_reply(VERDICTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +67,8 @@ class ImmediateHandler(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         while length := self._body_length():
-            self.rfile.read(length)
-            self.wfile.write(REPLY)
+            body = self.rfile.read(length)
+            self.wfile.write(ALL if b"# Coverage" in body else ONE)
 
     def _body_length(self) -> int:
         length = 0
@@ -78,8 +84,8 @@ def serve(ready: Connection) -> None:
         server.serve_forever()
 
 
-def evaluations(workspace: Path) -> Callable[[], None]:
-    """A function that judges three metrics of a sample."""
+def evaluations(workspace: Path) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Functions that judge three metrics of a sample, one by one and in one call."""
     from veracity import Evaluator
     from veracity.models import EvaluationRequest
 
@@ -94,7 +100,10 @@ def evaluations(workspace: Path) -> Callable[[], None]:
     def evaluate() -> None:
         assert evaluator.evaluate(request).overall_score == 82
 
-    return evaluate
+    def evaluate_batch() -> None:
+        assert evaluator.evaluate(request, batch=True).overall_score == 82
+
+    return evaluate, evaluate_batch
 
 
 def bare_calls(evaluate: Callable[[], None]) -> Callable[[], None]:
@@ -141,16 +150,19 @@ def measure(three_metrics: Callable[[], None]) -> Cost:
     return Cost(1000 * cpu / METRICS_PER_ROUND, 1000 * wall / METRICS_PER_ROUND)
 
 
-def report(ours: list[Cost], bare: list[Cost]) -> None:
+def report(ours: list[Cost], batched: list[Cost], bare: list[Cost]) -> None:
     ratios = [our.cpu / their.cpu for our, their in zip(ours, bare, strict=True)]
+    batch_ratios = [our.cpu / their.cpu for our, their in zip(batched, bare, strict=True)]
     extra = [our.wall - their.wall for our, their in zip(ours, bare, strict=True)]
     print(f"{ROUNDS} rounds of {METRICS_PER_ROUND} judged metrics each; medians, ms per metric")
     print(f"{'':30}{'CPU':>8}{'wall clock':>14}")
-    for name, costs in (("Evaluator.evaluate", ours), ("bare model_request_sync", bare)):
+    rows = (("Evaluator.evaluate", ours), ("with batch", batched), ("bare model_request_sync", bare))
+    for name, costs in rows:
         cpu, wall = (statistics.median(getattr(cost, field) for cost in costs) for field in ("cpu", "wall"))
         print(f"{name:30}{cpu:8.2f}{wall:14.2f}")
     spread = f"rounds {min(ratios):.2f} to {max(ratios):.2f}"
     print(f"CPU ratio {statistics.median(ratios):.2f} ({spread}; bar {CPU_BAR})")
+    print(f"CPU ratio with batch {statistics.median(batch_ratios):.2f} (bar {BATCH_BAR})")
     print(f"wall-clock overhead {statistics.median(extra):.2f} ms per metric (bar {WALL_BAR_MS:g})")
 
 
@@ -161,13 +173,14 @@ def main() -> None:
     os.environ["OPENAI_BASE_URL"] = f"http://127.0.0.1:{here.recv()}/v1"
     os.environ.pop("OPENAI_API_KEY", None)
     with tempfile.TemporaryDirectory() as folder:
-        evaluate = evaluations(Path(folder))
-        bare = bare_calls(evaluate)
-        measure(evaluate), measure(bare)  # warm up
-        rounds = [(measure(evaluate), measure(bare)) for _ in range(ROUNDS)]
+        evaluate, evaluate_batch = evaluations(Path(folder))
+        functions = (evaluate, evaluate_batch, bare_calls(evaluate))
+        for function in functions:
+            measure(function)  # warm up
+        rounds = [tuple(map(measure, functions)) for _ in range(ROUNDS)]
     server.terminate()
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} CPUs")
-    report([ours for ours, _ in rounds], [theirs for _, theirs in rounds])
+    report(*(list(costs) for costs in zip(*rounds, strict=True)))
 
 
 if __name__ == "__main__":

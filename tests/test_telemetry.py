@@ -1,5 +1,6 @@
 """Spans: attributes of model calls and steps, the cost of no-op spans, and exporter set-up."""
 
+import json
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tests.llm.sample_requests import question, text_request
-from tests.loopback import LoopbackServer, reply_with, status
+from tests.loopback import LoopbackServer, raw, reply_with, status
 from tests.traces import Spans, attributes, recorded
 from veracity import telemetry
 from veracity.errors import ConfigurationError
@@ -58,10 +59,27 @@ def test_a_model_call_uses_opentelemetry_attribute_names(spans: Spans, server: L
     assert attributes(failed)["error.type"] == "ModelUnreachableError" and not failed.events
 
 
+def test_cached_tokens_are_an_attribute(spans: Spans, server: LoopbackServer) -> None:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "So."}}
+    used = {
+        "prompt_tokens": 9,
+        "completion_tokens": 1,
+        "total_tokens": 10,
+        "prompt_tokens_details": {"cached_tokens": 8},
+    }
+    reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": used}
+    server.respond_with(raw(json.dumps(reply).encode(), Content_Type="application/json"))
+    llm = LLM()
+    llm.write(text_request())
+    llm.close()
+    (call,) = spans.all
+    assert attributes(call)["gen_ai.usage.cache_read.input_tokens"] == 8
+
+
 def test_gen_ai_attribute_names_exist_in_opentelemetry() -> None:
     theirs = {value for name, value in vars(gen_ai_attributes).items() if name.startswith("GEN_AI_")}
     ours = {value for value in vars(telemetry).values() if isinstance(value, str) and value.startswith("gen_ai.")}
-    assert len(ours) == 11 and ours <= theirs
+    assert len(ours) == 12 and ours <= theirs
 
 
 def test_spans_record_streaming_and_output_type(spans: Spans) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.answers.evidence import CachingEmbedder, ItemStore
 from veracity import Veracity
 from veracity.models import Answer, Hit
+from veracity.settings import Settings
 
 
 class SwitchedStore:
@@ -91,9 +92,9 @@ class Asker:
 
 
 @contextmanager
-def asker(embedder: CachingEmbedder) -> Iterator[Asker]:
+def asker(embedder: CachingEmbedder, settings: Settings | None = None) -> Iterator[Asker]:
     store = SwitchedStore()
-    with tempfile.TemporaryDirectory() as folder, Veracity(Path(folder)) as engine:
+    with tempfile.TemporaryDirectory() as folder, Veracity(Path(folder), settings=settings) as engine:
         parts = engine._parts  # no public way to replace the store: only benchmarks need one
         parts.built["library"] = SimpleNamespace(store=store)
         parts.built["embedder"] = embedder

@@ -28,6 +28,7 @@ from benchmarks.real_documents.documents import HERE, extract, sources
 from veracity import Veracity
 from veracity.language import normalized
 from veracity.language.citations import without_marks
+from veracity.settings import Settings
 
 LANGUAGES = ("en", "zh", "ja")
 Row = dict[str, Any]
@@ -40,14 +41,14 @@ def load_questions(part: str, language: str) -> list[Row]:
 
 
 @contextmanager
-def library(clones: Path, language: str, keep: Path | None) -> Iterator[Veracity]:
+def library(clones: Path, language: str, keep: Path | None, settings: Settings | None = None) -> Iterator[Veracity]:
     """An engine over the documents of a language. A kept workspace is only brought up to date."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = (keep or Path(temporary)) / language
         documents = folder / "documents"
         if not documents.exists():
             extract(clones, language, documents)
-        with Veracity(folder / "workspace") as engine:
+        with Veracity(folder / "workspace", settings=settings) as engine:
             engine.ingest([documents / source["name"] for source in sources()[language]])
             yield engine
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.agents.turns import LEAVE, PHONE
 from veracity.agents.base import Routing, RoutingTask
+from veracity.agents.follow_up.small_talk import reply_to_small_talk
 from veracity.agents.local_router import LocalRouter
 from veracity.models import PastTurn, Route
 
@@ -41,9 +42,9 @@ def test_each_route_is_taken_on_request(question: str, taken: str) -> None:
 
 
 def test_only_the_chosen_route_sets_its_fields() -> None:
-    assert (route("Thanks!").small_talk_kind, route("Thanks!").topic) == ("thanks", "")
+    assert (route("Thanks!").reply, route("Thanks!").topic) == (reply_to_small_talk("thanks", "en"), "")
     asked = route("What did you tell me about leave?")
-    assert (asked.topic, asked.small_talk_kind) == ("leave", "")
+    assert (asked.topic, asked.reply) == ("leave", "")
     followed = route("and in Osaka?")
     assert (followed.question, followed.topic) == ("How many days of leave do staff in Osaka have?", "")
 

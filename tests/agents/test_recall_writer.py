@@ -3,11 +3,11 @@
 import pytest
 
 from veracity.agents.base import ReviewTask, WriterOutput, WritingTask
-from veracity.agents.extract.excerpts import plain_line
 from veracity.agents.follow_up.explicit_requests import parse_recall_request
 from veracity.agents.local_reviewer import LocalReviewer
 from veracity.agents.recall_writer import RecallWriter
 from veracity.language import guess_language, sentences
+from veracity.language.excerpts import plain_line
 from veracity.models import Evidence, EvidenceMetadata
 from veracity.settings import AnsweringSettings
 

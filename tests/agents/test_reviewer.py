@@ -183,6 +183,9 @@ def test_local_faults_are_kept_if_the_model_fails() -> None:
 
 
 def test_long_texts_of_the_model_are_truncated() -> None:
-    found = review(verdict(False, True, 0.9, *["x" * 5000] * 3, *map(str, range(50))), SOUND["en"])
+    found = review(
+        verdict(False, True, 0.9, *[" ".join(str(number**3) for number in range(900))] * 3, *map(str, range(50))),
+        SOUND["en"],
+    )
     assert len(found.suggestions) <= 10 and max(map(len, found.suggestions)) <= 600
     assert guess_language(found.suggestions[0]) == "en"

@@ -71,7 +71,7 @@ def test_hostile_texts_fit(text: str, max_length: int) -> None:
 
 
 def test_summary_by_a_model_is_cut_after_a_sentence() -> None:
-    llm = ScriptedLLM("Staff have 24 days. " * 40)
+    llm = ScriptedLLM(" ".join(f"Group {number**2} has 24 days." for number in range(40)))
     summary = LLMSummarizer(llm, MODEL).summarize(SummaryTask("", LEAVE["en"], 100))
     assert len(summary.text) <= 100 and summary.text.endswith("24 days.") and summary.usage.calls == 1
 

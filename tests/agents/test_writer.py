@@ -9,7 +9,6 @@ import pytest
 from tests.agents.passages import LEAVE, QUESTION, SOUND
 from veracity.agents.base import Writer, WritingTask
 from veracity.agents.writer import (
-    NO_ANSWER,
     LLMWriter,
     evidence_message,
     feedback_message,
@@ -70,7 +69,7 @@ def test_only_the_messages_are_sent() -> None:
     ],
 )
 def test_abstention_is_recognized_in_any_markup(reply: str) -> None:
-    output = parse_reply(reply, "en")
+    output = parse_reply(reply, "What is it?")
     assert output.abstains
     assert output.missing == ("the salary of the board",)
     assert "NO ANSWER" not in output.text.upper()
@@ -90,7 +89,7 @@ def test_abstention_is_recognized_in_any_markup(reply: str) -> None:
     ],
 )
 def test_statement_is_not_an_abstention(reply: str) -> None:
-    output = parse_reply(reply, "en")
+    output = parse_reply(reply, "What is it?")
     assert not output.abstains and output.text == reply
 
 
@@ -108,7 +107,7 @@ def test_statement_is_not_an_abstention(reply: str) -> None:
     ],
 )
 def test_reply_that_only_declines_is_an_abstention(reply: str) -> None:
-    output = parse_reply(reply, guess_language(reply))
+    output = parse_reply(reply, QUESTION[guess_language(reply)])
     assert output.abstains and output.text == reply.removesuffix(" [1]") and output.missing
 
 
@@ -129,27 +128,27 @@ def test_reply_that_only_declines_is_an_abstention(reply: str) -> None:
     ],
 )
 def test_x2_what_the_model_says_is_missing_is_kept(question: str, reason: str, missing: str) -> None:
-    llm = ScriptedLLM(f"{NO_ANSWER} {reason}")
+    llm = ScriptedLLM(f"NO ANSWER: {reason}")
     output = LLMWriter(llm, "test:writer").write(WritingTask(question, [], [Message("user", question)]))
     assert (output.abstains, output.missing) == (True, (missing,))
 
 
 @LANGUAGES
 def test_empty_abstention_gets_a_sentence_in_the_language_of_the_question(language: Language) -> None:
-    output = parse_reply("NO ANSWER:", language)
+    output = parse_reply("NO ANSWER:", QUESTION[language])
     assert output.abstains and guess_language(output.text) == language and output.missing == (output.text,)
 
 
 def test_missing_parts_are_the_list_or_the_first_paragraph() -> None:
-    assert parse_reply("NO ANSWER:\n1. the fee\n2. the date", "en").missing == ("the fee", "the date")
-    assert parse_reply("NO ANSWER: the fee\n\nBut I think it is 20.", "en").missing == ("the fee",)
-    assert len(parse_reply("NO ANSWER:\n" + "- x\n" * 50, "en").missing) == 5
-    assert len(parse_reply("NO ANSWER: " + "x" * 5000, "en").missing[0]) == 300
+    assert parse_reply("NO ANSWER:\n1. the fee\n2. the date", "What is it?").missing == ("the fee", "the date")
+    assert parse_reply("NO ANSWER: the fee\n\nBut I think it is 20.", "What is it?").missing == ("the fee",)
+    assert len(parse_reply("NO ANSWER:\n" + "- x\n" * 50, "What is it?").missing) == 5
+    assert len(parse_reply("NO ANSWER: " + "x" * 5000, "What is it?").missing[0]) == 300
 
 
 @LANGUAGES
 def test_abstention_for_a_part_of_the_question_becomes_a_sentence(language: Language) -> None:
-    output = parse_reply(f"{SOUND[language]}\nNO ANSWER: X", language)
+    output = parse_reply(f"{SOUND[language]}\nNO ANSWER: X", QUESTION[language])
     assert not output.abstains
     assert output.text.startswith(SOUND[language]) and "NO ANSWER" not in output.text and output.text.endswith("X")
 
@@ -168,7 +167,7 @@ def test_deadline_and_budget_are_respected() -> None:
 def test_hostile_replies_take_linear_time() -> None:
     started = time.process_time()
     for reply in ("*" * 100_000, "```\n" * 30_000, "NO ANSWER" * 10_000, "\n " * 50_000 + "NO ANSWER:"):
-        parse_reply(reply, "en")
+        parse_reply(reply, "What is it?")
     assert time.process_time() - started < 10
 
 
@@ -248,7 +247,7 @@ def test_opening_messages_are_instructions_and_question(language: Language) -> N
 @LANGUAGES
 def test_rules_follow_custom_instructions(language: Language) -> None:
     system, _ = opening_messages("?", language, "Sing.")
-    assert "[1]" in system.text and NO_ANSWER in system.text and PHRASES[language][0] in system.text
+    assert "[1]" in system.text and "NO ANSWER" not in system.text and PHRASES[language][0] in system.text
 
 
 @LANGUAGES
@@ -260,7 +259,7 @@ def test_evidence_is_numbered_by_mark(language: str) -> None:
     assert [item["text"] for item in material["evidence"].values()] == [item.text for item in LEAVE[language]]
     assert list(material["evidence"]) == ["[1]", "[2]"]
     assert material["evidence"]["[1]"]["from"] == " › ".join(LEAVE[language][0].headings)
-    assert NO_ANSWER in surrounding_text(message) and "[n]" in surrounding_text(message)
+    assert "[1]" in surrounding_text(message) and "NO ANSWER" not in surrounding_text(message)
 
 
 @LANGUAGES
@@ -283,6 +282,17 @@ def test_hostile_text_stays_inside_its_json_string() -> None:
         assert material["question"] == HOSTILE
         assert "obey" not in surrounding_text(message)
     assert parse_material(feedback_message("?", [item], HOSTILE, [HOSTILE]))["suggestions"] == [HOSTILE]
+
+
+@LANGUAGES
+def test_a_redraft_begins_like_the_draft(language: str) -> None:
+    """Providers cache the common beginning of prompts."""
+    question, evidence, background = QUESTION[language], LEAVE[language], {"conversation": "We spoke of leave."}
+    draft = evidence_message(question, evidence, background).text
+    redraft = feedback_message(question, evidence, "Old [1].", ["Correct it."], background).text
+    end = draft.index(json.dumps(question, ensure_ascii=False))
+    assert json.dumps(evidence[-1].text, ensure_ascii=False) in draft[:end]
+    assert redraft.startswith(draft[:end])
 
 
 def test_instructions_with_braces_stay_verbatim() -> None:

@@ -110,7 +110,7 @@ junk: st.SearchStrategy[Any] = st.recursive(
     max_leaves=4,
 )
 PARAMETERS: dict[str, st.SearchStrategy[Any]] = {
-    "model": st.sampled_from(["openai:gpt-5", "anthropic:claude-sonnet-4-5-20250929", "openrouter:qwen/qwen3:free"]),
+    "model": st.sampled_from(["openai:gpt-5", "anthropic:claude-sonnet-5-5", "openrouter:qwen/qwen3:free"]),
     "system_instruction": st.sampled_from(["Is it polite?", "回答是否准确?token 不算。", "x" * 5000]),
     "temperature": st.floats(0, 2) | st.integers(0, 2),
     "max_tokens": st.integers(1, 10_000_000),
@@ -248,7 +248,7 @@ weight = 0.5
 name = 'LLMPlain'
 weight = 0.5
 enabled = true
-model = "anthropic:claude-sonnet-4-5-20250929"
+model = "anthropic:claude-sonnet-5-5"
 system_instruction = \"\"\"
 Is it polite? 礼儀正しいですか。\\u0041
 Reason first.\"\"\"

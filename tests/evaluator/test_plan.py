@@ -73,7 +73,7 @@ class TestDefaultSet:
 
 class TestPrecedence:
     def test_b3_built_in_defaults(self) -> None:
-        assert options() == JudgeOptions("anthropic:claude-sonnet-4-5-20250929", None, 0.0, None, 3, 1)
+        assert options() == JudgeOptions("anthropic:claude-sonnet-5-5", None, 0.0, None, 3, 1)
 
     def test_b3_metric_then_llm_default_then_setting(self) -> None:
         own, default = "model = 'openai:own'", "model = 'openai:default'"

@@ -38,6 +38,8 @@ GOOD = "Full-time staff have 25 days of paid annual leave a year. [1]"
 WRONG = "Full-time staff have 40 days of paid annual leave a year. [1]"
 UNCITED = "Full-time staff have 25 days of paid annual leave a year. [1] They are also given a car."
 
+METRICS = ("ClarityCoherence", "Coverage", "Relevance")
+
 PASS = {
     "reasonableness_detail": "It answers the question.",
     "reasonableness_passed": True,
@@ -53,5 +55,6 @@ def fail(*suggestions: str, confidence: float = 0.9) -> dict[str, Any]:
 
 
 def judged(*scores: float) -> list[dict[str, Any]]:
-    """The replies of a judge for attempts with these scores; each is judged by three metrics."""
-    return [{"reason": "Because.", "score": score} for score in scores for _ in range(3)]
+    """The replies of a judge for attempts with these scores, to one metric or to three in one call."""
+    verdicts = ({"reason": "Because.", "score": score} for score in scores)
+    return [{**verdict, **dict.fromkeys(METRICS, verdict)} for verdict in verdicts]

@@ -161,6 +161,13 @@ def test_d3_a_model_cannot_bypass_the_review(engine_with: MakeEngine) -> None:
     assert answer.route == "knowledge" and answer.review is not None
 
 
+def test_d3_arithmetic_is_marked_as_not_from_the_documents(engine_with: MakeEngine) -> None:
+    choice = {"reason": "Arithmetic.", "route": "direct", "expression": "17*23"}
+    answer = engine_with(ScriptedLLM.by_role(router=choice), models={"router": "test:router"}).ask("What is 17 * 23?")
+    assert (answer.text, answer.form, answer.status) == ("17*23 = 391", "direct", "answered")
+    assert [notice.code for notice in answer.notices] == ["not_from_documents"]
+
+
 @pytest.mark.parametrize("greeting", ["Hi there!", "Thanks a lot!", "你好", "こんにちは"])
 def test_d3_small_talk_is_answered_directly(engine_with: MakeEngine, greeting: str) -> None:
     engine = engine_with()

@@ -66,14 +66,16 @@ def test_an_extractive_draft_is_one_piece(engine_with: MakeEngine) -> None:
 
 def test_an_extractive_fallback_starts_a_new_text(engine_with: MakeEngine) -> None:
     """The deadline passes before the draft is complete."""
-    endless = Pieces("Full-time staff have 40 days of leave, ", *["and more, "] * 2000, pause=0.05)
+    endless = Pieces(
+        "Full-time staff have 40 days of leave, ", *(f"and {number**2} more, " for number in range(2000)), pause=0.05
+    )
     for deadline in RETRY_DEADLINES:
         engine = engine_with(ScriptedLLM.by_role(writer=endless))
         events = list(engine.stream(QUESTION, deadline=deadline, drafts=True))
         if len(drafts(events)) > 2:
             break
     begun, extract = shown(drafts(events))
-    assert begun.startswith("Full-time staff have 40 days of leave, and more, ")
+    assert begun.startswith("Full-time staff have 40 days of leave, and 0 more, ")
     assert "25 days" in extract and events[-1].answer and events[-1].answer.text == extract
 
 

@@ -137,7 +137,14 @@ def test_a_key_in_the_environment_selects_no_judge(gated: MakeEngine, monkeypatc
 
 def test_x7_judging_counts_towards_the_budget(gated: MakeEngine) -> None:
     answer = gated(scored(80)).ask(QUESTION)
-    assert answer.usage.calls == 5, "writer, reviewer, and a judge for each of three metrics"
+    assert answer.usage.calls == 3, "writer, reviewer, and a judge for three metrics"
+
+
+def test_b12_metrics_are_asked_one_by_one_if_batches_are_off(gated: MakeEngine) -> None:
+    verdict = {"reason": "Because.", "score": 80}
+    llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=verdict)
+    answer = gated(llm, evaluator={"batch": False}).ask(QUESTION)
+    assert (answer.usage.calls, answer.score) == (5, 0.8)
 
 
 class TestFailedReview:

@@ -62,8 +62,11 @@ def test_x1_a_title_alone_does_not_support_a_statement(engine_with: MakeEngine) 
     assert not answer.sentences[0].supported
 
 
+LONG = " ".join(f"Room {number**2} is on floor {number % 7}." for number in range(2000))
+
+
 def test_a_draft_that_is_too_long_to_review_is_an_error(engine_with: MakeEngine) -> None:
-    engine = engine_with(ScriptedLLM.by_role(writer=f"{GOOD} " * 2000, reviewer=PASS))
+    engine = engine_with(ScriptedLLM.by_role(writer=f"{GOOD} {LONG}", reviewer=PASS))
     started = time.monotonic()
     with pytest.raises(ModelAnswerError, match="at most 20,000"):
         engine.ask(QUESTION)

@@ -6,7 +6,7 @@ from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, QUESTION, fail
 from veracity.ledger.forget import erase_notices
 from veracity.locales import LANGUAGES, text
-from veracity.models import Notice
+from veracity.models import Notice, NoticeCode
 from veracity.runs.outcome import notice
 from veracity.testing import ScriptedLLM
 
@@ -49,3 +49,12 @@ def test_translations_lose_quotes_with_the_text() -> None:
 
 def test_an_old_notice_has_no_translations() -> None:
     assert Notice.model_validate({"code": "revised", "text": "Revised."}).translations == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("code", "setting"), [("deadline", "answering.run_deadline"), ("search_incomplete", "quality.loop_deadline")]
+)
+def test_a_missed_deadline_names_its_setting(language: str, code: NoticeCode, setting: str) -> None:
+    made = notice(language, code).text
+    assert setting in made and 'llm.pace = "slow"' in made

@@ -13,7 +13,6 @@ from typing import Literal
 
 from veracity.agents.base import ReviewTask
 from veracity.agents.extract.answerability import find_other_subjects
-from veracity.agents.extract.excerpts import ELLIPSIS, excerpt, tidy_line
 from veracity.agents.prompts import agent_text
 from veracity.grounding import SUPPORT_THRESHOLD
 from veracity.grounding.citation_check import CheckedSentence, check_sentences
@@ -21,6 +20,7 @@ from veracity.grounding.quantities import quantities
 from veracity.grounding.statements import NO_INFORMATION
 from veracity.language import Language, content_tokens, guess_language, normalized
 from veracity.language.citations import without_marks
+from veracity.language.excerpts import ELLIPSIS, excerpt, tidy_line
 from veracity.language.names import names_in, other_names
 from veracity.language.questions import (
     ADDRESSED,

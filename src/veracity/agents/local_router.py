@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from veracity.agents.base import Routing, RoutingTask
 from veracity.agents.follow_up.explicit_requests import parse_recall_request, parse_web_request
-from veracity.agents.follow_up.small_talk import classify_small_talk
+from veracity.agents.follow_up.small_talk import classify_small_talk, reply_to_small_talk
 from veracity.agents.follow_up.standalone import make_standalone, resolve_topic
+from veracity.language import guess_language
 
 
 class LocalRouter:
@@ -16,7 +17,8 @@ class LocalRouter:
 
     def route(self, task: RoutingTask) -> Routing:
         if "direct" in task.available and (kind := classify_small_talk(task.question)):
-            return Routing("direct", f"Only small talk ({kind}).", task.question, small_talk_kind=kind)
+            reply = reply_to_small_talk(kind, guess_language(task.question))
+            return Routing("direct", f"Only small talk ({kind}).", task.question, reply=reply)
         if "history" in task.available and (topic := parse_recall_request(task.question)) is not None:
             return Routing("history", "It asks for an earlier answer.", task.question, topic=topic)
         if "web" in task.available and (requested := parse_web_request(task.question)) is not None:

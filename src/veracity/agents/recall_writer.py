@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from veracity.agents.base import WriterOutput, WritingTask
 from veracity.agents.extract.candidates import detect_language
-from veracity.agents.extract.excerpts import plain_line
 from veracity.agents.extract.keywords import Keyword, extract_keywords, find_positions
 from veracity.agents.extractive_writer import join_cited
 from veracity.agents.follow_up.explicit_requests import parse_recall_request, parse_turn_request
 from veracity.agents.prompts import agent_text
 from veracity.grounding.statements import statements
 from veracity.language import Language, normalized, sentences
+from veracity.language.excerpts import plain_line
 from veracity.models import AnswerForm, Evidence
 
 MAX_ANSWERS = 3

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from veracity.agents.base import ReviewTask
-from veracity.agents.extract.excerpts import excerpt
 from veracity.agents.local_reviewer import Fault, LocalCheck, check_draft
 from veracity.agents.prompts import load_prompt
 from veracity.agents.writer import number_evidence, to_json
 from veracity.errors import VeracityError
+from veracity.language.excerpts import excerpt
 from veracity.llm import LLM, Question
 from veracity.models import Dimension, Review, Usage, WritableText
 
@@ -33,21 +33,18 @@ def _reject_boolean(value: Any) -> Any:
     return value
 
 
+Detail = Annotated[WritableText, Field(min_length=1, json_schema_extra={"maxLength": MAX_TEXT_LENGTH})]
+
+
 class Verdict(BaseModel):
     """The review: for each dimension first what was found, then whether it passes."""
 
-    evidence_detail: WritableText = Field(
-        min_length=1, description="what the sentences of the answer say, beside what the evidence they cite says"
-    )
-    evidence_passed: bool = Field(description="false only where the cited evidence says otherwise, or nothing of it")
-    reasonableness_detail: WritableText = Field(min_length=1, description="how the answer meets the question")
-    reasonableness_passed: bool = Field(description="false only where the answer does not say what was asked for")
-    suggestions: list[WritableText] = Field(
-        description="what to change, one concrete change each; empty when both dimensions pass"
-    )
-    confidence: Annotated[float, BeforeValidator(_reject_boolean)] = Field(
-        ge=0, le=1, allow_inf_nan=False, description="how sure you are, from 0 to 1"
-    )
+    evidence_detail: Detail
+    evidence_passed: bool
+    reasonableness_detail: Detail
+    reasonableness_passed: bool
+    suggestions: list[WritableText] = Field(json_schema_extra={"maxItems": MAX_SUGGESTIONS})
+    confidence: Annotated[float, BeforeValidator(_reject_boolean)] = Field(ge=0, le=1, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _require_suggestion(self) -> Verdict:
@@ -89,8 +86,8 @@ class LLMReviewer:
 def _make_request(task: ReviewTask, check: LocalCheck) -> str:
     wanted = f"{task.draft}\n{task.question}"
     material = {
-        "question": task.question,
         "evidence": number_evidence(task.evidence, lambda text: excerpt(text, wanted)),
+        "question": task.question,
         "answer": task.draft,
         "found_by_code": [fault.suggestion for fault in check.faults],
     }

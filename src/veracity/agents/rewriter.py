@@ -36,8 +36,16 @@ STRATEGIES: dict[Shortfall, str] = {
 class Rewriting(BaseModel):
     """The new query: first the reason, then the query."""
 
-    reason: WritableText = Field(min_length=1, description="what the last query lacked, in one sentence")
-    query: WritableText = Field(min_length=1, description="the new search query, one line, no operators")
+    reason: WritableText = Field(
+        min_length=1,
+        description="what the last query lacked, in one sentence",
+        json_schema_extra={"maxLength": MAX_QUERY_LENGTH},
+    )
+    query: WritableText = Field(
+        min_length=1,
+        description="the new search query, one line, no operators",
+        json_schema_extra={"maxLength": MAX_QUERY_LENGTH},
+    )
     sources: list[Literal["knowledge", "temporal", "graph"]] = Field(
         default=[], description="further sources to search, if any"
     )

@@ -1,8 +1,9 @@
 """The router that calls a model: where to look for an answer, and the question without the conversation (SPEC D3).
 
 In a conversation it first asks the model for a standalone question, then for the route. Code checks both: the
-rewording must ask the same without new names or numbers, the route must be available, and small talk must contain
-nothing else. If the rewording fails the check, the standalone question is made locally.
+rewording must ask the same without new names or numbers, the route must be available, and only small talk, arithmetic
+and questions about the assistant are answered directly, by code. If the rewording fails the check, the standalone
+question is made locally.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel, Field
 
 from veracity.agents.base import Routing, RoutingTask
-from veracity.agents.extract.excerpts import plain_line, truncate
 from veracity.agents.extract.keywords import extract_keywords, find_positions
 from veracity.agents.follow_up.dependence import VAGUE_WORDS, polarity
+from veracity.agents.follow_up.direct_questions import calculate, is_about_assistant
 from veracity.agents.follow_up.explicit_requests import (
     mentions_conversation,
     parse_recall_request,
     parse_turn_request,
     parse_web_request,
 )
-from veracity.agents.follow_up.small_talk import classify_small_talk
+from veracity.agents.follow_up.small_talk import classify_small_talk, reply_to_small_talk
 from veracity.agents.follow_up.standalone import StandaloneQuestion, is_self_contained, make_standalone, resolve_topic
-from veracity.agents.prompts import load_prompt
+from veracity.agents.prompts import agent_text, load_prompt
 from veracity.agents.writer import to_json
 from veracity.language import Language, content_tokens, entities, guess_language, normalized, sentences, tokens
+from veracity.language.excerpts import plain_line, truncate
 from veracity.language.questions import ASKING
 from veracity.llm import LLM, Answer, Message, Question, TextRequest
 from veracity.locales import section_texts
@@ -57,8 +59,13 @@ _ADJECTIVE_ENDINGS = frozenset(("n", "ns", "an", "ans", "ian", "ians", "ese", "i
 
 class RouteChoice(BaseModel):
     # The reason comes first. No docstring: it would go to the model, and small models repeat it.
-    reason: WritableText = Field(min_length=1, description="why this route, in at most ten words")
+    reason: WritableText = Field(
+        min_length=1,
+        description="why this route, in at most ten words",
+        json_schema_extra={"maxLength": MAX_REASON_LENGTH},
+    )
     route: Route = Field(description="direct, history, knowledge or web")
+    expression: WritableText = Field(default="", description="only for arithmetic, such as 17*23")
 
 
 class LLMRouter:
@@ -72,19 +79,20 @@ class LLMRouter:
     def route(self, task: RoutingTask) -> Routing:
         if "history" in task.available and parse_turn_request(task.question):
             return Routing("history", "It asks for an earlier answer.", task.question)
-        kind = classify_small_talk(task.question)
+        is_small_talk = classify_small_talk(task.question) is not None
         has_history = bool(task.turns or task.summary.strip())
         standalone, usage = StandaloneQuestion(task.question), NOTHING_USED
-        if has_history and kind is None:
+        if has_history and not is_small_talk:
             standalone, usage = self.make_standalone(task)
         choice = self._choose_route(task, standalone.question)
         usage += choice.usage
         reason = " ".join(choice.value.reason.split())[:MAX_REASON_LENGTH]
-        route = _check_route(choice.value.route, task, kind is not None)
+        reply = _reply_directly(task.question, choice.value.expression) if choice.value.route == "direct" else ""
+        route = _check_route(choice.value.route, task, bool(reply))
         if route != choice.value.route:
             reason = f"{reason} (The route “{choice.value.route}” cannot be taken.)"
         if route == "direct":
-            return Routing(route, reason, task.question, small_talk_kind=kind or "", usage=usage)
+            return Routing(route, reason, task.question, reply=reply, states_facts=not is_small_talk, usage=usage)
         standalone, topic = _find_topic(route, standalone, task)
         return Routing(route, reason, standalone.question, standalone.added, topic, usage=usage)
 
@@ -154,9 +162,19 @@ def _find_topic(route: Route, standalone: StandaloneQuestion, task: RoutingTask)
     return resolve_topic(topic, task.question, task.turns, task.summary)
 
 
-def _check_route(route: Route, task: RoutingTask, is_small_talk: bool) -> Route:
+def _reply_directly(question: str, expression: str) -> str:
+    """The reply to small talk, arithmetic or a question about the assistant; empty for anything else."""
+    language = guess_language(question)
+    if kind := classify_small_talk(question):
+        return reply_to_small_talk(kind, language)
+    return calculate(question, expression) or (
+        agent_text(language, "assistant") if is_about_assistant(question) else ""
+    )
+
+
+def _check_route(route: Route, task: RoutingTask, has_reply: bool) -> Route:
     """The route, or "knowledge" if it cannot be taken."""
-    if route == "direct" and not is_small_talk:
+    if route == "direct" and not has_reply:
         return "knowledge"
     if route == "history" and not mentions_conversation(task.question):
         return "knowledge"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from veracity.agents.base import Summary, SummaryTask
-from veracity.agents.extract.excerpts import plain_line, truncate
 from veracity.agents.prompts import agent_text, load_prompt
 from veracity.agents.writer import to_json
 from veracity.grounding.statements import statements
 from veracity.language import Language, sentences
+from veracity.language.excerpts import plain_line, truncate
 from veracity.llm import LLM, Message, TextRequest
 from veracity.models import PastTurn
 

@@ -23,13 +23,13 @@ from veracity.llm import LLM, Message, OnText, Piece, TextRequest
 from veracity.models import NOTHING_USED, AnswerForm, Evidence, Usage
 
 ROLE = "writer"
-NO_ANSWER = "NO ANSWER:"
 MAX_DRAFT_LENGTH = 20_000  # characters; reviewing more would take longer than a run may
-MAX_OPENING_LENGTH = 32  # characters; longer than NO_ANSWER with all the markup allowed around it
+MIN_OPENING_LENGTH, MAX_OPENING_LENGTH = 32, 160  # characters in which an abstention shows
 
 # The whole reply in a code fence.
 _FENCED = re.compile(r"\A```\w*[ \t]*\n(.*?)\n?```\Z", re.DOTALL)
-# Punctuation must follow: "No answer came from the supplier [1]." is a statement.
+# No prompt asks for it: a small model that reads it in its instructions repeats it whatever the evidence says. Models
+# write it anyway. Punctuation must follow: "No answer came from the supplier [1]." is a statement.
 _NO_ANSWER = re.compile(
     r"[\s*_#>`\"“'\-]{0,10}(?:NO[ _-]?ANSWER|无答案|没有答案|無回答|回答なし|答えなし)[*_`\"”']{0,4}\s{0,3}"
     r"(?:[:：.。—–-]+|(?=\n)|\Z)[*_`]{0,4}",
@@ -42,38 +42,51 @@ _DECLINES = re.compile(
     r"|[分わ]かりません|申し訳",
     re.IGNORECASE,
 )
+_DIGITS = re.compile(r"\d+")
+_MARK_START = re.compile(r"[\[［【]\d")
+_MAY_DECLINE = re.compile(
+    r"document|context|source|text|evidence|passage|material|excerpt|article|record|information|sorry|know"
+    r"|\b(?:not|no|cannot)\b|n't\b|able"
+    r"|资料|文档|文件|证据|上下文|材料|原文|来源|文中|无|没|未|不|抱歉|資料|文書|根拠|文脈|本文|ドキュメント|出典|ない|ません|申し訳",
+    re.IGNORECASE,
+)
 # An abstention in the middle of an answer: it concerns a part of the question.
 _PARTIAL_ABSTENTION = re.compile(r"\bNO ANSWER[*_]{0,2}[:：][*_]{0,2}\s*")
 
 
 def opening_messages(question: str, language: Language, instructions: str | None = None) -> list[Message]:
     """The first messages of a run. They never contain text of a document."""
-    rules = load_prompt(f"{language}/writer", no_answer=NO_ANSWER)
+    rules = load_prompt(f"{language}/writer")
     instructions = (instructions or load_prompt(f"instructions/{ROLE}")).strip()
     return [Message("system", f"{instructions}\n\n{rules}"), Message("user", question)]
 
 
-def evidence_message(question: str, evidence: Sequence[Evidence], before: dict[str, Any] | None = None) -> Message:
+def evidence_message(question: str, evidence: Sequence[Evidence], background: dict[str, Any] | None = None) -> Message:
     """The message before the first draft of an attempt.
 
-    Repeats the question after the evidence, where models heed it best. `before` is what led to this attempt: the
+    Repeats the question after the evidence, where models heed it best. `background` is what led to this attempt: the
     conversation, and a rejected answer with the reason."""
-    material = to_json({**(before or {}), "evidence": number_evidence(evidence), "question": question})
+    material = to_json(_material(question, evidence, background))
     name = f"{guess_language(question)}/writer_evidence"
-    return Message("user", load_prompt(name, material=material, no_answer=NO_ANSWER))
+    return Message("user", load_prompt(name, material=material))
 
 
 def feedback_message(
-    question: str, evidence: Sequence[Evidence], last_answer: str, suggestions: Sequence[str]
+    question: str,
+    evidence: Sequence[Evidence],
+    last_answer: str,
+    suggestions: Sequence[str],
+    background: dict[str, Any] | None = None,
 ) -> Message:
-    """The message before a redraft. It does not repeat how to abstain, or weak models would rather abstain."""
-    material = {
-        "evidence": number_evidence(evidence),
-        "question": question,
-        "last_answer": last_answer,
-        "suggestions": list(suggestions),
-    }
-    return Message("user", load_prompt(f"{guess_language(question)}/writer_feedback", material=to_json(material)))
+    """The message before a redraft, instead of the evidence message. It begins as that does, for the prompt caches of
+    providers. It does not repeat how to abstain, or weak models would rather abstain."""
+    review = {"last_answer": last_answer, "suggestions": list(suggestions)}
+    material = to_json({**_material(question, evidence, background), **review})
+    return Message("user", load_prompt(f"{guess_language(question)}/writer_feedback", material=material))
+
+
+def _material(question: str, evidence: Sequence[Evidence], background: dict[str, Any] | None) -> dict[str, Any]:
+    return {"evidence": number_evidence(evidence), **(background or {}), "question": question}
 
 
 def number_evidence(evidence: Sequence[Evidence], shorten: Callable[[str], str] = str) -> dict[str, dict[str, str]]:
@@ -98,7 +111,7 @@ class LLMWriter:
 
     def write(self, task: WritingTask) -> WriterOutput:
         request = TextRequest(self.model, ROLE, tuple(task.messages))
-        buffer = _OpeningBuffer(task.on_text) if task.on_text is not None else None
+        buffer = _OpeningBuffer(task.on_text, task.question) if task.on_text is not None else None
         on_text = buffer.receive if buffer else None
         reply = self._llm.write(request, budget=task.budget, deadline=task.deadline, on_text=on_text)
         if buffer:
@@ -108,44 +121,49 @@ class LLMWriter:
                 f'The draft of "{self.model}" has {len(reply.text):,} characters, and at most {MAX_DRAFT_LENGTH:,} are '
                 "reviewed: ask for less, or use another model."
             )
-        output = parse_reply(reply.text, guess_language(task.question), reply.usage)
+        output = parse_reply(reply.text, task.question, reply.usage)
         return replace(output, missing=tuple(part for part in output.missing if may_be_published(part, task.question)))
 
 
 class _OpeningBuffer:
-    """Holds back the first words until they cannot begin an abstention, which must not be shown as a draft."""
+    """Holds back a text as long as it may be an abstention, which must not be shown as a draft."""
 
-    def __init__(self, on_text: OnText) -> None:
+    def __init__(self, on_text: OnText, question: str) -> None:
         self._on_text = on_text
+        self._question = question
         self._held: str | None = ""  # None once it is a draft
-        self._abstains = False
 
     def receive(self, piece: Piece) -> None:
         if piece.begins:
-            self._held, self._abstains = "", False
+            self._held = ""
         if self._held is None:
             self._on_text(Piece(piece.text))
             return
         self._held += piece.text
-        if len(self._held.lstrip()) > MAX_OPENING_LENGTH:
+        if self._is_long_enough(self._held):
             self.flush()
 
     def flush(self) -> None:
-        if self._held is None or self._abstains:
-            return
-        if _NO_ANSWER.match(self._held):
-            self._abstains = True
-        elif self._held:
+        """Send the text that was held back, unless it is an abstention."""
+        if self._held and not parse_reply(self._held, self._question).abstains:
             self._on_text(Piece(self._held, begins=True))
             self._held = None
 
+    def _is_long_enough(self, held: str) -> bool:
+        """A citation, or the first words without any that an abstention has."""
+        length = len(held.lstrip())
+        if length > MAX_OPENING_LENGTH or (length > MIN_OPENING_LENGTH and _MARK_START.search(held)):
+            return True
+        return length > MIN_OPENING_LENGTH and not _MAY_DECLINE.search(held)
 
-def parse_reply(text: str, language: Language, usage: Usage = NOTHING_USED) -> WriterOutput:
-    """A draft or an abstention: in the requested form, or a reply that only declines."""
+
+def parse_reply(text: str, question: str, usage: Usage = NOTHING_USED) -> WriterOutput:
+    """A draft, or an abstention: a reply that states nothing except that there is no answer."""
+    language = guess_language(question)
     reply = _FENCED.sub(r"\1", text.strip()).strip()
     if match := _NO_ANSWER.match(reply):
         reason = reply[match.end() :].strip(" \t\r\n*_`")
-    elif _only_declines(reply):
+    elif _only_declines(reply, question):
         reason = reply
     else:
         return WriterOutput(_PARTIAL_ABSTENTION.sub(agent_text(language, "partial_abstention"), reply), usage=usage)
@@ -154,8 +172,14 @@ def parse_reply(text: str, language: Language, usage: Usage = NOTHING_USED) -> W
     return WriterOutput(reason, abstains=True, missing=find_missing(reason), usage=usage)
 
 
-def _only_declines(reply: str) -> bool:
-    """Whether it states nothing except that there is no answer. A sentence with a mark or a number states something."""
-    stated = statements(reply)
-    declining = [sentence for sentence in stated if _DECLINES.search(sentence) and not any(map(str.isdigit, sentence))]
+def _only_declines(reply: str, question: str) -> bool:
+    """Whether it states nothing except that there is no answer. A citation states something, and so does a number that
+    the question lacks."""
+    stated, numbers = statements(reply), set(_DIGITS.findall(question))
+    declining = [
+        sentence
+        for sentence in stated
+        if numbers.issuperset(_DIGITS.findall(sentence))
+        and (_DECLINES.search(sentence) or NO_INFORMATION.search(sentence))
+    ]
     return stated == declining and bool(declining or NO_INFORMATION.search(without_marks(reply)))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeVar, overload
@@ -18,14 +15,12 @@ from typing import Literal, TypeVar, overload
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity.deadlines import Deadline
-from veracity.errors import ConfigurationError, EvaluationError, InputError, LackingContextError, VeracityError
-from veracity.evaluator.judge import ROLE, Judge
+from veracity.errors import ConfigurationError, InputError, VeracityError
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.evaluator.metrics.llm_metric import LLMMetric
 from veracity.evaluator.plan import (
     Loaded,
     Plan,
-    PlannedMetric,
     Sources,
     Terms,
     load,
@@ -33,13 +28,13 @@ from veracity.evaluator.plan import (
     read_stable_sources,
 )
 from veracity.evaluator.registry import Entry, registered
+from veracity.evaluator.scoring import Scoring, weighted_mean
 from veracity.llm import LLM, Budget
 from veracity.models import (
     EvaluationConfig,
     EvaluationRequest,
     EvaluationResult,
     MetricConfig,
-    MetricScore,
     MetricSet,
     Usage,
 )
@@ -106,7 +101,7 @@ class Evaluator:
         self._loaded = load(self._workspace, read_sources(self._workspace), self._registered, self._terms)
         self._refused: tuple[Sources, str] | None = None
         self._custom_llm = llm
-        self._llm = llm or LLM(self._loaded.settings.llm)
+        self._llm = llm or _make_llm(self._loaded.settings)
 
     def register(self, metric: type[BaseMetric]) -> type[BaseMetric]:
         """Add a metric class, so that a configuration may name it. Registering again replaces it."""
@@ -118,20 +113,29 @@ class Evaluator:
         return metric
 
     def evaluate(
-        self, request: EvaluationRequest, *, budget: Budget | None = None, deadline: Deadline | None = None
+        self,
+        request: EvaluationRequest,
+        *,
+        budget: Budget | None = None,
+        deadline: Deadline | None = None,
+        batch: bool = False,
     ) -> EvaluationResult:
-        """Score with every metric, or raise: there are no partial results. `budget` defaults to the settings'."""
+        """Score with every metric, or raise: there are no partial results. `budget` defaults to the settings'.
+
+        With `batch`, metrics with the same judge are asked in one call, with excerpts of long evidence (SPEC B12).
+        """
         if not isinstance(request, EvaluationRequest):
             raise InputError(f"evaluate() takes an EvaluationRequest, not {type(request).__name__}.")
         started = time.perf_counter()
         loaded, llm, warnings = self._current()
         plan = loaded.plan(request.config)
-        _check(request, plan, llm)
         budget = budget or Budget(loaded.settings.budget.tokens, loaded.settings.budget.cost_usd)
-        scores = [_score(planned, request, llm, budget, deadline) for planned in plan.metrics]
+        scoring = Scoring(request, plan, llm, budget, deadline, batch)
+        scoring.check()
+        scores = scoring.scores()
         return EvaluationResult(
             metrics=scores,
-            overall_score=_weighted_mean(scores, [planned.weight for planned in plan.metrics]),
+            overall_score=weighted_mean(scores, [planned.weight for planned in plan.metrics]),
             metric_set=plan.metric_set,
             usage=sum((score.usage for score in scores), Usage()),
             seconds=time.perf_counter() - started,
@@ -224,56 +228,15 @@ class Evaluator:
             raise
 
     def _use(self, loaded: Loaded) -> None:
-        if self._custom_llm is None and loaded.settings.llm != self._loaded.settings.llm:
-            self._llm = LLM(loaded.settings.llm)
+        was, now = self._loaded.settings, loaded.settings
+        is_same = (was.llm, was.max_tokens, was.servers) == (now.llm, now.max_tokens, now.servers)
+        if self._custom_llm is None and not is_same:
+            self._llm = _make_llm(now)
         self._loaded = loaded
 
 
-def _check(request: EvaluationRequest, plan: Plan, llm: LLM) -> None:
-    """Raise for everything that is known to fail before the first paid call."""
-    if not request.submission.strip():
-        raise InputError("The submission is empty: pass the answer to score.")
-    for planned in plan.metrics:
-        with _naming(planned.name):
-            planned.metric.check(request)
-    for model in plan.models:
-        llm.require(model, ROLE)
-
-
-def _score(
-    planned: PlannedMetric, request: EvaluationRequest, llm: LLM, budget: Budget, deadline: Deadline | None
-) -> MetricScore:
-    started = time.perf_counter()
-    metric = planned.metric
-    if planned.judge and isinstance(metric, LLMMetric):
-        metric = copy.copy(metric)
-        metric.judge = Judge(llm, planned.judge, budget, deadline)
-    with _naming(planned.name):
-        score = metric.evaluate(request)
-        if not isinstance(score, MetricScore):
-            raise TypeError(f"evaluate() returned {type(score).__name__}, not a MetricScore")
-    details = {"metric_name": planned.name, "weight": planned.weight, "seconds": time.perf_counter() - started}
-    return score.model_copy(update=details)
-
-
-def _weighted_mean(scores: Sequence[MetricScore], weights: Sequence[float]) -> float:
-    """Exact for the decimals that people write: three thirds of 75 are 75, and nothing below is rounded up to it."""
-    exact = [Fraction(str(weight)) for weight in weights]
-    total = sum(Fraction(str(score.score)) * weight for score, weight in zip(scores, exact, strict=True))
-    return float(total / sum(exact))
-
-
-@contextlib.contextmanager
-def _naming(metric_name: str) -> Iterator[None]:
-    """Turn whatever a metric raises into an error that names the metric."""
-    try:
-        yield
-    except LackingContextError:
-        raise
-    except VeracityError as problem:
-        raise EvaluationError(metric_name, problem) from None
-    except (Exception, SystemExit) as problem:
-        raise EvaluationError(metric_name, problem) from problem
+def _make_llm(settings: Settings) -> LLM:
+    return LLM(settings.llm, max_tokens=settings.max_tokens, servers=settings.servers)
 
 
 def _choose(names: Sequence[str], loaded: Loaded) -> EvaluationConfig:

@@ -1,18 +1,23 @@
-"""A language model as the judge of one metric: one call, or several for the median (SPEC B15)."""
+"""A language model as the judge of one or several metrics: one call, or several for the median (SPEC B12, B15)."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import lru_cache
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, create_model
 
 from veracity.deadlines import Deadline
 from veracity.llm import LLM, Answer, Budget, Question
 from veracity.models import Usage, WritableText
 
 ROLE = "judge"
+MAX_REASON_LENGTH = 600  # characters
+
+T = TypeVar("T", bound=BaseModel)
 
 
 def _refuse_boolean(value: Any) -> Any:
@@ -25,7 +30,9 @@ class Verdict(BaseModel):
     """The judge's verdict: first the reason, then the score that follows from it."""
 
     reason: WritableText = Field(
-        min_length=1, description="why the submission deserves its score, in one to three sentences"
+        min_length=1,
+        description="why the submission deserves its score, in one to three sentences",
+        json_schema_extra={"maxLength": MAX_REASON_LENGTH},
     )
     score: Annotated[float, BeforeValidator(_refuse_boolean)] = Field(
         ge=0, le=100, allow_inf_nan=False, description="0 (worst) to 100 (best)"
@@ -64,27 +71,55 @@ class Judge:
 
     def ask(self, system_instruction: str, prompt: str) -> Judgement:
         """A configured instruction replaces the metric's own completely (SPEC B1)."""
+        answers = self._ask(self.options.system_instruction or system_instruction, prompt, Verdict, 1)
+        return _take_median([answer.value for answer in answers], _total_usage(answers))
+
+    def ask_together(self, metrics: Sequence[str], instructions: str, prompt: str) -> list[Judgement]:
+        """One judgement per metric, from the same calls. Their usage is that of the first judgement."""
+        answers = self._ask(instructions, prompt, verdicts_schema(tuple(metrics)), len(metrics))
+        verdicts = [[getattr(answer.value, field) for answer in answers] for field in _field_names(len(metrics))]
+        usages = [_total_usage(answers), *[Usage()] * (len(metrics) - 1)]
+        return [_take_median(*judged) for judged in zip(verdicts, usages, strict=True)]
+
+    def _ask(self, instructions: str, prompt: str, output: type[T], verdicts: int) -> list[Answer[T]]:
+        """`max_tokens` is for one verdict."""
         question = Question(
             model=self.options.model,
             role=ROLE,
-            instructions=self.options.system_instruction or system_instruction,
+            instructions=instructions,
             prompt=prompt,
-            output=Verdict,
+            output=output,
             temperature=self.options.temperature,
-            max_tokens=self.options.max_tokens,
+            max_tokens=self.options.max_tokens and self.options.max_tokens * verdicts,
             max_retries=self.options.max_retries,
         )
-        return _take_median([self.llm.ask(question, self.budget, self.deadline) for _ in range(self.options.samples)])
+        return [self.llm.ask(question, self.budget, self.deadline) for _ in range(self.options.samples)]
 
 
-def _take_median(answers: list[Answer[Verdict]]) -> Judgement:
-    scores = [answer.value.score for answer in answers]
+@lru_cache
+def verdicts_schema(metrics: tuple[str, ...]) -> type[BaseModel]:
+    """An object with a verdict for each metric, by its name. A name need not be a valid name of a field."""
+    names = zip(_field_names(len(metrics)), metrics, strict=True)
+    fields: dict[str, Any] = {field: (Verdict, Field(alias=metric)) for field, metric in names}
+    return create_model("Verdicts", __doc__="One verdict for each metric.", **fields)
+
+
+def _field_names(count: int) -> list[str]:
+    return [f"metric_{number}" for number in range(1, count + 1)]
+
+
+def _total_usage(answers: Sequence[Answer[Any]]) -> Usage:
+    return sum((answer.usage for answer in answers), Usage())
+
+
+def _take_median(verdicts: Sequence[Verdict], usage: Usage) -> Judgement:
+    scores = [verdict.score for verdict in verdicts]
     median = statistics.median(scores)
-    nearest = min(answers, key=lambda answer: abs(answer.value.score - median))
+    nearest = min(verdicts, key=lambda verdict: abs(verdict.score - median))
     return Judgement(
         score=median,
-        reason=nearest.value.reason,
+        reason=nearest.reason[:MAX_REASON_LENGTH],
         samples=scores,
         spread=max(scores) - min(scores) if len(scores) > 1 else None,
-        usage=sum((answer.usage for answer in answers), Usage()),
+        usage=usage,
     )

@@ -56,12 +56,17 @@ MAX_HELD_LENGTH = 3000  # characters; no link or tag is as long
 
 
 def prepare_messages(state: RunState, runtime: Runtime[RunContext]) -> Plain:
-    """Send numbered evidence before the first draft, the reviewer's suggestions before a redraft (SPEC A10)."""
+    """Send numbered evidence before the first draft, the reviewer's suggestions before a redraft (SPEC A10).
+
+    The suggestions come with the evidence and the last answer, and replace the earlier message: nothing is sent twice.
+    """
     context, question = runtime.context, standalone_question(state)
     if state["last_evaluation"] is not None:
         suggestions = state["last_evaluation"]["suggestions"]
-        feedback = writer_agent.feedback_message(question, _evidence(state), state["last_answer"], suggestions)
-        return {"messages": [to_langchain(feedback)], **report(PrepareFacts(suggestions=len(suggestions)))}
+        last_answer, background = state["last_answer"], _background(state)
+        feedback = writer_agent.feedback_message(question, _evidence(state), last_answer, suggestions, background)
+        messages = [*_reset_messages(state), to_langchain(feedback)]
+        return {"messages": messages, **report(PrepareFacts(suggestions=len(suggestions)))}
     best, quality = state["best_round"], state["best_round"]["quality"]
     chosen = _choose_evidence(best["evidence"], state["first_round"], context.settings.answering.evidence)
     evidence = [Evidence.model_validate(item) for item in chosen]
@@ -331,7 +336,7 @@ def _shorten(answer: str) -> str:
 
 
 def _reset_messages(state: RunState) -> list[AnyMessage | RemoveMessage]:
-    """A new attempt keeps only the opening, because citations of earlier messages refer to other evidence."""
+    """Keep only the opening: the next message has the evidence, and earlier citations may refer to other evidence."""
     opening = state["messages"][:OPENING_MESSAGES]
     is_later = len(state["messages"]) > OPENING_MESSAGES
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *opening] if is_later else []

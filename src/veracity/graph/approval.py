@@ -114,7 +114,8 @@ def after_human_approval(state: RunState) -> Literal["web_search", "__end__"]:
 def _score(request: EvaluationRequest, context: RunContext) -> tuple[EvaluationResult | None, str]:
     """The result, or why there is none."""
     try:
-        return context.gate.evaluate(request, budget=context.limits.budget, deadline=context.limits.deadline), ""
+        limits, batch = context.limits, context.settings.evaluator.batch
+        return context.gate.evaluate(request, budget=limits.budget, deadline=limits.deadline, batch=batch), ""
     except VeracityError as error:
         cause = error.cause if isinstance(error, EvaluationError) else error
         # Only the type is logged: the message may quote documents.

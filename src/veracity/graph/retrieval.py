@@ -7,7 +7,6 @@ it has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Literal
 
@@ -19,7 +18,6 @@ from veracity.errors import OutOfTimeError, VeracityError
 from veracity.graph.context import RunContext
 from veracity.graph.report import report
 from veracity.graph.state import Plain, RunState, standalone_question
-from veracity.language import entities, guess_language
 from veracity.models import Evidence, Passage, Quality
 from veracity.models.steps import (
     FuseFacts,
@@ -46,16 +44,15 @@ WIDENING_FACTOR = 2
 def select_sources(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     """Choose the sources of this round.
 
-    The first round uses the configured sources: the graph source only if the question names an entity, and the
-    temporal source if the question matches one of the user's weak points. Later rounds use those the rewrite chose.
+    The first round uses the configured sources, and the temporal source if the question matches one of the user's weak
+    points. Later rounds use those the rewrite chose.
     """
     context = runtime.context
     if state["retry_count"]:
         return {"found": None, **report(SelectSourcesFacts(sources=state["sources"]))}
     question = standalone_question(state)
     weak_points = context.memory.weak_points(state["user"], question)
-    configured = _first_sources(question, context.settings.retrieval.sources)
-    sources = [*configured, *([TEMPORAL] if weak_points else [])]
+    sources = [*context.settings.retrieval.sources, *([TEMPORAL] if weak_points else [])]
     return {
         "found": None,
         "evidence_from": "knowledge",
@@ -198,12 +195,6 @@ def rewrite_query(state: RunState, runtime: Runtime[RunContext]) -> Plain:
 
 def after_rewrite_query(state: RunState) -> Literal["select_sources", "prepare_messages"]:
     return "select_sources" if state["rewrote"] else "prepare_messages"
-
-
-def _first_sources(question: str, configured: Sequence[str]) -> Sequence[str]:
-    if entities(question, guess_language(question)):
-        return configured
-    return [source for source in configured if source != GRAPH] or configured
 
 
 def _rewrite_task(state: RunState, context: RunContext, tried: list[str]) -> RewriteTask:

@@ -1,7 +1,7 @@
 """How a turn starts: load the conversation, understand the question, choose the route (SPEC D1–D4).
 
-Small talk is answered directly with a fixed text. Everything else is searched for among earlier answers, in the
-documents or on the web, and reviewed.
+Small talk is answered directly with a fixed text and, with a router model, so are arithmetic and questions about the
+assistant. Everything else is searched for among earlier answers, in the documents or on the web, and reviewed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from langgraph.runtime import Runtime
 from veracity import locales
 from veracity.agents.base import Routing, RoutingTask, Summary, SummaryTask
 from veracity.agents.follow_up.explicit_requests import parse_turn_request, parse_web_request
-from veracity.agents.follow_up.small_talk import reply_to_small_talk
 from veracity.agents.writer import opening_messages
 from veracity.errors import ModelError
 from veracity.graph.context import RunContext
@@ -109,7 +108,9 @@ def decide_route(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     if context.web is None and parse_web_request(state["question"]) is not None:
         notices = [*notices, {"code": "web_not_configured"}]
     question = routing.topic if routing.route == WEB and routing.topic else routing.question
-    direct = {"final_answer": reply_to_small_talk(routing.small_talk_kind, state["language"]), "form": "direct"}
+    if routing.route == "direct" and routing.states_facts:
+        notices = [*notices, {"code": "not_from_documents"}]
+    direct = {"final_answer": routing.reply, "form": "direct"}
     return {
         "route": routing.route,
         "standalone": question,
@@ -141,7 +142,7 @@ def after_decide_route(
 
 
 def answer_directly(state: RunState, runtime: Runtime[RunContext]) -> Plain:
-    """Small talk makes no claim, so there is nothing to review."""
+    """The reply is a fixed text or was computed, so there is nothing to review."""
     return report(DirectAnswerFacts(form=state["form"]))
 
 

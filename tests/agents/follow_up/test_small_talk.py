@@ -81,7 +81,3 @@ def test_every_kind_has_a_reply_in_every_language(language: str, kind: str) -> N
 def test_replies_contain_no_numbers_or_marks() -> None:
     texts = [reply_to_small_talk(kind, language) for kind in get_args(SmallTalk) for language in get_args(Language)]
     assert not any(character.isdigit() or character in "[]" for text in texts for character in text)
-
-
-def test_unknown_kind_gets_the_help_reply() -> None:
-    assert reply_to_small_talk("", "en") == reply_to_small_talk("help", "en")

@@ -32,9 +32,9 @@ def classify_small_talk(message: str) -> SmallTalk | None:
     return next((kind for kind in KINDS_BY_PRIORITY if kind in kinds), None)
 
 
-def reply_to_small_talk(kind: str, language: Language) -> str:
-    """The fixed reply; an unknown kind gets the reply to a call for help."""
-    return agent_text(language, f"small_talk_{kind if kind in KINDS_BY_PRIORITY else 'help'}")
+def reply_to_small_talk(kind: SmallTalk, language: Language) -> str:
+    """The fixed reply."""
+    return agent_text(language, f"small_talk_{kind}")
 
 
 def _collect(match: re.Match[str], kinds: set[str]) -> str:

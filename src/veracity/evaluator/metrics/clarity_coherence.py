@@ -6,6 +6,7 @@ from veracity.evaluator.metrics.llm_metric import RULES, LLMMetric
 class ClarityCoherence(LLMMetric):
     """Is the submission clear, well ordered and free of contradiction?"""
 
+    reads_context = False
     system_instruction = f"""\
 You judge the clarity and coherence of a submission written in answer to a user's query: whether its reader \
 understands it at the first reading. Look at wording (plain, exact, no undefined terms), order (each sentence follows \

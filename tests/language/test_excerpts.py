@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veracity.agents.extract.excerpts import ELLIPSIS, MAX_EXCERPT_LENGTH, excerpt
+from veracity.language.excerpts import ELLIPSIS, MAX_EXCERPT_LENGTH, excerpt
 
 FILLER = {
     "en": "The office has a kitchen on every floor and a garden behind the house. ",
