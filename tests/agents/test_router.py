@@ -13,7 +13,6 @@ from veracity.agents.prompts import agent_text
 from veracity.agents.router import (
     MAX_QUESTION_LENGTH,
     MAX_REASON_LENGTH,
-    MAX_REPLY_TOKENS,
     MAX_TURNS,
     LLMRouter,
     adds_words,
@@ -24,6 +23,7 @@ from veracity.errors import BudgetError, ModelAnswerError, ModelError
 from veracity.language import guess_language
 from veracity.llm import Budget
 from veracity.models import PastTurn, Route
+from veracity.settings import MaxTokensSettings
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 MODEL = "test:router"
@@ -68,7 +68,7 @@ def test_question_is_condensed_before_the_route_is_chosen() -> None:
     routing = calls(RoutingTask("and in Osaka?", turns=LEAVE["en"]), "Be brief.")
     assert [call.role for call in routing] == ["router", "router"]
     assert [is_condensing(call) for call in routing] == [True, False]
-    assert routing[0].settings.get("max_tokens") == MAX_REPLY_TOKENS
+    assert routing[0].settings.get("max_tokens") == MaxTokensSettings().router
     assert "Be brief." not in routing[0].instructions and routing[1].instructions == "Be brief."
     assert LLMRouter(scripted(), MODEL).model == MODEL
 

@@ -37,7 +37,6 @@ from veracity.models import NOTHING_USED, PastTurn, Route, Usage, WritableText
 
 ROLE = "router"
 MAX_RETRIES = 1  # the run waits for its route
-MAX_REPLY_TOKENS = 1000  # some models think before they write
 MAX_REASON_LENGTH = 300
 MAX_TURNS = 3  # in the prompt
 MAX_ANSWER_LENGTH = 250  # characters of each answer in the prompt
@@ -98,7 +97,7 @@ class LLMRouter:
 
     def make_standalone(self, task: RoutingTask) -> tuple[StandaloneQuestion, Usage]:
         messages = _condense_messages(task)
-        request = TextRequest(self.model, ROLE, messages, max_tokens=MAX_REPLY_TOKENS, max_retries=MAX_RETRIES)
+        request = TextRequest(self.model, ROLE, messages, max_retries=MAX_RETRIES)
         reply = self._llm.write(request, task.budget, deadline=task.deadline)
         question = _parse_condensed(reply.text)
         history = [task.summary, *(text for turn in task.turns for text in (turn.question, turn.answer))]
@@ -118,7 +117,6 @@ class LLMRouter:
             instructions=self._instructions,
             prompt=load_prompt("requests/router", material=to_json(material)),
             output=RouteChoice,
-            max_tokens=MAX_REPLY_TOKENS,
             max_retries=MAX_RETRIES,
         )
         return self._llm.ask(request, task.budget, deadline=task.deadline)
