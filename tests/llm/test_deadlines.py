@@ -120,6 +120,7 @@ def test_passed_deadline_allows_no_call() -> None:
 def test_error_names_the_setting_of_the_deadline() -> None:
     """So that its reader knows what to raise."""
     llm = ScriptedLLM("So.")
+    llm.require(text_request().model, text_request().role)
     with pytest.raises(ModelTimeoutError, match=r"quality\.loop_deadline has passed; .* llm\.pace = \"slow\""):
         llm.write(text_request(), deadline=Deadline().capped_at(3600, "a").capped_at(0, "quality.loop_deadline"))
 
