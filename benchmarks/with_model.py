@@ -55,7 +55,7 @@ class Result:
 def make_result(name: str, question: str, answerable: bool, asked: Asked, right: bool) -> Result:
     draft = asked.draft
     outcome = "abstained" if asked.abstains else "right" if right and answerable else "wrong"
-    usage, notices = draft.usage, [notice.code for notice in draft.notices]
+    usage, notices = draft.usage, [str(notice.code) for notice in draft.notices]
     tokens = usage.input_tokens, usage.output_tokens
     return Result(
         name, question, answerable, outcome, asked.is_released, usage.calls, *tokens, asked.seconds, draft.text, notices

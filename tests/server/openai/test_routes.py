@@ -474,7 +474,7 @@ def test_a_client_with_a_key_may_return_for_its_answer(gated: MakeEngine, serve:
     held = Held()
     served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=PASS, judge=judged(90))))
     body = {"model": "veracity", "messages": [user(QUESTION)]}
-    asking = {"json": body, "headers": {"Idempotency-Key": "a"}}
+    asking: Any = {"json": body, "headers": {"Idempotency-Key": "a"}}
     client = served.client()
     with pytest.raises(httpx.ReadTimeout):
         client.post("/v1/chat/completions", **asking, timeout=2)
