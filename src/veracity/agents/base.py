@@ -132,8 +132,8 @@ class Routing:
     """`question` reads without the conversation; it is the user's question byte for byte if that is standalone already.
 
     `added` are further search terms from the conversation, which count less. `topic` is what to look for among earlier
-    answers or on the web; empty means `question`. `reply` is the answer of the route "direct"; `states_facts` says that
-    it is more than small talk, so that the reader is told that it does not come from the documents."""
+    answers or on the web; empty means `question`. `reply` is the answer of the route "direct"; `states_facts`:
+    the reply is more than small talk, so a notice says that it does not come from the documents."""
 
     route: Route
     reason: str

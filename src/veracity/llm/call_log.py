@@ -28,7 +28,7 @@ LONGEST_CREDENTIAL = 8_000
 
 @dataclass
 class CallRecord:
-    """A call under way. Whoever makes it sets `reply`."""
+    """A call in progress. The caller sets `reply`."""
 
     request: ModelRequest[Any]
     turns: tuple[Message, ...]
@@ -48,7 +48,7 @@ class CallLog:
 
     @contextmanager
     def recording(self, record: CallRecord) -> Iterator[CallRecord]:
-        """Keep the call that is made inside, whatever comes of it. A call that was not sent is none."""
+        """Keep the call that is made inside, also if it fails; not if it was not sent."""
         try:
             yield record
         except NotSentError:

@@ -1,6 +1,6 @@
 """Recognizes output that repeats itself: a model that no longer finds the end of its text.
 
-The end of the text is compared with what stands one period before it. So any unit is found, from a character to a
+The end of the text is compared with the text one period before it. So any unit is found, from a character to a
 paragraph or a cycle of sentences, in any language and inside a JSON string. Ordinary text repeats itself too (tables,
 lists, refrains, laughter), so a unit must be repeated often, and the repetition must be long.
 """

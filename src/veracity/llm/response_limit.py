@@ -45,7 +45,7 @@ class _LimitedStream(httpx2.AsyncByteStream):
             for start in range(0, len(data), SLICE):
                 yield data[start : start + SLICE]
                 if len(data) > SLICE:
-                    await asyncio.sleep(0)  # lets a timeout interrupt who reads many small events
+                    await asyncio.sleep(0)  # lets a timeout interrupt the reader of many small events
             left -= len(data)
             if left <= 0:
                 return

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -19,6 +19,8 @@ from veracity.server.auth import find_sender
 from veracity.server.errors import RUN_HEADER
 from veracity.server.limits import Limits
 from veracity.server.live.events import LiveEvent
+
+T = TypeVar("T")
 
 EVENT_STREAM, JSON = "text/event-stream", "application/json"
 RUN_HEADER_SCHEMA = {RUN_HEADER: {"description": "The id of the run.", "schema": {"type": "string"}}}
@@ -116,8 +118,20 @@ async def is_authorized(request: Request, user: User) -> bool:
     return now is not None and (now.name, now.role) == (user.name, user.role)
 
 
-async def wait_for_disconnect(request: Request) -> None:
-    """Returns when the client is gone. The body must have been read."""
+async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of the work; None if the client disconnects first, which cancels it. Raises for too large a body."""
+    task, disconnected = asyncio.ensure_future(work), asyncio.ensure_future(_wait_for_disconnect(request))
+    await asyncio.wait({task, disconnected}, return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        disconnected.cancel()
+        return task.result()
+    task.cancel()
+    disconnected.result()
+    return None
+
+
+async def _wait_for_disconnect(request: Request) -> None:
+    """The body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

@@ -115,7 +115,7 @@ class MaxTokensSettings(Section):
     writer: int = Field(default=2000, ge=1, le=1_000_000, description="tokens of a draft")
     reviewer: int = Field(default=1500, ge=1, le=1_000_000, description="tokens of a review")
     rewriter: int = Field(default=1000, ge=1, le=1_000_000, description="tokens of a rewritten query")
-    router: int = Field(default=1000, ge=1, le=1_000_000, description="tokens of a route, or of a direct answer")
+    router: int = Field(default=1000, ge=1, le=1_000_000, description="tokens of a route or a reworded question")
     summarizer: int = Field(default=1500, ge=1, le=1_000_000, description="tokens of a summary")
     judge: int = Field(
         default=1500, ge=1, le=1_000_000, description="tokens of a verdict; `max_tokens` of a metric comes first"

@@ -79,7 +79,7 @@ def _checked_names(servers: dict[str, ModelServer]) -> dict[str, ModelServer]:
             raise ValueError(f'a server cannot be called "{shown}": use small letters, digits, - and _')
         if name in PROVIDERS or name in OTHER_KINDS:
             raise ValueError(
-                f'a server cannot be called "{shown}", since a model with that name in front is another one: '
+                f'a server cannot be called "{shown}", which is the name of a provider or a kind of model: '
                 "choose another name"
             )
         if other := variables.get(name.replace("-", "_")):

@@ -50,9 +50,10 @@ def test_no_arithmetic(question: str, expression: str) -> None:
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_text_is_safe(question: str, expression: str) -> None:
-    calculate(question, expression)
-    calculate("What is 2 + 2?", expression)
-    is_about_assistant(question)
+    found = calculate(question, expression)
+    assert found == "" or found.startswith(expression.strip())
+    assert calculate("What is 2 + 2?", expression) == "" or any(map(str.isdigit, expression))
+    assert not is_about_assistant(f"{question} warranty")
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6), st.sampled_from("+-*"))

@@ -91,7 +91,7 @@ def _outcome(step: Step) -> str:  # noqa: C901, PLR0911, PLR0912 - one case per 
             standalone = f" “{texts.standalone}”" if texts and texts.standalone else ""
             return f"{facts.route}:{standalone} {texts.reason if texts else ''}".rstrip()
         case steps.DirectAnswerStep():
-            return "small talk"
+            return "without the documents"
         case steps.SearchContextStep(facts=facts):
             return f"found {count(facts.found, 'earlier answer')}"
         case steps.SelectSourcesStep(facts=facts):

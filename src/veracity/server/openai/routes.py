@@ -6,7 +6,7 @@ Only released answers are streamed, never drafts. Errors have OpenAI's format: s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -15,7 +15,7 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, Field
 
 from veracity.engine import check_question
-from veracity.models import Answer, User
+from veracity.models import User
 from veracity.server.auth import AuthenticatedRoute, Caller, Engine, Live, unauthorized
 from veracity.server.errors import RUN_HEADER, STATUS_DESCRIPTIONS
 from veracity.server.idempotency import find_retried_run, generate_conversation_name, start_once
@@ -39,7 +39,7 @@ from veracity.server.sse import (
     encode_json,
     is_authorized,
     stream_run,
-    wait_for_disconnect,
+    unless_disconnected,
 )
 
 CLIENT_GONE = 499  # never received
@@ -146,7 +146,7 @@ async def create_completion(
         return await stream_run(request, caller, start, lambda run_id: live.follow(run_id, caller), encode)
     run_id = await start()
     response.headers[RUN_HEADER] = run_id
-    if answer := await _unless_gone(request, live.wait_for_answer(run_id, caller)):
+    if answer := await unless_disconnected(request, live.wait_for_answer(run_id, caller)):
         return render_completion(answer, metadata.content)
     abandon(run_id)
     return Response(status_code=CLIENT_GONE)
@@ -154,17 +154,6 @@ async def create_completion(
 
 def _keep(run_id: str) -> None:
     """The run goes on."""
-
-
-async def _unless_gone(request: Request, waiting: Coroutine[Any, Any, Answer]) -> Answer | None:
-    """None if the client disconnects first."""
-    answer, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(wait_for_disconnect(request))
-    await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
-    if answer.done():
-        gone.cancel()
-        return answer.result()
-    answer.cancel()
-    return None
 
 
 def _start_run(

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import ExitStack, aclosing
 from functools import partial
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ from veracity.server.errors import RefusedError, error_responses
 from veracity.server.live.document_jobs import Change, DocumentJobs, Job, JobEvents, JobStatus, start_change
 from veracity.server.live.events import LiveEvent
 from veracity.server.permissions import redact_paths
-from veracity.server.sse import STREAM_CONTENT, stream_events, wait_for_disconnect, wants_events
+from veracity.server.sse import STREAM_CONTENT, stream_events, unless_disconnected, wants_events
 
 log = logging.getLogger("veracity.server")
 
@@ -187,7 +187,10 @@ async def remove_document(
         return removed
 
     with jobs.add("remove") as job:
-        return await _unless_disconnected(request, jobs.run(remove, job, max_wait=MAX_WAIT_SECONDS))
+        removed = await unless_disconnected(request, jobs.run(remove, job, max_wait=MAX_WAIT_SECONDS))
+        if removed is None:
+            raise BusyError("The client disconnected before the removal started.")
+        return removed
 
 
 async def finish_uploads(engine: Veracity, jobs: DocumentJobs) -> None:
@@ -310,14 +313,3 @@ def _shorten(name: str) -> str:
 
 def _is_stopping(error: Exception) -> bool:
     return isinstance(error, RefusedError) and error.kind == "Stopping"
-
-
-async def _unless_disconnected(request: Request, work: Coroutine[Any, Any, list[KnownDocument]]) -> list[KnownDocument]:
-    task, disconnected = asyncio.ensure_future(work), asyncio.ensure_future(wait_for_disconnect(request))
-    await asyncio.wait({task, disconnected}, return_when=asyncio.FIRST_COMPLETED)
-    if task.done():
-        disconnected.cancel()
-        return task.result()
-    task.cancel()
-    disconnected.result()  # raises if the body is too large
-    raise BusyError("The client disconnected before the removal started.")
