@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
@@ -246,6 +248,26 @@ def test_forgetting_fails_while_another_process_reads_the_log(tmp_path: Path, mo
     ledger.forget_documents(["d1"])
     with ledger._database.reading() as connection:
         assert connection.execute(text("SELECT is_scrubbed FROM forgotten_documents")).scalar() == 1
+    ledger.close()
+
+
+HOLD_CHECKPOINT_LOCK = """
+import fcntl, sys, time
+file = open(sys.argv[1], "rb+")
+fcntl.lockf(file, fcntl.LOCK_EX, 1, 121)  # SQLite's WAL_CKPT_LOCK
+print("held", flush=True)
+time.sleep(1)
+"""
+
+
+def test_forgetting_waits_for_the_checkpoint_of_another_process(tmp_path: Path) -> None:
+    """SQLite's own busy timeout does not apply to it."""
+    ledger = Ledger(tmp_path / "ledger")
+    begin(ledger, "r1")
+    log = tmp_path / "ledger" / "ledger.sqlite-shm"
+    with subprocess.Popen([sys.executable, "-c", HOLD_CHECKPOINT_LOCK, str(log)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout and holder.stdout.readline() == b"held\n"
+        ledger.forget_documents(["d1"])
     ledger.close()
 
 

@@ -9,6 +9,7 @@ import json
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache
@@ -25,6 +26,7 @@ from veracity.ledger import tables
 from veracity.printable import encodable
 
 BUSY_SECONDS = 15.0  # to wait for another writer
+CHECKPOINT_PAUSE = 0.02  # seconds between attempts to truncate the log
 MAX_REASON_LENGTH = 200
 DEFAULT_REMEDY = "if the problem persists, restore it from a backup, or delete it, which loses all earlier answers."
 _BUSY = re.compile(r"database (table )?is locked|could not be acquired|database is busy", re.I)
@@ -128,9 +130,17 @@ def vacuum(connection: sqlite3.Connection, path: Path) -> None:
     `secure_delete` is not enough: it leaves copies of rows that moved to another page (measured).
     """
     connection.execute("VACUUM")
-    (was_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if was_busy:
-        raise _busy(path)
+    deadline = time.monotonic() + BUSY_SECONDS
+    while _is_log_busy(connection):
+        if time.monotonic() >= deadline:
+            raise _busy(path)
+        time.sleep(CHECKPOINT_PAUSE)
+
+
+def _is_log_busy(connection: sqlite3.Connection) -> bool:
+    """Truncate the log, unless it is in use. SQLite waits for readers, but not for a checkpoint by another process."""
+    (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return bool(is_busy)
 
 
 @contextmanager

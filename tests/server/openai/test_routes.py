@@ -383,7 +383,8 @@ def test_a_client_timeout_asks_once(
 ) -> None:
     """Its retry follows the existing run."""
     held = Held()
-    # Retry once the run exists, however slow the machine is.
+    # Retry once the run exists and before it is stopped, however slow the machine is.
+    monkeypatch.setattr("veracity.server.live.runs.ABANDON_SECONDS", 60.0)
     monkeypatch.setattr(openai.OpenAI, "_sleep_for_retry", lambda *_, **__: held.asked.wait(10))
     served = serve(gated(ScriptedLLM.by_role(writer=held, reviewer=[PASS], judge=judged(90))))
     with pytest.raises(openai.APITimeoutError):
