@@ -35,6 +35,7 @@ from veracity.settings.sections import (
     WebSettings,
 )
 from veracity.settings.servers import ModelServer
+from veracity.settings.store import StoreSettings
 
 __all__ = [
     "ALIASES",
@@ -60,6 +61,7 @@ __all__ = [
     "Section",
     "ServerSettings",
     "Settings",
+    "StoreSettings",
     "TelemetrySettings",
     "WebSettings",
     "load_settings",

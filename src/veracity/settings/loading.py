@@ -48,6 +48,7 @@ def load_settings(content: bytes | None, path: Path) -> Settings:
     settings = with_pace(settings.model_copy(update={**changed, "servers": servers}))
     try:
         require_sound_quality(settings.quality)
+        settings.store.require_shared_ledger()
     except ConfigurationError as problem:
         raise ConfigurationError(f"{path} or the environment: {problem}") from None
     return settings

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from veracity.models import ModelName
 from veracity.models.llm import checked_model_name
 from veracity.settings.servers import Servers
+from veracity.settings.store import StoreSettings
 
 HOST_HINT = 'write the name alone, such as "answers.example.com"'
 _PORT = re.compile(r"(?<=[^:]):\d{1,5}\Z")  # an IPv6 address has no port without brackets
@@ -300,9 +301,10 @@ class Settings(Section):
     server: ServerSettings = ServerSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     receipts: ReceiptSettings = ReceiptSettings()
+    store: StoreSettings = StoreSettings()
 
 
-SECTIONS: dict[str, type[Section]] = {
+SECTIONS: dict[str, type[BaseModel]] = {
     "models": ModelSettings,
     "llm": LLMSettings,
     "max_tokens": MaxTokensSettings,
@@ -319,5 +321,6 @@ SECTIONS: dict[str, type[Section]] = {
     "server": ServerSettings,
     "telemetry": TelemetrySettings,
     "receipts": ReceiptSettings,
+    "store": StoreSettings,
 }
 KEYS = {"": [*SECTIONS, "servers"], **{name: list(section.model_fields) for name, section in SECTIONS.items()}}
