@@ -7,13 +7,17 @@ os.environ["COLUMNS"] = "100"  # before the console is created
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
 from tests.commands import Ran, Run
 from tests.loopback import LoopbackServer
+from tests.postgres import URL_VARIABLE, shared_url, stop_shared, use_postgres
 from veracity.cli import main
+from veracity.ledger.backend import open_backend
+from veracity.runs.factory import open_checkpoints
 from veracity.settings import ALIASES, PREFIX
 from veracity.settings.servers import PROVIDERS
 from veracity.testing import offline
@@ -23,6 +27,46 @@ hypothesis.settings.register_profile("tests", deadline=None, max_examples=60)
 hypothesis.settings.load_profile("tests")
 
 SLOW = ("tests/server/", "tests/cli/", "tests/runs/", "tests/uploads/", "tests/knowledge/")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "both_engines: runs with the ledger in SQLite and in Postgres")
+    config.addinivalue_line("markers", "only_sqlite: is about SQLite or its files")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of the ledger run on both engines. TEST_ENGINE=postgres runs all tests on Postgres."""
+    is_bound = metafunc.definition.get_closest_marker("only_sqlite") is not None
+    is_for_both = metafunc.definition.get_closest_marker("both_engines") is not None
+    if os.environ.get("TEST_ENGINE") == "postgres" and not is_bound:
+        metafunc.parametrize("ledger_engine", ["postgres"], indirect=True)
+    elif not is_bound and (is_for_both or metafunc.definition.nodeid.startswith("tests/ledger/")):
+        metafunc.parametrize("ledger_engine", ["sqlite", "postgres"], indirect=True)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        factory: pytest.TempPathFactory | None = getattr(session.config, "_tmp_path_factory", None)
+        if factory is not None:
+            stop_shared(factory.getbasetemp())
+
+
+@pytest.fixture(autouse=True)
+def ledger_engine(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    engine: str = getattr(request, "param", "sqlite")
+    opened: list[Any] = []
+    if engine == "postgres":
+        base = tmp_path_factory.getbasetemp()
+        url = shared_url(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base)
+        monkeypatch.setenv(URL_VARIABLE, url)
+        monkeypatch.setattr("veracity.ledger.ledger.open_backend", open_backend)  # undone after the test
+        monkeypatch.setattr("veracity.runs.runner.open_checkpoints", open_checkpoints)
+        use_postgres(url, opened)
+    yield engine
+    for part in opened:
+        part.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

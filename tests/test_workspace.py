@@ -1,10 +1,13 @@
 """The files of a workspace (SPEC B3, B7, B16)."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from veracity.errors import ConfigurationError
+from veracity.engine import Veracity
+from veracity.errors import ConfigurationError, LedgerError
+from veracity.models import Document
 from veracity.workspace import Workspace, find_workspace, open_workspace
 
 
@@ -66,3 +69,27 @@ def test_the_current_directory_is_a_workspace_if_it_has_our_files(
     (workspace / "configs" / "evaluator.toml").write_text("")
     assert find_workspace(None) == Path()
     assert find_workspace(Path("named")) == Path("named")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_what_a_workspace_stores_is_private(tmp_path: Path) -> None:
+    """Only the owner can reach the questions, answers and documents, whatever the umask."""
+    umask = os.umask(0o022)
+    try:
+        with Veracity(tmp_path / "workspace") as engine:
+            engine.add([Document(id="a", title="Leave", text="Full-time staff have 25 days of annual leave a year.")])
+            assert engine.ask("How many days of annual leave do full-time staff have?").status == "answered"
+    finally:
+        os.umask(umask)
+    modes = {path.name: path.stat().st_mode & 0o077 for path in (tmp_path / "workspace").iterdir()}
+    assert {"ledger", "knowledge", "observational_data.json"} <= modes.keys()
+    assert {name for name, mode in modes.items() if mode and not name.startswith(".")} == set()
+
+
+def test_an_emptied_ledger_is_an_error(tmp_path: Path) -> None:
+    with Veracity(tmp_path) as engine:
+        engine.add([Document(id="a", title="Leave", text="Full-time staff have 25 days of annual leave a year.")])
+        engine.users.add("ann", "asker")
+    (tmp_path / "ledger" / "ledger.sqlite").write_bytes(b"")
+    with Veracity(tmp_path) as engine, pytest.raises(LedgerError, match=r'ledger\.sqlite" is empty: restore it'):
+        engine.users.list()

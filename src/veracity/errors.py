@@ -17,12 +17,14 @@
     │   └── BudgetError           the limit of tokens or cost is reached
     ├── KnowledgeError            the documents cannot be stored or searched
     │   ├── BusyError             another process is writing to them
+    │   ├── FullDiskError         there is no room on the disk
     │   └── OutdatedIndexError    the index does not match the settings
     ├── LedgerError               the ledger cannot be read or written
     │   ├── BusyLedgerError       another process holds the write lock for too long
+    │   │   └── UnreachableLedgerError  Postgres cannot be reached now
     │   └── LostLeaseError        another process has taken over the run
     ├── ShutdownError             the program is shutting down; the run resumes on the next start
-    ├── OutOfTimeError            the search deadline has passed
+    ├── OutOfTimeError            a search or an evaluation took too long
     ├── DecisionError             a decision on an approval is refused
     │   ├── DecidedError          the approval is already decided
     │   └── SupersededError       the draft has changed or can no longer be decided
@@ -138,6 +140,10 @@ class BusyError(KnowledgeError):
     exit_code = 4
 
 
+class FullDiskError(KnowledgeError):
+    pass
+
+
 class OutdatedIndexError(KnowledgeError):
     exit_code = 2
 
@@ -148,6 +154,10 @@ class LedgerError(VeracityError):
 
 class BusyLedgerError(LedgerError):
     exit_code = 4
+
+
+class UnreachableLedgerError(BusyLedgerError):
+    pass
 
 
 class LostLeaseError(LedgerError):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from veracity.errors import ConfigurationError, InputError, reason_of
+from veracity.errors import ConfigurationError, FullDiskError, InputError, reason_of
+from veracity.settings import Settings
 from veracity.settings.toml import read_bytes
+from veracity.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,22 @@ class Workspace:
         return {path: content for path in paths if (content := read_bytes(path)) is not None}
 
 
+def hash_configuration(workspace: Workspace, settings: Settings) -> str:
+    """Equal for processes that give the same answers: of the version, the settings, the metrics and the prompts. How a
+    server listens does not count."""
+    digest = hashlib.sha256(f"{__version__}\n{settings.model_dump_json(exclude={'server'})}".encode())
+    prompts = sorted(path for path in workspace.prompts_folder.rglob("*") if path.is_file())
+    for path in (workspace.evaluator_file, *workspace.metric_files(), *prompts):
+        digest.update(f"\n{path.relative_to(workspace.root)}\n".encode())
+        digest.update(read_bytes(path) or b"")
+    return digest.hexdigest()[:16]
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create it, unless it exists, so that only its owner can read what is in it. Raises `OSError`."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
 def open_workspace(directory: Path | str) -> Workspace:
     """Raises `ConfigurationError` if the directory does not exist or cannot be read."""
     root = Path(directory)
@@ -104,6 +124,19 @@ def require_existing_workspace(directory: Path | None) -> Path:
     if not any(path.exists() for path in markers):
         raise ConfigurationError(f'{workspace.root} is not a workspace: create one there with "veracity init".')
     return workspace.root
+
+
+def require_space(directory: Path, megabytes: int) -> None:
+    """Raise `FullDiskError` if the disk of the directory has less free space."""
+    try:
+        free = shutil.disk_usage(directory).free
+    except OSError as error:
+        raise ConfigurationError(f'The workspace "{directory}" cannot be read ({reason_of(error)}).') from None
+    if free < megabytes * 1_000_000:
+        raise FullDiskError(
+            f'The disk of "{directory}" has {free // 1_000_000:,} MB left, less than the {megabytes:,} MB of '
+            "server.free_megabytes: free some disk space."
+        )
 
 
 def create_workspace(directory: Path) -> Iterator[tuple[Path, bool]]:

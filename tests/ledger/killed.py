@@ -16,6 +16,7 @@ from multiprocessing.context import ForkContext, ForkProcess
 from pathlib import Path
 
 from tests.ledger.material import begin, make_answer
+from tests.postgres import use_postgres_of_parent
 from veracity.ledger import Ledger, Observations, RunRecords, observations
 
 ROOT = Path(__file__).parents[2]
@@ -106,5 +107,6 @@ def _write_slowly(file: FileIO, content: bytes) -> None:
 
 
 if __name__ == "__main__":
+    use_postgres_of_parent()
     TASKS: dict[str, Callable[..., None]] = {"open_at_once": open_at_once, "kill_writers": kill_writers}
     TASKS[sys.argv[1]](*sys.argv[2:])

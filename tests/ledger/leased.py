@@ -11,8 +11,9 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from tests.ledger.material import begin
+from tests.postgres import use_postgres_of_parent
 from veracity.errors import DecidedError
-from veracity.ledger import Ledger
+from veracity.ledger import Ledger, leases
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_SECONDS = 60.0
@@ -31,9 +32,10 @@ def read_output(process: "subprocess.Popen[str]") -> list[str]:
 
 
 def own(folder: str, run_id: str, seconds: str) -> None:
-    """Begin a run, print its token, and own it until a line of input or a kill."""
+    """Begin a run with a lease of so many seconds, print its token, and own it until a line of input or a kill."""
+    leases.LEASE_SECONDS, leases.RENEW_SECONDS = float(seconds), float(seconds) / 3
     ledger = Ledger(Path(folder))
-    print(begin(ledger, run_id, lease=float(seconds)), flush=True)
+    print(begin(ledger, run_id), flush=True)
     sys.stdin.readline()
     ledger.close()
 
@@ -57,6 +59,7 @@ def own_and_fork(folder: str, run_id: str) -> None:
 
 def race(folder: str, count: str, action: str) -> None:
     """Two processes do the same to each run at the same time."""
+    Path(folder).mkdir(exist_ok=True)
     context = multiprocessing.get_context("fork")
     barrier = context.Barrier(2)
     racers = [context.Process(target=RACES[action], args=(Path(folder), int(count), name, barrier)) for name in "ab"]
@@ -86,7 +89,7 @@ def _acquire_lease(folder: Path, count: int, name: str, barrier: Barrier) -> Non
     ledger, log = Ledger(folder), []
     for number in range(count):
         barrier.wait(TIMEOUT_SECONDS)
-        log.append(f"{number} {name} {ledger.acquire_lease(f'r{number}', 60.0)}")
+        log.append(f"{number} {name} {ledger.acquire_lease(f'r{number}')}")
     (folder / f"{name}.log").write_text("\n".join(log))
     barrier.wait(TIMEOUT_SECONDS)  # the first to end would leave its runs to the other
     ledger.close()
@@ -95,5 +98,6 @@ def _acquire_lease(folder: Path, count: int, name: str, barrier: Barrier) -> Non
 RACES = {"decide": _decide, "acquire_lease": _acquire_lease}
 
 if __name__ == "__main__":
+    use_postgres_of_parent()
     TASKS: dict[str, Callable[..., None]] = {"own": own, "own_and_fork": own_and_fork, "race": race}
     TASKS[sys.argv[1]](*sys.argv[2:])

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.postgres import bytes_of_ledger
 from veracity.ledger import Ledger, RunRecords, draft_hash
 from veracity.models import (
     Answer,
@@ -162,6 +163,7 @@ def answer_run(
 
 
 def bytes_of(*places: Path) -> bytes:
-    """The content of these files and of all files in these folders."""
+    """The content of these files and of all files in these folders, and of the tables of a ledger in Postgres."""
     files = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*")))]
-    return b"".join(path.read_bytes() for path in files if path.is_file())
+    tables = (bytes_of_ledger(folder) for place in places for folder in (place, place / "ledger"))
+    return b"".join([*(path.read_bytes() for path in files if path.is_file()), *tables])

@@ -15,9 +15,11 @@ from sqlalchemy import insert, text
 from tests.ledger.killed import run_alone
 from tests.ledger.material import answer_run, begin, make_step, suspend_run
 from veracity.errors import BusyLedgerError, LedgerError
-from veracity.ledger import Ledger, Observations, database
-from veracity.ledger.database import Database, WriteQueue
+from veracity.ledger import Ledger, Observations, database, migrations
+from veracity.ledger.sqlite import SqliteDatabase, WriteQueue
 from veracity.ledger.tables import ledger_version
+
+pytestmark = pytest.mark.only_sqlite
 
 OLD_VERSIONS = [1, 2]
 OPENERS = 8
@@ -85,7 +87,7 @@ def test_a_running_run_of_version_1_has_failed(version_1: Path) -> None:
     summary = ledger.summary("old-running")
     assert (summary.status, summary.problem) == ("failed", "The process that worked on this run ended.")
     assert ledger.interrupted() == []
-    assert ledger.acquire_lease("old-running", 60.0) is None
+    assert ledger.acquire_lease("old-running") is None
     ledger.close()
 
 
@@ -96,7 +98,9 @@ def test_a_migrated_schema_equals_a_new_one(old: Path, tmp_path: Path) -> None:
     assert describe_schema(migrated) == describe_schema(new)
     with migrated._database.reading() as connection:
         assert (
-            connection.execute(text("SELECT max(version) FROM ledger_version")).scalar() == database.SCHEMA_VERSION == 5
+            connection.execute(text("SELECT max(version) FROM ledger_version")).scalar()
+            == migrations.SCHEMA_VERSION
+            == 6
         )
         assert connection.execute(text("PRAGMA foreign_key_check")).all() == []
         assert connection.execute(text("PRAGMA integrity_check")).scalar() == "ok"
@@ -131,12 +135,12 @@ def test_processes_can_migrate_at_the_same_time(old: Path) -> None:
 
 def test_a_failed_migration_changes_nothing(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail_migration(connection: object) -> None:
-        database._add_users(connection)  # type: ignore[arg-type]
+        migrations._add_users(connection)  # type: ignore[arg-type]
         raise OSError("killed")
 
     with closing(sqlite3.connect(old / "ledger.sqlite")) as connection:
         before = list(connection.iterdump())
-    monkeypatch.setattr(database, "MIGRATIONS", (database._add_conversations, fail_migration))
+    monkeypatch.setattr(migrations, "MIGRATIONS", (migrations._add_conversations, fail_migration))
     with pytest.raises(LedgerError, match="killed"):
         Ledger(old).runs()
     with closing(sqlite3.connect(old / "ledger.sqlite")) as connection:
@@ -180,7 +184,7 @@ def test_an_interrupted_run_of_version_2_can_be_resumed(version_2: Path) -> None
         connection.commit()
     ledger = Ledger(version_2)
     assert ledger.interrupted() == ["old-running"]
-    assert ledger.acquire_lease("old-running", 60.0) == 2
+    assert ledger.acquire_lease("old-running") == 2
     ledger.close()
 
 
@@ -190,7 +194,7 @@ def test_processes_can_create_a_ledger_at_the_same_time(tmp_path: Path) -> None:
     ledger = Ledger(folder)
     assert {run.run_id for run in ledger.runs()} == {f"r{number}" for number in range(OPENERS)}
     with ledger._database.reading() as connection:
-        assert connection.execute(text("SELECT version FROM ledger_version")).all() == [(database.SCHEMA_VERSION,)]
+        assert connection.execute(text("SELECT version FROM ledger_version")).all() == [(migrations.SCHEMA_VERSION,)]
     ledger.close()
 
 
@@ -198,7 +202,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger")
     begin(ledger, "r1")
     with ledger._database.writing() as connection:
-        connection.execute(insert(ledger_version), {"version": database.SCHEMA_VERSION + 1})
+        connection.execute(insert(ledger_version), {"version": migrations.SCHEMA_VERSION + 1})
     ledger.close()
     newer = Ledger(tmp_path / "ledger")
     for call in (newer.runs, lambda: begin(newer, "r2")):
@@ -320,7 +324,7 @@ def test_a_priority_write_goes_before_waiting_writes() -> None:
 
 def test_a_write_that_times_out_leaves_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
-    shared = Database(tmp_path)
+    shared = SqliteDatabase(tmp_path)
     for priority in (False, True):
         with shared.writing(), pytest.raises(BusyLedgerError), shared.writing(priority=priority):
             raise AssertionError("two writers")

@@ -1,11 +1,12 @@
 """Forgetting also erases derived texts: pending drafts, later turns, reused answers and conversations (SPEC X3)."""
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from tests.ledger.material import (
     USED,
@@ -22,9 +23,9 @@ from tests.ledger.material import (
 )
 from tests.ledger.test_observations import keys
 from veracity.errors import InputError, LedgerError, LostLeaseError, SupersededError
-from veracity.ledger import Ledger, Observations, RunRecords, forget
+from veracity.ledger import Ledger, Observations, RunRecords, sqlite
 from veracity.models import Answer, Decision, EvaluationResult, Evidence, MetricScore, OnReject
-from veracity.runs.driver import open_checkpoints
+from veracity.runs.checkpoints import SqliteCheckpoints
 
 RARE = "zanzibarquartz"
 
@@ -240,7 +241,7 @@ def test_a_rejected_attempt_loses_its_draft(ledger: Ledger, tmp_path: Path) -> N
     first = make_answer("r1", [passage()], RARE).model_copy(update={"form": "extractive"})
     ledger.suspend("r1", token, make_approval(first), USED, 1.0)
     ledger.decide("r1.1", "reject", by="bob")
-    token = ledger.acquire_lease("r1", 60.0) or 0
+    token = ledger.acquire_lease("r1") or 0
     web = make_evidence("w", "https://example.org/")
     ledger.keep_evidence("r1", [web], given=True)
     last = make_answer("r1", [web], "From the web [1].").model_copy(update={"form": "extractive", "attempt": 2})
@@ -323,8 +324,8 @@ def test_web_addresses_are_erased_with_the_conversation_x3(ledger: Ledger, tmp_p
     assert {item.document_id for item in ledger.evidence("running").values()} == {"forgotten"}
     assert ledger.evidence("other")["web-0"].document_id == "https://kept.example"
     ledger._database.scrub()
-    with closing(sqlite3.connect(tmp_path / "ledger" / "ledger.sqlite")) as connection:
-        rows = [row for (row,) in connection.execute("SELECT document_id || body FROM evidence")]
+    with ledger._database.reading() as connection:
+        rows = list(connection.execute(text("SELECT document_id || body FROM evidence")).scalars())
     assert len(rows) == 6 and not any(RARE in row for row in rows)
 
 
@@ -346,14 +347,16 @@ def test_many_turns_are_erased(ledger: Ledger) -> None:
     assert {text_of(ledger, f"r{number}") for number in range(120)} == {""}
 
 
+@pytest.mark.only_sqlite
 def test_checkpoints_are_erased_except_those_of_pending_runs(ledger: Ledger, tmp_path: Path) -> None:
-    checkpoints = open_checkpoints(tmp_path / "ledger")
+    store = SqliteCheckpoints(tmp_path / "ledger")
+    checkpoints = store.saver(nullcontext)
     for run_id in ("waits", "touched", "killed", "%"):
         state = {"v": 1, "id": "1", "ts": "", "channel_values": {"text": RARE + run_id}, "channel_versions": {}}
         config: Any = {"configurable": {"thread_id": run_id, "checkpoint_ns": ""}}
         saved = checkpoints.put(config, {**state, "versions_seen": {}, "pending_sends": []}, {}, {})  # type: ignore[typeddict-item]
         checkpoints.put_writes(saved, [("text", RARE + run_id)], "task")
-    checkpoints.conn.close()
+    store.close()
     suspend_run(ledger, "touched")
     begin(ledger, "waits")
     ledger.suspend("waits", 1, make_approval(make_draft("waits").model_copy(update={"evidence": []})), USED, 1.0)
@@ -365,25 +368,26 @@ def test_checkpoints_are_erased_except_those_of_pending_runs(ledger: Ledger, tmp
     assert f"{RARE}waits".encode() in content
     assert f"{RARE}touched".encode() not in content
     assert f"{RARE}killed".encode() not in content
-    forget.erase_checkpoints(tmp_path / "ledger", [])
+    ledger._database.erase_checkpoints([])
     assert RARE.encode() not in bytes_of(tmp_path / "ledger")
-    forget.erase_checkpoints(tmp_path / "nowhere", [])
+    sqlite.SqliteDatabase(tmp_path / "nowhere").erase_checkpoints([])
 
 
+@pytest.mark.only_sqlite
 def test_the_next_delivery_erases_checkpoints_that_were_being_read(
     ledger: Ledger, tmp_path: Path, observations: Observations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log of a database cannot be truncated while it is read."""
-    monkeypatch.setattr(forget, "CHECKPOINTS_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "CHECKPOINTS_TIMEOUT_SECONDS", 0.05)
     finish_run(ledger, "r1")
-    path = tmp_path / "ledger" / forget.CHECKPOINTS_FILE
-    checkpoints = open_checkpoints(tmp_path / "ledger").conn
+    path = tmp_path / "ledger" / sqlite.CHECKPOINTS_FILE
+    checkpoints = SqliteCheckpoints(tmp_path / "ledger")._connection
     columns = "INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, checkpoint) VALUES ('r1', '', '1', ?)"
     checkpoints.execute(columns, (RARE * 50,))
     checkpoints.commit()
     checkpoints.execute("BEGIN")
     checkpoints.execute("SELECT * FROM checkpoints").fetchall()
-    with pytest.raises(LedgerError, match=f"{forget.CHECKPOINTS_FILE}.*try again"):
+    with pytest.raises(LedgerError, match=f"{sqlite.CHECKPOINTS_FILE}.*try again"):
         ledger.forget_documents(["d1"])
     assert RARE.encode() in bytes_of(tmp_path / "ledger")
     checkpoints.rollback()

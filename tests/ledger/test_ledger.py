@@ -27,9 +27,14 @@ from veracity.models import NOTHING_USED
 HOSTILE = ["ann'; DROP TABLE runs; --", 'a"b', "%", "_", "a%", "\\", "安", "あ\u3000い", "x' OR '1'='1"]
 
 
-def test_a_run_is_stored_completely(ledger: Ledger) -> None:
+def test_a_run_is_stored_completely(ledger: Ledger, ledger_engine: str) -> None:
     evidence = [make_evidence("p1"), make_evidence("p2", text="年休假12天。", team="人事")]
-    steps = [make_step("decide_route"), make_step("retrieve", query="有給休暇 \u2028 \0 days"), make_step("retrieve")]
+    nul = "\0" if ledger_engine == "sqlite" else "\ufffd"  # Postgres has no NUL: it is replaced
+    steps = [
+        make_step("decide_route"),
+        make_step("retrieve", query=f"有給休暇 \u2028 {nul} days"),
+        make_step("retrieve"),
+    ]
     answer = make_answer("r1", evidence)
     begin(ledger, "r1", "有給休暇は何日？")
     for step in steps:
@@ -53,6 +58,7 @@ def test_a_run_is_stored_completely(ledger: Ledger) -> None:
     assert abs((datetime.now(UTC) - summary.started).total_seconds()) < 60
 
 
+@pytest.mark.only_sqlite
 def test_reading_creates_no_files(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "ledger"
     ledger = Ledger(folder)
@@ -202,7 +208,9 @@ def test_a_finished_run_survives_a_kill(tmp_path: Path) -> None:
 import os, signal, sys
 from pathlib import Path
 from tests.ledger.material import finish_run
+from tests.postgres import use_postgres_of_parent
 from veracity.ledger import Ledger
+use_postgres_of_parent()
 finish_run(Ledger(Path(sys.argv[1])), "r1")
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -241,7 +249,7 @@ def test_a_stopped_run_fails_and_cannot_be_resumed(ledger: Ledger) -> None:
     assert (stopped.status, stopped.problem) == ("failed", "Stopped by ann.")
     with pytest.raises(LostLeaseError):
         ledger.record("r1", make_step(), token=token)
-    assert (ledger.interrupted(), ledger.unfinished(), ledger.acquire_lease("r1", 60.0)) == ([], [], None)
+    assert (ledger.interrupted(), ledger.unfinished(), ledger.acquire_lease("r1")) == ([], [], None)
     assert ledger.stop("r1", by="bob").problem == "Stopped by ann."
 
 
@@ -257,7 +265,7 @@ def test_stopping_an_ended_pending_or_decided_run_is_a_no_op(ledger: Ledger) -> 
     suspend_run(ledger, "pending")
     suspend_run(ledger, "decided")
     ledger.decide("decided", "approve", by="bob")
-    ledger.acquire_lease("decided", 60.0)
+    ledger.acquire_lease("decided")
     run_ids = ("ended", "pending", "decided")
     states = [(ledger.stop(run_id, by="ann").status, ledger.summary(run_id).problem) for run_id in run_ids]
     assert states == [("answered", ""), ("awaiting_approval", ""), ("running", "")]

@@ -6,11 +6,9 @@ conversation, so erasing a turn erases the later ones. What a run read before an
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path
 
@@ -18,7 +16,6 @@ from sqlalchemy import Connection, delete, false, func, insert, select, update
 
 from veracity.errors import LedgerError, reason_of
 from veracity.ledger import leases, observations
-from veracity.ledger.database import translate_errors, vacuum
 from veracity.ledger.rows import approvals, calls, conversations, evidence, feedback, recall, runs, weak_points
 from veracity.ledger.tables import forgotten_documents
 from veracity.ledger.tables import runs as run_table
@@ -26,9 +23,6 @@ from veracity.locales import LANGUAGES, text
 from veracity.models import Answer, Dimension, ModelCall, Notice, NoticeCode, Step
 from veracity.models.steps import ERASED_TEXT
 
-CHECKPOINTS_FILE = "checkpoints.sqlite"
-CHECKPOINTS_REMEDY = "delete it: only unfinished runs lose their progress."
-CHECKPOINTS_TIMEOUT_SECONDS = 30.0
 CHAT_HISTORY_FILE = "chat_history"
 BATCH_SIZE = 500
 DRAFT_FORGOTTEN = "A document this draft depends on was forgotten."
@@ -78,7 +72,7 @@ def forget_documents(connection: Connection, document_ids: Sequence[str]) -> Non
     queue = list(seen)
     while queue:
         batch, queue = queue[:BATCH_SIZE], queue[BATCH_SIZE:]
-        _add_forgotten(connection, batch, last_run)
+        add_forgotten(connection, batch, last_run)
         affected = evidence.blank_documents(connection, batch)
         cascade.runs.clear()
         for run, run_id in sorted((runs.lock(connection, run_id), run_id) for run_id in affected):
@@ -116,6 +110,7 @@ def document_id_of(run_id: str) -> str:
 def erase_run(connection: Connection, run_id: str, exposure: int, *, with_history: bool = False) -> int:
     """Erase what may come from forgotten passages and, `with_history`, from the conversation. Returns the exposure."""
     blank_ids = evidence.list_blank_ids(connection, run_id)
+    with_history = with_history or any(blank_id.startswith(evidence.HANDED_DOWN) for blank_id in blank_ids)
     answer, drafts = runs.get_answer(connection, run_id), approvals.list_of_run(connection, run_id)
     texts = [draft for draft in (answer, *(approval.draft for approval in drafts)) if draft is not None]
     highest = max((measure_exposure(draft, exposure, blank_ids) for draft in texts), default=exposure)
@@ -200,6 +195,16 @@ def find_forgotten(connection: Connection, document_ids: set[str], run_number: i
     return set(connection.execute(forgotten.where(forgotten_documents.c.document_id.in_(document_ids))).scalars())
 
 
+def add_forgotten(
+    connection: Connection, document_ids: Sequence[str], last_run: int, *, is_scrubbed: bool = False
+) -> None:
+    """Runs up to number `last_run` can no longer store texts of these documents."""
+    connection.execute(delete(forgotten_documents).where(forgotten_documents.c.document_id.in_(document_ids)))
+    values = {"last_run": last_run, "is_scrubbed": is_scrubbed}
+    rows = [{"document_id": document_id, **values} for document_id in document_ids]
+    connection.execute(insert(forgotten_documents), rows)
+
+
 def list_unscrubbed(connection: Connection) -> list[str]:
     """The documents whose rows were erased, but whose bytes may still be in the files."""
     unscrubbed = select(forgotten_documents.c.document_id).where(forgotten_documents.c.is_scrubbed == false())
@@ -224,26 +229,6 @@ def erase_chat_history(folder: Path, questions: Iterable[str]) -> None:
         return
     except OSError as error:
         raise LedgerError(f'"{path}" may still contain the conversation ({reason_of(error)}): delete it.') from None
-
-
-def erase_checkpoints(folder: Path, keep: Collection[str] = ()) -> None:
-    """Erase all checkpoints, except those of the runs in `keep`. Running processes need them only to resume."""
-    path = folder / CHECKPOINTS_FILE
-    if not path.exists():
-        return
-    with (
-        translate_errors(path, CHECKPOINTS_REMEDY),
-        contextlib.closing(
-            sqlite3.connect(path, timeout=CHECKPOINTS_TIMEOUT_SECONDS, isolation_level=None)
-        ) as connection,
-    ):
-        connection.execute("CREATE TEMP TABLE kept (thread_id TEXT PRIMARY KEY)")
-        connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", [(run_id,) for run_id in keep])
-        connection.execute("BEGIN IMMEDIATE")
-        for table in ("checkpoints", "writes"):
-            connection.execute(f"DELETE FROM {table} WHERE thread_id NOT IN (SELECT thread_id FROM kept)")
-        connection.execute("COMMIT")
-        vacuum(connection, path)
 
 
 def _erase_with_later_turns(
@@ -294,13 +279,6 @@ def _fail(connection: Connection, run_id: str, problem: str) -> None:
     approvals.supersede(connection, run_id)
     runs.set_status(connection, run_id, "failed", problem)
     leases.revoke(connection, run_id)
-
-
-def _add_forgotten(connection: Connection, document_ids: Sequence[str], last_run: int) -> None:
-    connection.execute(delete(forgotten_documents).where(forgotten_documents.c.document_id.in_(document_ids)))
-    values = {"last_run": last_run, "is_scrubbed": False}
-    rows = [{"document_id": document_id, **values} for document_id in document_ids]
-    connection.execute(insert(forgotten_documents), rows)
 
 
 def _erase_all_texts(answer: Answer, *, keep_question: bool) -> Answer:

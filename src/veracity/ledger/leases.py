@@ -1,35 +1,32 @@
 """Leases on runs (DESIGN 2): only the process that holds the current token of a run may write to it.
 
-A lease ends when its owner dies. An owner on this machine is dead when its lock file is free, no matter when the lease
-expires; an owner on another machine when the lease has expired.
+A lease ends when its owner dies, which `owners` knows at once, or when it expires. A process renews its leases while it
+lives, so those of a process that hangs, or that another machine cannot reach, expire.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
-import os
-import secrets
-import socket
+import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from filelock import FileLock, Timeout
+import sqlalchemy as sa
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
-from veracity.errors import LostLeaseError
-from veracity.ledger.database import translate_errors
+from veracity.errors import LostLeaseError, VeracityError
+from veracity.ledger.owners import Owners
 from veracity.ledger.tables import approvals, leases, runs
 from veracity.secrets import presentable
 
-LOCK_TIMEOUT_SECONDS = 15.0
-FIRST_TOKEN = 1
-_inherited: list[FileLock] = []  # after a fork: garbage collecting these could release the parent's locks
+log = logging.getLogger("veracity")
 
-LeaseRow = tuple[str, str, int, str | None, str | None, datetime | None]
+LEASE_SECONDS = 30.0
+RENEW_SECONDS = 5.0
+FIRST_TOKEN = 1
+
+LeaseRow = tuple[str, str, int, str | None, datetime | None]
 _IS_DECIDED = (  # the newest draft. Pending ones are excluded first: their index does not touch the large drafts
     (runs.c.status == "awaiting_approval")
     & runs.c.run_id.not_in(select(approvals.c.run_id).where(approvals.c.state == "pending"))
@@ -41,108 +38,84 @@ _IS_DECIDED = (  # the newest draft. Pending ones are excluded first: their inde
     .in_(("approved", "rejected"))
 )
 _RESUMABLE: Select[LeaseRow] = (
-    select(runs.c.run_id, runs.c.status, leases.c.token, leases.c.owner, leases.c.host, leases.c.expires)
+    select(runs.c.run_id, runs.c.status, leases.c.token, leases.c.owner, leases.c.expires)
     .join_from(runs, leases, runs.c.run_id == leases.c.run_id)
     .where((runs.c.status == "running") | _IS_DECIDED)
 )
 _TOKEN = select(leases.c.token).where(leases.c.run_id == bindparam("of_run"))
 
 
-class Owners:
-    """The processes that share a ledger folder. Each holds the lock on a file of its own while it lives."""
+class Renewal:
+    """Renews the leases of this process on a thread of its own, from start() to close()."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / "owners"
-        self.host = socket.gethostname()
-        self._prefix = hashlib.sha256(self.host.encode()).hexdigest()[:8]  # other machines may share the folder
-        self._registering = threading.Lock()
-        self._name = ""
-        self._pid = os.getpid()
-        self._lock: FileLock | None = None
-        self.abandoned: set[tuple[str, int]] = set()  # runs and tokens whose release could not be stored
+    def __init__(self, renew: Callable[[], None]) -> None:
+        self._renew = renew
+        self._starting = threading.Lock()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
 
-    def register(self) -> str:
-        """The name of this process, which is valid until close(). After a fork, the child gets its own. Idempotent."""
-        self._detach_after_fork()
-        with self._registering, translate_errors(self._folder.parent):
-            if self._lock is None:
-                name = f"{self._prefix}-{secrets.token_hex(8)}"
-                with self._probing():
-                    for path in self._folder.glob(f"{self._prefix}-*.lock"):
-                        _remove_if_free(path)
-                    lock = FileLock(self._path(name), thread_local=False)  # close() may run on another thread
-                    lock.acquire(blocking=False)
-                self._lock, self._name = lock, name
-            return self._name
-
-    def is_alive(self, name: str) -> bool:
-        if name == self._name and self._pid == os.getpid():
-            return True
-        if not self._path(name).exists():
-            return False
-        with self._probing():
-            return not _remove_if_free(self._path(name))
+    def start(self) -> None:
+        """Idempotent. After a fork, the child starts a thread of its own."""
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                self._closed.clear()
+                self._thread = threading.Thread(target=self._run, name="veracity-leases", daemon=True)
+                self._thread.start()
 
     def close(self) -> None:
-        self._detach_after_fork()
-        with self._registering:
-            if self._lock is not None:
-                self._lock.release()
-                with contextlib.suppress(OSError):
-                    self._path(self._name).unlink()
-            self._lock, self._name = None, ""
+        self._closed.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(RENEW_SECONDS)
+        self._thread = None
 
-    @contextlib.contextmanager
-    def _probing(self) -> Iterator[None]:
-        """One process at a time: probing a lock holds it for a moment, which another prober takes for a live owner."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self._folder / ".looking.lock", timeout=LOCK_TIMEOUT_SECONDS, poll_interval=0.005):
-            yield
-
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.lock"
-
-    def _detach_after_fork(self) -> None:
-        if self._pid == os.getpid():
-            return
-        self._registering = threading.Lock()  # a thread of the parent may have held it
-        if self._lock is not None:
-            _inherited.append(self._lock)
-        self._lock, self._name, self._pid = None, "", os.getpid()
+    def _run(self) -> None:
+        while not self._closed.wait(RENEW_SECONDS):
+            try:
+                self._renew()
+            except VeracityError as error:  # the next attempt may succeed before the leases expire
+                log.debug("The leases could not be renewed: %s", error)
 
 
-def _remove_if_free(path: Path) -> bool:
-    lock = FileLock(path)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        return False
-    with contextlib.suppress(OSError):
-        path.unlink()
-    lock.release()
-    return True
-
-
-def grant_first(connection: Connection, run_id: str, owner: str, host: str, seconds: float) -> int:
-    connection.execute(insert(leases), {"run_id": run_id, "token": FIRST_TOKEN, **_held_by(owner, host, seconds)})
+def grant_first(connection: Connection, run_id: str, owner: str, host: str) -> int:
+    connection.execute(insert(leases), {"run_id": run_id, "token": FIRST_TOKEN, **_held_by(connection, owner, host)})
     return FIRST_TOKEN
 
 
-def acquire(connection: Connection, run_id: str, owners: Owners, owner: str, seconds: float) -> int | None:
-    """A new token for a run that can be resumed, else None. The transaction is exclusive: of many, one succeeds."""
+def acquire(connection: Connection, run_id: str, owners: Owners, owner: str) -> int | None:
+    """A new token for a run that can be resumed, else None. The row is locked: of many callers, one succeeds."""
     row = connection.execute(_RESUMABLE.where(runs.c.run_id == run_id).with_for_update()).one_or_none()
-    if row is None or not _free_leases(owners)(row):
+    if row is None or not _free_leases(connection, owners)(row):
         return None
+    if row.owner is not None:
+        owners.evict(row.owner)
     token: int = row.token + 1
     same = (leases.c.run_id == run_id) & (leases.c.token == row.token)
-    connection.execute(update(leases).where(same).values(token=token, **_held_by(owner, owners.host, seconds)))
+    connection.execute(update(leases).where(same).values(token=token, **_held_by(connection, owner, owners.host)))
     connection.execute(update(runs).where(runs.c.run_id == run_id).values(status="running"))
     return token
 
 
-def interrupted(connection: Connection, owners: Owners) -> list[str]:
-    is_free = _free_leases(owners)
-    return [row.run_id for row in connection.execute(_RESUMABLE.order_by(runs.c.number)).all() if is_free(row)]
+def renew(connection: Connection, owner: str, previous: str) -> None:
+    """Extend the leases of this process. It may have had a `previous` name, whose leases move over."""
+    expires = _read_clock(connection) + timedelta(seconds=LEASE_SECONDS)
+    own = leases.c.owner.in_((owner, previous))
+    connection.execute(update(leases).where(own).values(owner=owner, expires=expires))
+
+
+def count_waiting(connection: Connection, user: str | None) -> int:
+    """The runs that are not done and that no process works on, of one user or of all."""
+    joined = sa.join(runs, leases, runs.c.run_id == leases.c.run_id)
+    query = select(sa.func.count()).select_from(joined).where(runs.c.status == "running", leases.c.owner.is_(None))
+    if user is not None:
+        query = query.where(runs.c.user_name == user)
+    return connection.execute(query).scalar_one()
+
+
+def list_free(connection: Connection, owners: Owners) -> dict[str, bool]:
+    """The runs that acquire() would grant now, oldest first, and whether each has a dead owner."""
+    is_free = _free_leases(connection, owners)
+    rows = connection.execute(_RESUMABLE.order_by(runs.c.number)).all()
+    return {row.run_id: row.owner is not None for row in rows if is_free(row)}
 
 
 def require(connection: Connection, run_id: str, token: int) -> None:
@@ -166,19 +139,27 @@ def revoke(connection: Connection, run_id: str) -> None:
     connection.execute(update(leases).where(leases.c.run_id == run_id).values(token=leases.c.token + 1))
 
 
-def _held_by(owner: str, host: str, seconds: float) -> dict[str, object]:
-    return {"owner": owner, "host": host, "expires": datetime.now(UTC) + timedelta(seconds=seconds)}
+def _held_by(connection: Connection, owner: str, host: str) -> dict[str, object]:
+    return {"owner": owner, "host": host, "expires": _read_clock(connection) + timedelta(seconds=LEASE_SECONDS)}
 
 
-def _free_leases(owners: Owners) -> Callable[[Row[LeaseRow]], bool]:
+def _read_clock(connection: Connection) -> datetime:
+    """The time of the database's machine: the clocks of its clients may differ."""
+    if connection.dialect.name != "postgresql":
+        return datetime.now(UTC)
+    now: datetime = connection.execute(select(sa.func.clock_timestamp())).scalar_one()
+    return now.astimezone(UTC)
+
+
+def _free_leases(connection: Connection, owners: Owners) -> Callable[[Row[LeaseRow]], bool]:
     """A test whether a lease is free. It probes each owner once."""
-    is_alive, now = functools.cache(owners.is_alive), datetime.now(UTC)
+    is_alive, now = functools.cache(owners.is_alive), _read_clock(connection)
 
     def is_free(row: Row[LeaseRow]) -> bool:
         if row.status == "awaiting_approval" or row.owner is None or (row.run_id, row.token) in owners.abandoned:
             return True
-        if row.host != owners.host:
-            return row.expires is None or row.expires < now
-        return not is_alive(row.owner)
+        if row.owner == owners.name:
+            return False
+        return row.expires is None or row.expires < now or not is_alive(row.owner)
 
     return is_free

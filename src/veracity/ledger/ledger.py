@@ -6,21 +6,24 @@ process; a power failure may lose the last milliseconds. Threads can share a led
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, get_args
 
 from sqlalchemy import Connection
 
-from veracity.errors import InputError, LedgerError, LostLeaseError, NotFoundError
-from veracity.ledger import forget, leases, observations
-from veracity.ledger.database import Database
+from veracity.deadlines import NEVER, Stop
+from veracity.errors import ConfigurationError, InputError, LedgerError, LostLeaseError, NotFoundError
+from veracity.ledger import forget, leases, observations, prune
+from veracity.ledger.backend import open_backend
+from veracity.ledger.expiry import Cutoffs
 from veracity.ledger.forget import Exposure
-from veracity.ledger.leases import Owners
 from veracity.ledger.observations import Observations
-from veracity.ledger.rows import approvals, calls, conversations, evidence, feedback, recall, runs, weak_points
+from veracity.ledger.rows import approvals, calls, conversations, evidence, feedback, members, recall, runs, weak_points
 from veracity.ledger.rows.runs import LockedRun
 from veracity.ledger.rows.users import Users
 from veracity.ledger.rows.weak_points import WeakPoint
@@ -34,8 +37,10 @@ from veracity.models import (
     Decision,
     Evidence,
     Feedback,
+    Member,
     ModelCall,
     PastTurn,
+    Pruned,
     Remembered,
     RunParameters,
     RunStanding,
@@ -48,6 +53,9 @@ from veracity.models import (
 )
 from veracity.models.steps import ERASED_TEXT
 from veracity.secrets import presentable
+
+if TYPE_CHECKING:
+    from veracity.ledger.jobs import Queue
 
 MAX_REASON_LENGTH = 2000
 MAX_TURNS = 1_000_000
@@ -71,42 +79,68 @@ class RunRecords:
 
 
 class Ledger:
-    """Creates `folder` with the first write. Calls that take a `token`, from begin() or acquire_lease(), raise
-    `LostLeaseError` and change nothing if another process has acquired the run since."""
+    """A file in `folder`, which is created with the first write, or the Postgres database at `url`. Calls that take a
+    `token`, from begin() or acquire_lease(), raise `LostLeaseError` and change nothing if another process has acquired
+    the run since."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, url: str = "") -> None:
         self._folder = folder
-        self._database = Database(folder)
-        self._owners = Owners(folder)
+        self._database, self._owners, self._jobs = open_backend(folder, url)
+        self._renewal = leases.Renewal(self._renew)
+        self._has_joined = False
         self.users = Users(self._database)
 
     def close(self) -> None:
         """Other processes can resume the runs of this one."""
+        self._renewal.close()
+        if self._has_joined and (name := self._owners.name):
+            with suppress(LedgerError), self._database.writing() as connection:
+                members.remove(connection, [name])
         self._database.close()
         self._owners.close()
 
+    def require_writable(self) -> None:
+        """Raise `LedgerError` if it cannot be written now. A ledger that does not exist yet is not created."""
+        if self._database.exists:
+            with self._database.writing():
+                pass
+        elif not os.access(next(path for path in (self._folder, *self._folder.parents) if path.exists()), os.W_OK):
+            raise LedgerError(f'"{self._folder}" cannot be created: make the workspace a folder that can be written.')
+
     def begin(
-        self, run: RunParameters, language: str, models: dict[str, str], *, lease: float = 180.0, key: str = ""
+        self, run: RunParameters, language: str, models: dict[str, str], *, key: str = "", queued: bool = False
     ) -> int:
-        """Store a new run and return the token of its lease. Each user can use a `key` once."""
+        """Store a new run and return the token of its lease. Each user can use a `key` once. A `queued` run is left to
+        a worker."""
         names = {
             "run_id": normalize_name(run.run_id, "a run", 1),
             "user": normalize_user(run.user),
             "conversation": normalize_conversation(run.conversation) if run.conversation else "",
         }
-        run, owner = run.model_copy(update=names), self._owners.register()
+        run, owner = run.model_copy(update=names), self._register()
         with self._database.writing() as connection:
             turn = conversations.next_turn(connection, run.user, run.conversation) if run.conversation else 0
             runs.add(connection, run, turn, language, models, key)
-            return leases.grant_first(connection, run.run_id, owner, self._owners.host, lease)
+            token = leases.grant_first(connection, run.run_id, owner, self._owners.host)
+            if queued:
+                leases.release(connection, run.run_id)
+                self._queue(connection, run.run_id, run.user, "runs")
+            return token
 
-    def acquire_lease(self, run_id: str, seconds: float) -> int | None:
-        """A token for a run whose owner died or whose draft was decided, else None."""
+    def acquire_lease(self, run_id: str) -> int | None:
+        """A token for a run whose owner died or hangs, or whose draft was decided, else None."""
         if not self._database.exists:
             return None
-        owner = self._owners.register()
+        owner = self._register()
         with self._database.writing() as connection:
-            return leases.acquire(connection, run_id, self._owners, owner, seconds)
+            return leases.acquire(connection, run_id, self._owners, owner)
+
+    @contextmanager
+    def fenced(self, run_id: str, token: int) -> Iterator[None]:
+        """No other process can acquire the run during the block."""
+        with self._database.writing() as connection:
+            self._lock_run(connection, run_id, token)
+            yield
 
     def release(self, run_id: str, token: int) -> None:
         """Let any process resume the run. If that cannot be stored, at least this process can."""
@@ -121,7 +155,41 @@ class Ledger:
 
     def interrupted(self) -> list[str]:
         """The runs that acquire_lease() would grant now, oldest first."""
-        return self._read(leases.interrupted, self._owners)
+        return list(self._read(leases.list_free, self._owners))
+
+    def queue_interrupted(self) -> int:
+        """Queue the runs that acquire_lease() would grant now, unless they are queued. Returns their number."""
+        if self._jobs is None:
+            return 0
+        with self._database.reading() as connection:
+            free = leases.list_free(connection, self._owners)
+            lost = self._jobs.without_job(connection, free) if free else []
+        for run_id in lost:
+            with self._database.writing() as connection:
+                run = runs.lock(connection, run_id)
+                queue: Queue = "runs" if run.status == "running" else "decisions"
+                self._queue(connection, run_id, run.user, queue, first=True)
+        return len(lost)
+
+    def join(self, kind: Literal["server", "worker"], configuration: str) -> None:
+        """Register this process until it closes the ledger."""
+        name, now = self._register(), datetime.now(UTC)
+        member = Member(
+            name=name, kind=kind, host=self._owners.host, configuration=configuration, started=now, seen=now
+        )
+        dead = [other.name for other in self._read(members.list_members) if not self._owners.is_alive(other.name)]
+        with self._database.writing() as connection:
+            members.remove(connection, dead)
+            members.add(connection, member)
+        self._has_joined = True
+
+    def members(self) -> list[Member]:
+        """The live servers and workers, oldest first."""
+        return [member for member in self._read(members.list_members) if self._owners.is_alive(member.name)]
+
+    def waiting_count(self, user: str | None = None) -> int:
+        """The questions that no process works on."""
+        return self._read(leases.count_waiting, user)
 
     def record(
         self,
@@ -210,6 +278,10 @@ class Ledger:
         """Newest first; with `after`, those that follow this run."""
         return self._read(runs.list_runs, limit, None if user is None else normalize_user(user), after)
 
+    def nth_newest_start(self, user: str, number: int) -> datetime | None:
+        """When the user's newest run but `number` - 1 began."""
+        return self._read(runs.get_nth_newest_start, normalize_user(user), number)
+
     def runs_with_question(self, user: str, question: str, limit: int) -> list[RunSummary]:
         """The user's runs of exactly this question, newest first."""
         return self._read(runs.list_with_question, normalize_user(user), question, limit)
@@ -283,8 +355,10 @@ class Ledger:
         edit: str | None = None,
         draft_hash: str | None = None,
         key: str | None = None,
+        queued: bool = False,
     ) -> Approval:
-        """Decide a draft. The first decision counts; repeating it with the same `key` is a no-op.
+        """Decide a draft. The first decision counts; repeating it with the same `key` is a no-op. With `queued`, a
+        worker resumes the run.
 
         `approval_id` is a name as for approval(), but a run with several drafts is refused: the person may have read
         another draft than the pending one."""
@@ -301,7 +375,12 @@ class Ledger:
         decision = Decision(verdict=verdict, by=by, at=datetime.now(UTC), reason=reason, edit=edit)
         with self._database.writing(priority=True) as connection:
             approval = approvals.find_to_decide(connection, approval_id)
-            return approvals.decide(connection, approval, decision, draft_hash, key or "")
+            decided = approvals.decide(connection, approval, decision, draft_hash, key or "")
+            if queued:
+                searches_web = decided.state == "rejected" and decided.on_reject == "search"
+                queue: Queue = "rejections" if searches_web else "decisions"
+                self._queue(connection, decided.run_id, decided.user, queue)
+            return decided
 
     def decision(self, run_id: str, attempt: int) -> Decision | None:
         """The decision on this attempt of the run."""
@@ -403,7 +482,7 @@ class Ledger:
         """Erase what comes from these documents. Without `file`, and after a kill, the next deliver() does the rest."""
         if not document_ids or not self._database.exists:
             return
-        with self._database.writing() as connection:
+        with self._database.writing(exclusive=True) as connection:
             forget.forget_documents(connection, document_ids)
         self._scrub(document_ids, file)
 
@@ -416,14 +495,39 @@ class Ledger:
         try:  # first, because after a kill the erased rows could not name the questions again
             forget.erase_chat_history(self._folder, (turn.question for turn in turns))
         finally:
-            with self._database.writing() as connection:
+            with self._database.writing(exclusive=True) as connection:
                 run_ids = forget.forget_conversation(connection, user, conversation)
             self._scrub([forget.document_id_of(run_id) for run_id in run_ids], file)
         return len(run_ids)
 
+    def prune(self, cutoffs: Cutoffs, file: Observations, *, dry_run: bool = False, stop: Stop = NEVER) -> Pruned:
+        """Remove what has expired, some hundred runs per transaction, or count it with `dry_run`."""
+        if not self._database.exists:
+            return Pruned(dry_run=dry_run)
+        if dry_run:
+            return self._read(prune.preview, cutoffs)
+        return prune.prune(self._database, self._folder, cutoffs, file, stop)
+
     def scrub_progress(self) -> None:
         """Erase checkpoints, which may contain forgotten texts. Runs that await approval and used none keep theirs."""
-        forget.erase_checkpoints(self._folder, self.pending_runs())
+        self._database.erase_checkpoints(self.pending_runs())
+
+    def _register(self) -> str:
+        owner = self._owners.register()
+        self._renewal.start()
+        return owner
+
+    def _renew(self) -> None:
+        previous = self._owners.name
+        owner = self._owners.check()
+        with self._database.writing() as connection:
+            leases.renew(connection, owner, previous)
+            members.renew(connection, owner, previous, datetime.now(UTC))
+
+    def _queue(self, connection: Connection, run_id: str, user: str, queue: Queue, *, first: bool = False) -> None:
+        if self._jobs is None:
+            raise ConfigurationError("Only a ledger in Postgres has workers: set store.ledger.")
+        self._jobs.defer(connection, run_id, user, queue, first=first)
 
     def _read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self._database.reading() as connection:

@@ -126,7 +126,7 @@ class Observations:
         """Append all records and sync, or none if it raises."""
         with self.locked():
             is_new = not self._path.exists()
-            with self._path.open("ab+", buffering=0) as file:  # a buffer would be flushed again after a truncation
+            with _open_private(self._path) as file:
                 _repair_last_line(file)
                 _write_or_undo(file, b"".join(_line(record) for record in records))
             if is_new:
@@ -162,6 +162,12 @@ class Observations:
         if self._path.exists():
             with self._path.open("rb") as file:
                 yield from file
+
+
+def _open_private(path: Path) -> FileIO:
+    """To append. A new file is readable by its owner only. A buffer would be flushed again after a truncation."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    return os.fdopen(descriptor, "ab+", buffering=0)
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -282,3 +282,15 @@ feedback = sa.Table(
     sa.Column("why", AnyText, nullable=False),
     sa.Column("at", UtcDateTime, nullable=False),
 )
+
+# The servers and workers that share the ledger. `configuration` is a hash: only equal ones may take each other's jobs.
+members = sa.Table(
+    "members",
+    metadata,
+    sa.Column("name", AnyText, primary_key=True),  # as the owner of runs
+    sa.Column("kind", AnyText, nullable=False),
+    sa.Column("host", AnyText, nullable=False),
+    sa.Column("configuration", AnyText, nullable=False),
+    sa.Column("started", UtcDateTime, nullable=False),
+    sa.Column("seen", UtcDateTime, nullable=False),
+)

@@ -36,7 +36,8 @@ from veracity.models.evidence import (
     WebPage,
 )
 from veracity.models.llm import NOTHING_USED, CallMessage, Exchange, ModelCall, ModelName, Usage
-from veracity.models.people import LOCAL, Feedback, Role, Thumb, User
+from veracity.models.people import LOCAL, Feedback, Member, Role, Thumb, User
+from veracity.models.retention import Pruned
 from veracity.models.review import Decision, Difference, Dimension, Review, ReviewOutcome, Verdict
 from veracity.models.run import (
     Draft,
@@ -86,6 +87,7 @@ __all__ = [
     "KnownDocument",
     "LLMDefaultConfig",
     "LLMParameters",
+    "Member",
     "MetricConfig",
     "MetricScore",
     "MetricSet",
@@ -97,6 +99,7 @@ __all__ = [
     "Outcome",
     "Passage",
     "PastTurn",
+    "Pruned",
     "Quality",
     "QualityIssue",
     "Receipt",

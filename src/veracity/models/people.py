@@ -34,3 +34,16 @@ class Feedback(BaseModel):
     thumb: Thumb
     why: str = ""
     at: datetime
+
+
+class Member(BaseModel):
+    """A server or a worker that shares the ledger. `configuration` is a hash of its settings, metrics and prompts."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    kind: Literal["server", "worker"]
+    host: str
+    configuration: str
+    started: datetime
+    seen: datetime

@@ -9,19 +9,14 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import logging
-import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from filelock import FileLock
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langsmith.run_helpers import tracing_context
 
 from veracity import telemetry
@@ -32,11 +27,10 @@ from veracity.graph.context import RunContext
 from veracity.graph.report import CALLS, STEPS
 from veracity.graph.state import RunState
 from veracity.ledger import Ledger
-from veracity.ledger.database import translate_errors
-from veracity.ledger.forget import CHECKPOINTS_FILE, CHECKPOINTS_REMEDY, CHECKPOINTS_TIMEOUT_SECONDS
 from veracity.llm import Piece
 from veracity.models import ModelCall, RunEvent, Step, load_step
 from veracity.models.steps import BaseStep
+from veracity.runs.checkpoints import Checkpoints
 from veracity.runs.interrupts import stopping_on_interrupt
 
 log = logging.getLogger("veracity")
@@ -55,9 +49,8 @@ class GraphResult(NamedTuple):
 
 
 class Driver:
-    def __init__(self, folder: Path, ledger: Ledger) -> None:
-        self._checkpoints = open_checkpoints(folder)
-        self._graph = build_graph(self._checkpoints)
+    def __init__(self, checkpoints: Checkpoints, ledger: Ledger) -> None:
+        self._checkpoints = checkpoints
         self._ledger = ledger
 
     def steps(
@@ -74,12 +67,13 @@ class Driver:
         max_steps = 40 + 6 * (context.run.max_rewrites + 1) + 6 * (answering.gener_epoch + 1)
         config: RunnableConfig = {**_thread(run_id), "recursion_limit": max_steps}
         modes: Any = ["custom", "values"]
-        stream = self._graph.stream(start, config, context=context, durability="sync", stream_mode=modes)
+        graph = build_graph(self._checkpoints.saver(partial(self._ledger.fenced, run_id, context.token)))
+        stream = graph.stream(start, config, context=context, durability="sync", stream_mode=modes)
         span = telemetry.run(run_id, context.token)
         langsmith = context.settings.telemetry.langsmith
         state: Any = start
         with (
-            _translate_checkpoint_errors(),
+            self._translate_checkpoint_errors(),
             _end_span(span),
             _translate_stop(run_id, is_stopping),
             isolated(stream, span, langsmith) as events,
@@ -98,30 +92,38 @@ class Driver:
 
     def has_progress(self, run_id: str) -> bool:
         """Whether there is a readable checkpoint. An unreadable one is deleted."""
+        saver = self._checkpoints.saver()
         try:
-            with _translate_checkpoint_errors():
-                return self._checkpoints.get_tuple(_thread(run_id)) is not None
+            with self._translate_checkpoint_errors():
+                return saver.get_tuple(_thread(run_id)) is not None
         except LedgerError:
             raise
         except Exception as error:  # noqa: BLE001 - damaged bytes can raise anything
             log.warning("Deleting the unreadable progress of run %s (%s).", run_id, type(error).__name__)
-            self._checkpoints.delete_thread(run_id)
+            saver.delete_thread(run_id)
             return False
 
     def runs_with_progress(self) -> list[str]:
-        with (
-            translate_errors(Path(CHECKPOINTS_FILE), CHECKPOINTS_REMEDY),
-            self._checkpoints.cursor(transaction=False) as cursor,
-        ):
-            return [run_id for (run_id,) in cursor.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchall()]
+        return self._checkpoints.run_ids()
+
+    def compact_progress(self, run_id: str) -> None:
+        """Keep only what is needed to resume a run that may wait for days."""
+        with contextlib.suppress(*self._checkpoints.errors):  # it is only larger then
+            self._checkpoints.keep_latest(run_id)
 
     def delete_progress(self, run_id: str) -> None:
-        with contextlib.suppress(sqlite3.Error):  # the next start deletes what is left
-            self._checkpoints.delete_thread(run_id)
+        with contextlib.suppress(*self._checkpoints.errors):  # the next start deletes what is left
+            self._checkpoints.saver().delete_thread(run_id)
 
     def close(self) -> None:
-        with self._checkpoints.lock:  # SQLite crashes the process if a connection is closed while in use
-            self._checkpoints.conn.close()
+        self._checkpoints.close()
+
+    @contextmanager
+    def _translate_checkpoint_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._checkpoints.errors as error:
+            raise LedgerError(f"The progress of the run cannot be stored ({error}): ask again.") from None
 
 
 class _StepLog:
@@ -166,21 +168,6 @@ class _StepLog:
 def _identity(step: Step) -> tuple[str, datetime]:
     """Unique in a run, except among searches that start together, and those are recorded together."""
     return step.name, step.started
-
-
-def open_checkpoints(folder: Path) -> SqliteSaver:
-    """Open the checkpoints with a strict serializer: a manipulated file yields only plain values and messages."""
-    path = folder / CHECKPOINTS_FILE
-    with translate_errors(path, CHECKPOINTS_REMEDY):
-        folder.mkdir(parents=True, exist_ok=True)
-        # Two processes must not switch to WAL at the same time.
-        with FileLock(folder / ".checkpoints.lock", timeout=CHECKPOINTS_TIMEOUT_SECONDS):
-            connection = sqlite3.connect(path, timeout=CHECKPOINTS_TIMEOUT_SECONDS, check_same_thread=False)
-            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON"):
-                connection.execute(f"PRAGMA {pragma}")
-            saver = SqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
-            saver.setup()
-    return saver
 
 
 @contextmanager
@@ -251,14 +238,6 @@ def _end_span(span: telemetry.Span) -> Iterator[None]:
         span.end(error)
         raise
     span.end()
-
-
-@contextmanager
-def _translate_checkpoint_errors() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise LedgerError(f"The progress of the run cannot be stored ({error}): ask again.") from None
 
 
 def _thread(run_id: str) -> RunnableConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from veracity.agents.extractive_writer import ExtractiveWriter
@@ -27,6 +28,7 @@ from veracity.ledger import Ledger
 from veracity.llm import LLM
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
+from veracity.runs.checkpoints import Checkpoints, SqliteCheckpoints
 from veracity.settings import Settings, model_warnings
 from veracity.workers import Workers
 from veracity.workspace import Workspace
@@ -34,6 +36,15 @@ from veracity.workspace import Workspace
 log = logging.getLogger("veracity")
 
 MAX_SEARCHES = 64  # concurrent, including abandoned searches that still run
+
+
+def open_checkpoints(folder: Path, url: str = "") -> Checkpoints:
+    """Those in a file of `folder`, or in the Postgres database at `url`. Raises `LedgerError`."""
+    if not url:
+        return SqliteCheckpoints(folder)
+    from veracity.runs.postgres_checkpoints import PostgresCheckpoints  # noqa: PLC0415 - an extra
+
+    return PostgresCheckpoints(url)
 
 
 def make_context(

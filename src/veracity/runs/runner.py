@@ -17,12 +17,13 @@ from veracity.ledger import Ledger, Observations
 from veracity.models import Answer, Approval, RunEvent, RunParameters, RunProgress, RunSummary
 from veracity.runs.driver import Driver
 from veracity.runs.endings import Endings
+from veracity.runs.factory import open_checkpoints
 from veracity.runs.outcome import pending_answer
 from veracity.workspace import Workspace
 
 log = logging.getLogger("veracity")
 
-LEASE_GRACE_SECONDS = 60.0  # a lease outlasts the deadline of its run by this much
+WAIT_GRACE_SECONDS = 60.0  # to wait for another process, beyond the deadline of the run
 MAX_LEASES = 8  # a run that was interrupted this often is failed instead of resumed
 POLL_SECONDS = 0.1
 
@@ -31,7 +32,8 @@ class Runner:
     def __init__(self, context: RunContext, ledger: Ledger, workspace: Workspace) -> None:
         self._context = context
         self._ledger = ledger
-        self._driver = Driver(workspace.ledger_folder, ledger)
+        checkpoints = open_checkpoints(workspace.ledger_folder, context.settings.store.ledger)
+        self._driver = Driver(checkpoints, ledger)
         self._endings = Endings(context, ledger, Observations(workspace.observations_file), self._driver)
         self._begun: dict[str, tuple[RunParameters, int]] = {}
         self._stops: dict[str, Stop] = {}  # of the runs under way
@@ -42,9 +44,12 @@ class Runner:
         """Run a question. The last event holds the answer."""
         yield from self._drive(run, self._lease(run), fresh_turn(run), drafts)
 
-    def begin(self, run: RunParameters, key: str = "") -> str:
-        """Store a run without starting it. If this process dies, another one can resume it."""
-        self._begun[run.run_id] = (run, self._lease(run, key))
+    def begin(self, run: RunParameters, key: str = "", *, queued: bool = False) -> str:
+        """Store a run without starting it. If this process dies, another one can resume it. A `queued` run is left to
+        a worker."""
+        token = self._lease(run, key, queued=queued)
+        if not queued:
+            self._begun[run.run_id] = (run, token)
         return run.run_id
 
     def discard(self, run_id: str) -> None:
@@ -58,8 +63,7 @@ class Runner:
         if begun := self._begun.pop(run_id, None):
             yield from self._drive(*begun, fresh_turn(begun[0]), drafts)
             return
-        lease_seconds = self._ledger.parameters(run_id).deadline + LEASE_GRACE_SECONDS
-        token = self._ledger.acquire_lease(run_id, lease_seconds)
+        token = self._ledger.acquire_lease(run_id)
         if token is None:
             return
         try:
@@ -82,7 +86,7 @@ class Runner:
         Raises `LedgerError` if the run fails or the other process does not finish in time.
         """
         run_id = approval.run_id
-        deadline = Deadline.within(self._ledger.parameters(run_id).deadline + LEASE_GRACE_SECONDS)
+        deadline = Deadline.within(self._ledger.parameters(run_id).deadline + WAIT_GRACE_SECONDS)
         while not deadline.has_passed:
             if self._is_stopping.is_set():
                 raise ShutdownError("Shutting down: the decision is recorded, and the run resumes on the next start.")
@@ -133,11 +137,9 @@ class Runner:
         self.stop_all()
         self._driver.close()
 
-    def _lease(self, run: RunParameters, key: str = "") -> int:
+    def _lease(self, run: RunParameters, key: str = "", *, queued: bool = False) -> int:
         """Store the run in the ledger and return the token of its lease."""
-        lease_seconds = run.deadline + LEASE_GRACE_SECONDS
-        language = guess_language(run.question)
-        return self._ledger.begin(run, language, self._context.models, lease=lease_seconds, key=key)
+        return self._ledger.begin(run, guess_language(run.question), self._context.models, key=key, queued=queued)
 
     def _drive(self, run: RunParameters, token: int, start: RunState | None, drafts: bool) -> Iterator[RunEvent]:
         context = self._context.for_run(run, token, drafts=drafts)
@@ -148,6 +150,7 @@ class Runner:
             state, interrupt = yield from self._driver.steps(context, start, self._is_stopping)
             if interrupt:
                 answer = self._endings.suspend(context, state, interrupt)
+                self._driver.compact_progress(run.run_id)
             else:
                 answer = self._endings.complete(context, state)
         except LostLeaseError:  # another process resumed the run, or it was forgotten

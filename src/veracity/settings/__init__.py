@@ -27,12 +27,14 @@ from veracity.settings.sections import (
     QualitySettings,
     ReadingSettings,
     ReceiptSettings,
+    RetentionSettings,
     RetrievalSettings,
     Section,
     ServerSettings,
     Settings,
     TelemetrySettings,
     WebSettings,
+    WorkerSettings,
 )
 from veracity.settings.servers import ModelServer
 from veracity.settings.store import StoreSettings
@@ -57,6 +59,7 @@ __all__ = [
     "QualitySettings",
     "ReadingSettings",
     "ReceiptSettings",
+    "RetentionSettings",
     "RetrievalSettings",
     "Section",
     "ServerSettings",
@@ -64,6 +67,7 @@ __all__ = [
     "StoreSettings",
     "TelemetrySettings",
     "WebSettings",
+    "WorkerSettings",
     "load_settings",
     "model_warnings",
     "origin",

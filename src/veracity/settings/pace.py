@@ -9,6 +9,7 @@ SLOW_DEADLINES: dict[str, dict[str, float]] = {
     "llm": {"call_timeout": 600.0, "deadline": 1800.0},
     "quality": {"loop_deadline": 600.0},
     "answering": {"run_deadline": 3600.0},
+    "evaluator": {"deadline": 3600.0},
 }
 
 

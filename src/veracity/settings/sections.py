@@ -75,6 +75,7 @@ def _comma_separated(example: str) -> BeforeValidator:
 EmbedderName = Annotated[str, AfterValidator(_checked_embedder)]
 HostNames = Annotated[list[Annotated[str, AfterValidator(host_name)]], _comma_separated('["answers.example.com"]')]
 SourceNames = Annotated[list[SourceName], _comma_separated('["knowledge", "graph"]'), Field(min_length=1)]
+Days = Annotated[int, Field(ge=1, le=36_500)]
 
 
 class Section(BaseModel):
@@ -227,11 +228,12 @@ class ApprovalSettings(Section):
 
 
 class EvaluatorSettings(Section):
-    """How runs score answers. Metrics are configured in configs/evaluator.toml."""
+    """How answers are scored. Metrics are configured in configs/evaluator.toml."""
 
     batch: bool = Field(
         default=True, description="whether a run asks LLM metrics with the same judge in one call, with excerpts"
     )
+    deadline: float = Field(default=300, gt=0, le=86400, description="seconds per evaluation outside of a run")
 
 
 class WebSettings(Section):
@@ -255,6 +257,9 @@ class ServerSettings(Section):
     )
     runs: int = Field(default=4, ge=1, le=256, description="maximum concurrent runs")
     queue: int = Field(default=200, ge=0, le=100_000, description="maximum queued questions")
+    pending_per_user: int = Field(
+        default=200, ge=1, le=1_000_000, description="pending approvals of one user before questions are refused"
+    )
     asks_per_minute: int = Field(default=60, ge=1, le=1_000_000, description="questions per user and minute")
     requests_per_minute: int = Field(default=1200, ge=1, le=10_000_000, description="requests per user and minute")
     streams: int = Field(default=500, ge=1, le=100_000, description="maximum open event streams")
@@ -265,6 +270,15 @@ class ServerSettings(Section):
         description="who sees drafts: `everyone` who may see the question, or only `approvers`",
     )
     grace: float = Field(default=10, ge=0, le=3600, description="seconds that runs have to finish at shutdown")
+    free_megabytes: int = Field(
+        default=100, ge=0, le=1_000_000_000, description="free disk space below which `/readyz` reports a problem"
+    )
+
+
+class WorkerSettings(Section):
+    """`veracity worker`."""
+
+    runs: int = Field(default=4, ge=1, le=256, description="maximum concurrent runs of a worker")
 
 
 class TelemetrySettings(Section):
@@ -280,6 +294,19 @@ class ReceiptSettings(Section):
 
     prompts: bool = Field(
         default=False, description="whether the prompts and replies of all model calls are kept for the receipt"
+    )
+
+
+class RetentionSettings(Section):
+    """Days after which a server and `veracity prune` remove what was asked. Unset: never. Drafts that wait for a person
+    are always kept."""
+
+    runs_days: Days | None = Field(default=None, description="days until questions and answers are removed")
+    receipts_days: Days | None = Field(
+        default=None, description="days until receipts are reduced to the question and the answer"
+    )
+    conversations_days: Days | None = Field(
+        default=None, description="days after the last turn until a conversation is removed"
     )
 
 
@@ -299,8 +326,10 @@ class Settings(Section):
     evaluator: EvaluatorSettings = EvaluatorSettings()
     web: WebSettings = WebSettings()
     server: ServerSettings = ServerSettings()
+    worker: WorkerSettings = WorkerSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     receipts: ReceiptSettings = ReceiptSettings()
+    retention: RetentionSettings = RetentionSettings()
     store: StoreSettings = StoreSettings()
 
 
@@ -319,8 +348,10 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "evaluator": EvaluatorSettings,
     "web": WebSettings,
     "server": ServerSettings,
+    "worker": WorkerSettings,
     "telemetry": TelemetrySettings,
     "receipts": ReceiptSettings,
+    "retention": RetentionSettings,
     "store": StoreSettings,
 }
 KEYS = {"": [*SECTIONS, "servers"], **{name: list(section.model_fields) for name, section in SECTIONS.items()}}

@@ -38,7 +38,7 @@ def test_suspending_twice_is_a_no_op(ledger: Ledger) -> None:
     again = make_approval(make_draft("r1", "Another text."))
     assert ledger.suspend("r1", 1, again, USED, 9.0) == first
     decided = ledger.decide("r1.1", "reject", by="bob")
-    token = ledger.acquire_lease("r1", 60.0)
+    token = ledger.acquire_lease("r1")
     assert token == 2
     assert ledger.suspend("r1", token, again, USED, 9.0) == decided  # as after a kill
     assert ledger.interrupted() == ["r1"]
@@ -112,7 +112,7 @@ def suspend_twice(ledger: Ledger, run_id: str) -> None:
     """Reject the first draft and suspend a second one."""
     suspend_run(ledger, run_id)
     ledger.decide(f"{run_id}.1", "reject", by="bo")
-    token = ledger.acquire_lease(run_id, 60.0)
+    token = ledger.acquire_lease(run_id)
     assert token is not None
     ledger.suspend(run_id, token, make_approval(make_draft(run_id, "26 days.", attempt=2)), USED, 1.0)
 
@@ -223,7 +223,7 @@ def test_an_approval_is_found_by_id_run_prefix_or_last(ledger: Ledger) -> None:
     for run_id in ("abc1", "abc2", "abc", "x%"):
         suspend_run(ledger, run_id)
     ledger.decide("abc.1", "reject", by="bob")
-    token = ledger.acquire_lease("abc", 60.0)
+    token = ledger.acquire_lease("abc")
     assert token is not None
     ledger.suspend("abc", token, make_approval(make_draft("abc", attempt=2)), USED, 1.0)
     names = {"abc": "abc.2", "abc.1": "abc.1", "abc.": "abc.2", "abc1": "abc1.1", "abc2.": "abc2.1", "x": "x%.1"}
@@ -246,7 +246,7 @@ def test_a_pending_run_cannot_be_ended(ledger: Ledger) -> None:
     fail(ledger, "r1", token=1)  # a no-op
     assert (ledger.summary("r1").status, ledger.approval("r1").state) == ("awaiting_approval", "pending")
     ledger.decide("r1.1", "approve", by="bob")
-    token = ledger.acquire_lease("r1", 60.0)
+    token = ledger.acquire_lease("r1")
     assert token == 2
     ledger.finish(make_draft("r1"), token=token)
     assert (ledger.approval("r1").state, ledger.pending_runs(), ledger.interrupted()) == ("approved", [], [])

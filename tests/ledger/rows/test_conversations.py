@@ -98,7 +98,7 @@ def test_a_turn_that_ends_after_the_summary_empties_it_d2(ledger: Ledger) -> Non
     begin(ledger, "r8", conversation="c")  # it has read the summary
     for run_id, summary, folded in (("r2", "Nothing was answered.", 1), ("r1", "", 0)):
         ledger.decide(run_id, "approve", by="bob")
-        token = ledger.acquire_lease(run_id, 60.0)
+        token = ledger.acquire_lease(run_id)
         assert token is not None
         ledger.finish(make_draft(run_id), token=token)
         memory = ledger.remembered("ann", "c")
@@ -192,6 +192,7 @@ def test_an_invalid_name_is_refused(ledger: Ledger, name: str) -> None:
     assert ledger.runs() == []
 
 
+@pytest.mark.only_sqlite
 def test_storage_grows_linearly_with_the_turns(ledger: Ledger, tmp_path: Path) -> None:
     """DESIGN 1: with whole conversations in checkpoints it grew quadratically."""
     sizes = []

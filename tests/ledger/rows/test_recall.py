@@ -165,6 +165,7 @@ def test_invalid_vectors_are_skipped(ledger: Ledger) -> None:
             ledger.past_turns("ann", "c", "refunds", vector, 9)
 
 
+@pytest.mark.only_sqlite
 def test_a_search_compares_a_bounded_number_of_turns(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(300):
         answer_run(ledger, f"r{number}", f"annual leave topic{number}", "It depends.", "c" if number % 2 else "d")

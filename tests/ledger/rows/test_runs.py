@@ -26,6 +26,7 @@ def test_runs_are_found_by_their_exact_question(ledger: Ledger, question: str) -
     assert runs_with(ledger, question[:-1]) == []
 
 
+@pytest.mark.only_sqlite
 def test_lookups_use_an_index(ledger: Ledger) -> None:
     begin(ledger, "r1")
     plans: list[str] = []

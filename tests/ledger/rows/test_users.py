@@ -243,6 +243,7 @@ def test_hostile_names_are_stored_literally(users: Users) -> None:
     assert users.list() == []
 
 
+@pytest.mark.only_sqlite
 def test_a_token_lookup_uses_an_index(users: Users, tmp_path: Path) -> None:
     users.add("ann", "asker")
     with closing(sqlite3.connect(tmp_path / "ledger" / "ledger.sqlite")) as connection:
@@ -250,6 +251,7 @@ def test_a_token_lookup_uses_an_index(users: Users, tmp_path: Path) -> None:
         assert "USING INDEX" in plan[0][3] and "token_hash=?" in plan[0][3]
 
 
+@pytest.mark.only_sqlite
 def test_the_engine_authenticates_without_importing_langgraph(workspace: Path) -> None:
     program = (
         "import sys; from veracity.engine import Veracity\n"

@@ -154,6 +154,7 @@ def fill(ledger: Ledger, count: int, weak: int) -> None:
             connection.execute(insert(weak_terms), words)
 
 
+@pytest.mark.only_sqlite
 def test_an_old_weak_point_is_found_among_thousands(ledger: Ledger) -> None:
     """2,000 others share its common words; its rare word leads to it, by a covering index."""
     fill(ledger, 10_000, 2_000)

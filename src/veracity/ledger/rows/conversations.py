@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, case, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, and_, case, delete, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from veracity.language import normalized
 from veracity.ledger.rows.feedback import has_dislike
@@ -28,14 +29,14 @@ _LATIN = "[0-9a-z\u00df-\u024f]"
 
 def next_turn(connection: Connection, user: str, conversation: str) -> int:
     """Reserves the number of a new turn, and creates the conversation if necessary."""
-    own = _is_conversation(user, conversation)
-    last = connection.execute(select(conversations.c.last_turn).where(own).with_for_update()).scalar()
-    if last is None:
-        new = {"last_turn": 1, "summary": "", "folded": 0, "emptied_at": 0}
-        connection.execute(insert(conversations), {"user_name": user, "conversation": conversation, **new})
-        return 1
-    connection.execute(update(conversations).where(own).values(last_turn=last + 1))
-    return int(last) + 1
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    new = {"last_turn": 1, "summary": "", "folded": 0, "emptied_at": 0}
+    added = dialect.insert(conversations).values(user_name=user, conversation=conversation, **new)
+    upsert = added.on_conflict_do_update(
+        index_elements=[conversations.c.user_name, conversations.c.conversation],
+        set_={"last_turn": conversations.c.last_turn + 1},
+    )
+    return int(connection.execute(upsert.returning(conversations.c.last_turn)).scalar_one())
 
 
 def get_memory(connection: Connection, user: str, conversation: str, before_run: str | None) -> Remembered:
@@ -52,7 +53,7 @@ def get_memory(connection: Connection, user: str, conversation: str, before_run:
 def set_summary(connection: Connection, user: str, conversation: str, summary: str, folded: int) -> None:
     """No-op if the stored summary covers as many turns, or if a run is under way that may have read forgotten texts."""
     own = _is_conversation(user, conversation)
-    emptied_at = connection.execute(select(conversations.c.emptied_at).where(own)).scalar() or 0
+    emptied_at = connection.execute(select(conversations.c.emptied_at).where(own).with_for_update()).scalar() or 0
     stale = _is_turn(user, conversation) & (runs.c.status == "running") & (runs.c.number <= emptied_at)
     if connection.execute(select(runs.c.number).where(stale).limit(1)).first() is None:
         longer = own & (conversations.c.folded < folded) & (conversations.c.last_turn >= folded)
@@ -67,7 +68,7 @@ def empty_summary(connection: Connection, user: str, conversation: str) -> None:
 
 def refresh_summary(connection: Connection, user: str, conversation: str, turn: int) -> None:
     """Empty the summary if it covers this turn, whose answer has changed since."""
-    folded = select(conversations.c.folded).where(_is_conversation(user, conversation))
+    folded = select(conversations.c.folded).where(_is_conversation(user, conversation)).with_for_update()
     if (connection.execute(folded).scalar() or 0) >= turn:
         empty_summary(connection, user, conversation)
 

@@ -13,6 +13,7 @@ from veracity.models import Evidence, EvidenceMetadata
 MAX_PASSAGES_OF_RUN = 20
 WEB_SOURCE = "web"  # its document ids are addresses
 FORGOTTEN_ADDRESS = "forgotten"
+HANDED_DOWN = "earlier:"  # ids of passages without text: documents of earlier turns that were removed
 
 
 def put(connection: Connection, run_id: str, passages: Sequence[Evidence], given: bool, forgotten: set[str]) -> None:
@@ -81,6 +82,12 @@ def blank_run(connection: Connection, run_id: str) -> None:
         values = {"document_id": kept.document_id, "forgotten": True, "body": kept.model_dump(mode="json")}
         updates.append({"run": run_id, "which": evidence_id, **values})
     _update_rows(connection, updates)
+
+
+def blank_texts(connection: Connection, run_id: str) -> None:
+    """Erase the texts of a run's passages. Forgetting their documents still finds the run."""
+    bodies = {name: blank(passage).model_dump(mode="json") for name, passage in get_of_run(connection, run_id).items()}
+    _update_rows(connection, [{"run": run_id, "which": name, "body": body} for name, body in bodies.items()])
 
 
 def blank(passage: Evidence) -> Evidence:

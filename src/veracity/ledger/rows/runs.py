@@ -121,6 +121,12 @@ def list_with_question(connection: Connection, user: str, question: str, limit: 
     return _summaries(connection, _SUMMARY.where((runs.c.user_name == user) & same), limit)
 
 
+def get_nth_newest_start(connection: Connection, user: str, number: int) -> datetime | None:
+    newest = select(runs.c.started).where(runs.c.user_name == user).order_by(runs.c.number.desc())
+    started: datetime | None = connection.execute(newest.offset(number - 1).limit(1)).scalar()
+    return started
+
+
 def find_by_key(connection: Connection, user: str, key: str) -> RunSummary | None:
     rows = _summaries(connection, _SUMMARY.where((runs.c.user_name == user) & (runs.c.request_key == key)), 1)
     return rows[0] if rows else None

@@ -60,7 +60,7 @@ class Users:
         """The token of the new user. It cannot be read again."""
         token, name = _new_token(), _valid_name(name)
         values = {"name": name, "role": _valid_role(role), "token_hash": _hash(token), "created": datetime.now(UTC)}
-        with self._database.writing() as connection:
+        with self._database.writing(exclusive=True) as connection:  # two names that look alike are two rows
             for existing in connection.execute(select(users.c.name)).scalars():
                 _require_distinct(name, existing)
             connection.execute(insert(users), values)

@@ -1,0 +1,99 @@
+"""Creates the tables of the ledger and updates those of older versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.schema import CreateColumn, CreateIndex
+
+from veracity.errors import LedgerError
+from veracity.ledger import tables
+
+
+def _add_conversations(connection: sa.Connection) -> None:
+    """Version 2: conversations, approvals and leases. Runs of version 1 cannot be resumed.
+
+    Uses today's tables: copy their old definition here before changing any of them."""
+    _add_columns(connection, tables.runs, "conversation", "turn", "max_rewrites", "deadline")
+    for index in tables.runs.indexes:
+        if index.name in ("runs_of_user", "runs_of_conversation", "runs_by_status"):
+            index.create(connection, checkfirst=True)
+    new = [tables.leases, tables.approvals, tables.conversations, tables.recall_terms, tables.recall_vectors]
+    tables.metadata.create_all(connection, tables=new)
+    failed = {"status": "failed", "problem": "The process that worked on this run ended."}
+    connection.execute(sa.update(tables.runs).where(tables.runs.c.status == "running").values(failed))
+
+
+def _add_users(connection: sa.Connection) -> None:
+    """Version 3: users, feedback, idempotency keys and indexes for polling approvals."""
+    _add_columns(connection, tables.runs, "request_key")
+    tables.metadata.create_all(connection, tables=[tables.users, tables.feedback])
+    # IF NOT EXISTS, because SQLAlchemy's checkfirst does not find indexes on expressions.
+    for index in (*tables.approvals.indexes, *tables.runs.indexes):
+        connection.execute(CreateIndex(index, if_not_exists=True))
+
+
+def _add_document_limits(connection: sa.Connection) -> None:
+    """Version 4: the documents that a run is limited to."""
+    _add_columns(connection, tables.runs, "only")
+
+
+def _add_model_calls(connection: sa.Connection) -> None:
+    """Version 5: usage by role, and calls to models with their texts."""
+    _add_columns(connection, tables.runs, "usage_by_role")
+    tables.metadata.create_all(connection, tables=[tables.model_calls])
+
+
+def _add_members(connection: sa.Connection) -> None:
+    """Version 6: the servers and workers that share the ledger."""
+    tables.metadata.create_all(connection, tables=[tables.members])
+
+
+def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:
+    for name in names:
+        column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
+        connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {column}"))
+
+
+# The first leads to version 2.
+MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (
+    _add_conversations,
+    _add_users,
+    _add_document_limits,
+    _add_model_calls,
+    _add_members,
+)
+SCHEMA_VERSION = 1 + len(MIGRATIONS)
+
+
+def migrate(engine: sa.Engine, lock: Callable[[sa.Connection], None] | None = None) -> None:
+    """Create or update the tables, in one transaction. Raises `LedgerError` if a newer program wrote them. `lock` keeps
+    other processes from doing the same, where the transaction does not."""
+    with engine.connect() as connection:
+        if _read_version(connection) == SCHEMA_VERSION:
+            return
+    with engine.execution_options(writes=True).begin() as connection:
+        if lock is not None:
+            lock(connection)
+        version = _read_version(connection)  # another process may have migrated it meanwhile
+        if version == 0:
+            tables.metadata.create_all(connection)
+        for change in MIGRATIONS[version - 1 :] if version else ():
+            change(connection)
+        if version < SCHEMA_VERSION:
+            connection.execute(sa.insert(tables.ledger_version), {"version": SCHEMA_VERSION})
+
+
+def _read_version(connection: sa.Connection) -> int:
+    """0 for a new database."""
+    versions = tables.ledger_version
+    if not sa.inspect(connection).has_table(versions.name):
+        return 0
+    version = int(connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0)
+    if version > SCHEMA_VERSION:
+        raise LedgerError(
+            f"The ledger of this workspace was written by a newer Veracity (schema version {version}, this program "
+            f"supports {SCHEMA_VERSION}): update Veracity."
+        )
+    return version
