@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # with it, every process would compile all its modules
 
-.PHONY: demo serve test page-types chromium coverage fuzz fuzz-api kills campaign-kill campaign-races campaign-servers bench-conversation-growth bench-server clean
+.PHONY: demo serve test page-types chromium coverage fuzz fuzz-api kills campaign-kill campaign-races campaign-servers campaign-cluster campaign-object-store s3rver test-postgres bench-scale bench-conversation-growth bench-server clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
@@ -16,7 +16,7 @@ serve: .venv/installed
 
 # Three workers, because many tests wait for browsers and processes. tests/conftest.py sets the order.
 PYTEST = $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
-test: .venv/installed-dev chromium page-types
+test: .venv/installed-dev .venv-moto/installed chromium page-types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
@@ -51,9 +51,25 @@ campaign-kill: .venv/installed-dev
 campaign-races: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.races --races $(N) --seed $(SEED)
 
+# The tests of ledger and runs with the ledger in Postgres. `make test` runs those of the ledger on both engines.
+test-postgres: .venv/installed-dev
+	TEST_ENGINE=postgres $(PYTEST) tests/ledger tests/runs
+
+# Kills servers and workers that share a Postgres N times: nothing may be lost or repeated.
+campaign-cluster: .venv/installed-dev
+	$(BIN)/python -m benchmarks.campaigns.cluster kill --kills $(N) --seed $(SEED)
+
+# Measures the throughput of one, two and four workers.
+bench-scale: .venv/installed-dev
+	$(BIN)/python -m benchmarks.campaigns.cluster scale
+
 # Asks through model servers that misbehave in every way: every run must end in time, with a true status.
 campaign-servers: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.servers
+
+# Kills N of four writers at requests of their commits to an object store (moto): nothing may be lost or stored twice.
+campaign-object-store: .venv/installed-dev .venv-moto/installed
+	$(BIN)/python -m benchmarks.campaigns.object_store --kills $(N) --seed $(SEED)
 
 # Measures the time per turn and the file sizes in a conversation of 500 turns.
 bench-conversation-growth: .venv/installed-dev
@@ -88,5 +104,15 @@ chromium:
 	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
+# An S3 server for tests, in an environment of its own: its dependencies clash with LanceDB's.
+.venv-moto/installed: constraints-moto.txt
+	$(PYTHON) -m venv .venv-moto
+	.venv-moto/bin/python -m pip install --no-compile --quiet --disable-pip-version-check -r constraints-moto.txt
+	touch $@
+
+# An S3 server that ignores conditional puts. A test checks that Veracity refuses it, and is skipped without the server.
+s3rver:
+	npm install --silent --no-audit --no-fund --prefix .s3rver s3rver@3.7.1
+
 clean:
-	rm -rf .venv node_modules .demo .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-moto .s3rver node_modules .demo .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

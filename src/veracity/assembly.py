@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from veracity.evaluator import Evaluator
     from veracity.graph.context import RunContext
     from veracity.knowledge.library import Library
+    from veracity.knowledge.location import Location, SharedLock
+    from veracity.knowledge.object_store import S3Location
+    from veracity.knowledge.store import Store
+    from veracity.knowledge.uploads import Uploads
     from veracity.ledger import Ledger
     from veracity.reranking import Reranker
     from veracity.retrieval import Searcher
@@ -72,6 +76,11 @@ class Assembly:
         open_workspace(self.workspace.root)
 
     @property
+    def has_ledger(self) -> bool:
+        """False if nothing was ever recorded: the first run creates the ledger of a workspace."""
+        return bool(self.settings.store.ledger) or self.workspace.ledger_folder.exists()
+
+    @property
     def ledger(self) -> Ledger:
         self.require_workspace()
         return self._ledger
@@ -80,7 +89,7 @@ class Assembly:
     def _ledger(self) -> Ledger:
         from veracity.ledger import Ledger  # noqa: PLC0415 - imports SQLAlchemy
 
-        return Ledger(self.workspace.ledger_folder)
+        return Ledger(self.workspace.ledger_folder, self.settings.store.ledger)
 
     @_part
     def runner(self) -> Runner:
@@ -131,8 +140,52 @@ class Assembly:
         folders = (files.ledger_folder, files.metrics_folder, files.prompts_folder)
         excluded = (*folders, files.settings_file, files.evaluator_file, files.observations_file)
         return Library(
-            files.knowledge_folder, self.embedder, settings.knowledge, settings.reading, excluded, files.uploads_folder
+            self._knowledge_location,
+            self.embedder,
+            settings.knowledge,
+            settings.reading,
+            excluded,
+            self.uploads.locations,
+            self.shared_lock,
         )
+
+    @_part
+    def documents(self) -> Store:
+        """The stored documents, without an embedder: reading them needs no model and no key."""
+        from veracity.knowledge.store import Store  # noqa: PLC0415 - imports LanceDB
+
+        return Store(self._knowledge_location, 1, {})
+
+    @_part
+    def uploads(self) -> Uploads:
+        from veracity.knowledge.upload_files import FolderFiles, ObjectFiles  # noqa: PLC0415 - only uploads need it
+        from veracity.knowledge.uploads import Uploads  # noqa: PLC0415 - imports LanceDB
+
+        folder, url = self.workspace.uploads_folder, self.settings.store.uploads
+        files = ObjectFiles(self._s3_location(url), folder, self.shared_lock) if url else FolderFiles(folder)
+        return Uploads(files, self.settings.reading.max_megabytes)
+
+    @property
+    def shared_lock(self) -> SharedLock | None:
+        """Excludes writers on other machines. None if there are none: they would need a ledger in Postgres."""
+        if not self.settings.store.ledger:
+            return None
+        from veracity.ledger.shared_lock import PostgresLock  # noqa: PLC0415 - an extra
+
+        return PostgresLock(self.settings.store.ledger)
+
+    @_part
+    def _knowledge_location(self) -> Location:
+        from veracity.knowledge.location import FolderLocation  # noqa: PLC0415 - not every command needs it
+
+        url = self.settings.store.knowledge
+        return self._s3_location(url) if url else FolderLocation(self.workspace.knowledge_folder)
+
+    def _s3_location(self, url: str) -> S3Location:
+        from veracity.knowledge.object_store import S3Location  # noqa: PLC0415 - not every command needs it
+
+        self.settings.store.require_shared_ledger()
+        return S3Location(url, self.settings.store.s3_endpoint)
 
     @_part
     def searcher(self) -> Searcher:

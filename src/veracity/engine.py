@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import TextIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, TypeVar
 
 from veracity.agents.links import make_inert
 from veracity.assembly import Assembly
-from veracity.deadlines import Deadline
-from veracity.errors import InputError, LedgerError, NotFoundError
+from veracity.deadlines import NEVER, Stop
+from veracity.errors import InputError, KnowledgeError, LedgerError, NotFoundError
 from veracity.knowledge.document_filter import MAX_PATTERN_LENGTH, MAX_PATTERNS, check_patterns
 from veracity.knowledge.file_names import safe_file_name
+from veracity.knowledge.location import FolderLocation
+from veracity.knowledge.purge import is_purge_due
 from veracity.llm import LLM
 from veracity.models import (
     LOCAL,
@@ -32,8 +34,10 @@ from veracity.models import (
     Feedback,
     IngestReport,
     KnownDocument,
+    Member,
     Outcome,
     PastTurn,
+    Pruned,
     Receipt,
     RunEvent,
     RunParameters,
@@ -47,7 +51,14 @@ from veracity.models import (
 from veracity.printable import encodable
 from veracity.secrets import presentable
 from veracity.settings import Settings
-from veracity.workspace import create_workspace, find_workspace, require_existing_workspace, require_workspace
+from veracity.workspace import (
+    create_workspace,
+    find_workspace,
+    hash_configuration,
+    require_existing_workspace,
+    require_space,
+    require_workspace,
+)
 
 if TYPE_CHECKING:
     from veracity.evaluator.evaluator import EvaluatorDescription
@@ -59,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_PATTERNS",
     "MAX_PATTERN_LENGTH",
+    "Stop",
     "Veracity",
     "create_workspace",
     "find_workspace",
@@ -161,14 +173,15 @@ class Veracity:
         deadline: float | None = None,
         only: str | Sequence[str] = (),
         key: str = "",
+        queued: bool = False,
     ) -> str:
-        """Store a run without starting it, and return its id. `resume` runs it.
+        """Store a run without starting it, and return its id. `resume` runs it; a `queued` run is left to a worker.
 
         A user can use a `key` once: see `asked`.
         """
         run = self._run_parameters(question, conversation, user, max_rewrites, deadline, only)
         _require_text(key, "The key")
-        return self._parts.runner.begin(run, encodable(key))
+        return self._parts.runner.begin(run, encodable(key), queued=queued)
 
     def asked(self, *, user: str = LOCAL, key: str) -> RunSummary | None:
         """The run that this user began with this key, so that a retried request does not ask again."""
@@ -205,11 +218,42 @@ class Veracity:
         """The runs whose process died, and the decided runs that nothing has resumed yet."""
         return self._parts.ledger.interrupted()
 
+    def queue_interrupted(self) -> int:
+        """Leave all `interrupted` runs to workers. Returns their number."""
+        return self._parts.ledger.queue_interrupted()
+
+    def join(self, kind: Literal["server", "worker"]) -> None:
+        """Register this process among the servers and workers that share the ledger."""
+        self._parts.ledger.join(kind, self.configuration)
+
+    def members(self) -> list[Member]:
+        """The live servers and workers, oldest first."""
+        return self._parts.ledger.members()
+
+    @property
+    def configuration(self) -> str:
+        """A hash of the settings, metrics, prompts and version: processes with the same one give the same answers."""
+        return hash_configuration(self._parts.workspace, self.settings)
+
+    def nth_newest_ask(self, user: str, number: int) -> datetime | None:
+        """When the user asked the last question but `number` - 1."""
+        return self._parts.ledger.nth_newest_start(user, number)
+
+    def queued(self, user: str | None = None) -> int:
+        """The questions that wait for a worker."""
+        return self._parts.ledger.waiting_count(user)
+
     def recover(self) -> list[Answer]:
-        """Resume all `interrupted` runs. Call it when a program starts."""
+        """Resume all `interrupted` runs. Call it when a program starts.
+
+        Also removes documents from the disk that were forgotten a while ago, if that takes little time.
+        """
+        if is_purge_due(FolderLocation(self._parts.workspace.knowledge_folder)):
+            with contextlib.suppress(KnowledgeError):  # the next change of the documents tries again
+                self.purge_forgotten(only_if_cheap=True)
         if self.interrupted():
             return self._parts.runner.recover()
-        if self._parts.workspace.ledger_folder.exists():
+        if self._parts.has_ledger:
             with contextlib.suppress(LedgerError):  # the next answer delivers them
                 self._parts.ledger.deliver(self._observations())
         return []
@@ -331,15 +375,33 @@ class Veracity:
         from veracity.knowledge.library import forget  # noqa: PLC0415 - imports LanceDB
 
         _require_text(name, "The document")
-        store, uploads, workspace = self._store(), self._uploads, self._parts.workspace
+        store, uploads = self._store(), self._uploads
 
         def forget_elsewhere(document_ids: list[str]) -> None:
-            if workspace.ledger_folder.exists():
+            if self._parts.has_ledger:
                 self._parts.ledger.forget_documents(document_ids, self._observations())
             uploads.remove(document.location for document in store.documents() if document.id in document_ids)
 
         with uploads.lock(FORGET_TIMEOUT_SECONDS):
-            return forget(store, workspace.knowledge_folder, name, uploads.locations, forget_elsewhere)
+            return forget(store, name, uploads.locations, forget_elsewhere, self._parts.shared_lock)
+
+    def purge_forgotten(self, *, only_if_cheap: bool = False) -> bool:
+        """Remove documents from the disk that were forgotten more than ten minutes ago; False if there are none.
+
+        A server calls it every few minutes. Changes of the documents and `recover` do it `only_if_cheap`: if there are
+        few passages.
+        """
+        from veracity.knowledge.library import purge_forgotten  # noqa: PLC0415 - imports LanceDB
+
+        return purge_forgotten(self._store(), self._parts.shared_lock, only_if_cheap=only_if_cheap)
+
+    def readiness_checks(self) -> dict[str, Callable[[], None]]:
+        """What answering needs, by name. Each function raises `VeracityError` if that cannot be used now."""
+        return {
+            "ledger": lambda: self._parts.ledger.require_writable(),  # noqa: PLW0108 - opened by the check
+            "knowledge": lambda: self._store().require_readable(),
+            "disk": lambda: require_space(self._parts.workspace.root, self.settings.server.free_megabytes),
+        }
 
     def reindex(self, *, progress: Progress = _ignore) -> IngestReport:
         """Chunk and embed all stored documents again with the current settings. Does not read their files."""
@@ -407,10 +469,31 @@ class Veracity:
         drafts: bool = False,
     ) -> Iterator[RunEvent]:
         """Like `decide`, but yield the events that follow. The decision is stored when this method returns."""
+        runner = self._parts.runner  # before the decision: it may raise
+        approval = self._store_decision(
+            approval_id, verdict, reason=reason, edit=edit, by=by, draft_hash=draft_hash, key=key
+        )
+        return runner.carry_out(approval, drafts=drafts)
+
+    def queue_decision(self, approval_id: str, verdict: Verdict, **decision: Any) -> Approval:
+        """Store a decision, with the options of `decide`, and leave the rest to a worker."""
+        return self._store_decision(approval_id, verdict, queued=True, **decision)
+
+    def _store_decision(
+        self,
+        approval_id: str,
+        verdict: Verdict,
+        *,
+        reason: str = "",
+        edit: str | None = None,
+        by: str = LOCAL,
+        draft_hash: str | None = None,
+        key: str | None = None,
+        queued: bool = False,
+    ) -> Approval:
         for text, what in ((approval_id, "The approval id"), (reason, "The reason"), (by, "The user")):
             _require_text(text, what)
-        runner = self._parts.runner  # before the decision: it may raise
-        approval = self._parts.ledger.decide(
+        return self._parts.ledger.decide(
             encodable(approval_id),
             verdict,
             by=by,
@@ -418,8 +501,8 @@ class Veracity:
             edit=None if edit is None else _check_edit(edit),
             draft_hash=draft_hash,
             key=key,
+            queued=queued,
         )
-        return runner.carry_out(approval, drafts=drafts)
 
     @staticmethod
     def differences(before: str, after: str) -> list[Difference]:
@@ -487,10 +570,24 @@ class Veracity:
         """
         return self._parts.ledger.forget_conversation(user, conversation, self._observations())
 
+    def prune(self, *, dry_run: bool = True, stop: Stop = NEVER) -> Pruned:
+        """Remove what is older than the settings `retention` allow. By default, only say what would be removed.
+
+        Runs that are under way or wait for a decision are kept. `stop` ends it from another thread between two
+        transactions: then it raises `Stopped`, and the next call continues.
+        """
+        from veracity.ledger.expiry import Cutoffs  # noqa: PLC0415 - loads SQLAlchemy
+
+        days = self.settings.retention
+        cutoffs = Cutoffs.of(runs=days.runs_days, receipts=days.receipts_days, conversations=days.conversations_days)
+        if not self._parts.has_ledger:
+            return Pruned(dry_run=dry_run)
+        return self._parts.ledger.prune(cutoffs, self._observations(), dry_run=dry_run, stop=stop)
+
     def observations(self) -> Iterator[dict[str, Any]]:
         """The records of `observational_data.json`, oldest first: answers that passed their review."""
         file = self._observations()
-        if self._parts.workspace.ledger_folder.exists():
+        if self._parts.has_ledger:
             self._parts.ledger.deliver(file)
         return file.read()
 
@@ -546,10 +643,12 @@ class Veracity:
         *,
         metrics: str | Sequence[str] | None = None,
         user: str = LOCAL,
+        stop: Stop = NEVER,
     ) -> EvaluationResult:
         """Score an answer like the answer of a run, or by the named `metrics` with equal weights.
 
-        `context` is its evidence, in the order of the citations [1], [2], ….
+        `context` is its evidence, in the order of the citations [1], [2], …. Takes at most `evaluator.deadline`
+        seconds. `stop` ends it from another thread: then it raises `Stopped`.
         """
         passages, chosen = _as_texts(context, "passages of the context"), _as_texts(metrics or (), "metrics")
         for text, what in ((question, "The question"), (answer, "The answer"), (user, "The user")):
@@ -563,9 +662,7 @@ class Veracity:
             context=[encodable(text) for text in passages],
             config=evaluator.choose(chosen) if chosen else None,
         )
-        return evaluator.evaluate(
-            request, deadline=Deadline.within(self.settings.answering.run_deadline, name="answering.run_deadline")
-        )
+        return evaluator.evaluate(request, stop=stop)
 
     def _run_parameters(
         self,
@@ -614,20 +711,15 @@ class Veracity:
 
     @property
     def _uploads(self) -> Uploads:
-        from veracity.knowledge.uploads import Uploads  # noqa: PLC0415 - only uploads need it
-
-        return Uploads(self._parts.workspace.uploads_folder, self.settings.reading.max_megabytes)
+        return self._parts.uploads
 
     def _ingest_file(self, path: Path) -> Outcome:
         return self._parts.library.ingest([path], False, _ignore).outcomes[0]
 
     def _store(self) -> Store:
         """The stored documents, without an embedder: reading them needs no model and no key."""
-        from veracity.knowledge.store import Store  # noqa: PLC0415 - imports LanceDB
-
         self._parts.require_workspace()
-        self._parts.require_open()
-        return Store(self._parts.workspace.knowledge_folder, 1, {})
+        return self._parts.documents
 
     def _observations(self) -> Observations:
         from veracity.ledger import Observations  # noqa: PLC0415 - imports SQLAlchemy

@@ -70,8 +70,8 @@ def serve() -> Iterator[Serve]:
 
 
 @contextlib.contextmanager
-def serving(engine: Veracity) -> Iterator[Served]:
-    app = make_app(engine, TOKEN)
+def serving(engine: Veracity, *, works: bool = True) -> Iterator[Served]:
+    app = make_app(engine, TOKEN, works=works)
     server = uvicorn.Server(
         uvicorn.Config(
             timeout_graceful_shutdown=1,

@@ -12,12 +12,13 @@ from anyio import CapacityLimiter
 from tests.runs.scripts import PASS, QUESTION
 from tests.server.conftest import MakeEngine, Serve
 from tests.server.events import events_of
-from tests.server.live.test_runs import Held, until
+from tests.server.live.test_runs import Held
+from tests.waiting import until
 from veracity.errors import InputError
 from veracity.server import idempotency
 from veracity.server.app import DEFAULT_THREADS
 from veracity.server.limits import MAX_CONCURRENT_PER_USER
-from veracity.server.openai import routes
+from veracity.server.openai import delivery
 from veracity.server.openai.conversations import find_conversation
 from veracity.testing import ScriptedLLM
 
@@ -147,7 +148,7 @@ def test_refused_questions_search_no_conversation(
         looked.append(given)
         return find_conversation(*given)
 
-    monkeypatch.setattr(routes, "find_conversation", looking)
+    monkeypatch.setattr(delivery, "find_conversation", looking)
     assert completed(client, *said, HOTELS).status_code == 429
     for blank in (" ", "?!", "x" * 20_000):
         assert completed(client, *said, blank).status_code == 400

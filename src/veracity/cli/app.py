@@ -384,6 +384,23 @@ def reindex(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> N
 
 
 @app.command()
+def prune(
+    workspace: WorkspaceOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove it without asking.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove questions, conversations and receipts that are older than the settings allow.
+
+    The days are set in [retention] of veracity.toml. Shows what would be removed, and asks; without a terminal, only
+    --yes removes it. What is under way or waits for a decision is kept. A running veracity serve does the same daily.
+    """
+    from veracity.cli.commands.prune import prune
+
+    prune(workspace, dry_run, yes, as_json)
+
+
+@app.command()
 def evaluate(
     query: Annotated[str, typer.Option("--query", "-q", help="The user's question.")],
     submission: Annotated[str, typer.Option("--submission", "-s", metavar="FILE|-", help="The answer to score.")],
@@ -456,13 +473,47 @@ def serve(
         int | None, typer.Option("--port", min=0, max=65535, help="The port; 0 chooses a free one.", show_default=False)
     ] = None,
     opens_browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    no_work: Annotated[bool, typer.Option("--no-work", help="Leave questions to veracity worker.")] = False,
 ) -> None:
     """Serve the page and the API.
 
     Listens on this machine only by default; any other address needs a token: see veracity users."""
     from veracity.cli.commands.serve import serve
 
-    serve(workspace, host, port, opens_browser)
+    serve(workspace, host, port, opens_browser, works=not no_work)
+
+
+@app.command()
+def worker(
+    workspace: WorkspaceOption = None,
+    only: Annotated[
+        str, typer.Option("--only", help="Queues to work on: runs, decisions, rejections.", metavar="QUEUE,…")
+    ] = "",
+) -> None:
+    """Answer the questions of servers that share the ledger.
+
+    Needs store.ledger in Postgres. Runs until Ctrl-C or SIGTERM; another worker continues what it leaves."""
+    from veracity.cli.commands.worker import work
+
+    work(workspace, only)
+
+
+@app.command()
+def mcp(
+    workspace: WorkspaceOption = None,
+    user: UserOption = LOCAL,
+    allow_decide: Annotated[
+        bool, typer.Option("--allow-decide", help="Offer the tool that approves and rejects drafts.")
+    ] = False,
+) -> None:
+    """Serve the workspace to an agent, as tools of the Model Context Protocol.
+
+    For clients that start this command and use its standard input and output: search, ask, answer_status and
+    list_pending. veracity serve offers the same to users with a token, at /mcp.
+    """
+    from veracity.cli.commands.mcp import serve_tools
+
+    serve_tools(workspace, user, allow_decide)
 
 
 @observations.command("export")

@@ -12,17 +12,20 @@ from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import FastAPI
 
 from veracity.engine import Veracity
-from veracity.server import errors, metrics, openai, routes, static_files
+from veracity.server import errors, health, metrics, openai, routes, static_files
 from veracity.server.auth import Authenticator
 from veracity.server.limits import ConcurrencyLimit, Limits
 from veracity.server.live.document_jobs import DocumentJobs
 from veracity.server.live.feed import Feed
 from veracity.server.live.runs import LiveRuns
+from veracity.server.live.upkeep import prune_periodically, purge_periodically
+from veracity.server.mcp import endpoint as mcp
+from veracity.server.mcp.tools import Tools
 from veracity.server.metrics import Metrics, MetricsMiddleware
 from veracity.server.middleware import SecurityMiddleware
 from veracity.version import __version__
 
-ROUTERS = (*routes.ROUTERS, openai.router, metrics.router, static_files.router)
+ROUTERS = (*routes.ROUTERS, *openai.ROUTERS, health.router, metrics.router, static_files.router)
 DEFAULT_THREADS = 8  # for short reads; more threads would only wait for each other
 RESERVED_THREADS = 4  # for decisions, which may have to wait for other writers
 AUTH_THREADS = 2
@@ -31,8 +34,9 @@ MAX_WAITING_QUESTIONS = 100  # of one user, before they are queued
 NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
-def make_app(engine: Veracity, own_token: str = "", host: str = "") -> FastAPI:
-    """The caller closes the engine. `own_token` is for the user "local", an admin; `host` overrides the settings."""
+def make_app(engine: Veracity, own_token: str = "", host: str = "", *, works: bool = True) -> FastAPI:
+    """The caller closes the engine. `own_token` is for the user "local", an admin; `host` overrides the settings.
+    Unless it `works`, questions are left to workers."""
     settings = engine.settings.server
     app = FastAPI(
         title="Veracity",
@@ -45,10 +49,12 @@ def make_app(engine: Veracity, own_token: str = "", host: str = "") -> FastAPI:
         redoc_url=None,
     )
     app.state.engine = engine
+    app.state.works = works
     app.state.authenticator = Authenticator(engine, own_token)
     app.state.limits = Limits(settings)
     app.state.metrics = Metrics()
     errors.install_handlers(app)
+    app.router.routes.append(mcp.route)
     for router in ROUTERS:  # not `include_router`, which would build every route a second time
         app.router.routes.extend(router.routes)
     app.add_middleware(SecurityMiddleware, settings=settings, host=host or settings.host)
@@ -64,16 +70,27 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state.reserved_threads = CapacityLimiter(RESERVED_THREADS)
     for name in ("searches", "evaluations", "comparisons"):
         setattr(state, name, ConcurrencyLimit(name))
+    state.readiness = health.ReadinessChecks(engine.readiness_checks())
     state.questions = ConcurrencyLimit("questions", MAX_WAITING_QUESTIONS)
     state.feed = Feed(engine)
-    state.live = LiveRuns(engine, state.limits, state.feed.refresh, state.metrics.record_run)
+    if engine.settings.store.ledger:
+        await run_sync(engine.join, "server")
+    state.live = LiveRuns(engine, state.limits, state.feed.refresh, state.metrics.record_run, works=state.works)
+    state.mcp = mcp.McpRequests(
+        lambda: Tools(engine, state.live, state.searches, state.questions, state.reserved_threads)
+    )
     state.document_jobs = DocumentJobs(lambda: state.feed.publish("documents"))
+    purging = asyncio.create_task(purge_periodically(engine, state.document_jobs))
+    pruning = asyncio.create_task(prune_periodically(engine))
     unfinished = asyncio.create_task(routes.documents.finish_uploads(engine, state.document_jobs))
     try:
         yield
     finally:
+        purging.cancel()
+        pruning.cancel()
         state.document_jobs.stop()
         state.live.stop(grace=0)
         state.feed.stop()
+        await state.mcp.stop()
         await unfinished
         await run_sync(state.document_jobs.close)

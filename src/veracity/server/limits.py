@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ MAX_CONCURRENT = 4
 MAX_CONCURRENT_PER_USER = 2
 MAX_WAITING_PER_USER = 8
 RETRY_SECONDS = 5.0
+PENDING_RETRY_SECONDS = 60.0  # people decide, which takes its time
 
 T = TypeVar("T")
 
@@ -98,6 +100,22 @@ class Limits:
         if wait := self._asks.seconds_to_wait(user, takes=takes):
             raise too_many(f"More than {self._settings.asks_per_minute} questions in a minute", wait)
 
+    def require_ask_of_deployment(self, nth_newest: datetime | None) -> None:
+        """`nth_newest` is when the user asked the oldest of the questions that a minute allows, on any server."""
+        if nth_newest is not None and (wait := 60 - (datetime.now(UTC) - nth_newest).total_seconds()) > 0:
+            raise too_many(f"More than {self._settings.asks_per_minute} questions in a minute", wait)
+
+    def require_few_pending(self, pending: int) -> None:
+        """`pending` of the user's questions wait for approval. They are kept until a person decides."""
+        if pending >= self._settings.pending_per_user:
+            raise RefusedError(
+                429,
+                "TooMany",
+                f"{pending} of your questions wait for approval, and server.pending_per_user allows no more: ask again "
+                "when some of them are decided.",
+                {"Retry-After": str(round(PENDING_RETRY_SECONDS))},
+            )
+
     def require_few_wrong_tokens(self, address: str) -> None:
         if wait := self._wrong_tokens.seconds_to_wait(address, takes=False):
             raise too_many(f"More than {MAX_WRONG_TOKENS} wrong tokens in a minute", wait)
@@ -136,6 +154,11 @@ class QueueSlots(SlotCounter):
         if not self.take(user, self._slots + free, self._slots // 2 + free + 1):
             wait = (self.taken + 1) * self._run_seconds / self._threads
             raise too_many(f"{self.taken} questions are queued already", min(120, wait))
+
+    def require_queue(self, waiting: int, own: int) -> None:
+        """For a queue in the ledger, where `waiting` questions are queued, `own` of them by this user."""
+        if waiting >= self._slots or own > self._slots // 2:
+            raise too_many(f"{waiting} questions are queued already", min(120, waiting * self._run_seconds))
 
     def record_run(self, seconds: float) -> None:
         self._run_seconds = 0.9 * self._run_seconds + 0.1 * seconds

@@ -39,12 +39,13 @@ GC_THRESHOLD = 50_000  # objects; large requests create many, and a collection p
 REQUEST_THREAD = "AnyIO worker thread"  # anyio's name for it
 
 
-def serve(engine: Veracity, listener: Listener, announce: Callable[[Listener], None]) -> None:
-    """Runs until a signal stops it. Calls `announce` once the server accepts requests."""
+def serve(engine: Veracity, listener: Listener, announce: Callable[[Listener], None], *, works: bool = True) -> None:
+    """Runs until a signal stops it. Calls `announce` once the server accepts requests. Unless it `works`, questions are
+    left to workers."""
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(GC_THRESHOLD)
     Connection.max_connections = max_connections(engine.settings.server.streams)
-    app = make_app(engine, listener.token, listener.host)
+    app = make_app(engine, listener.token, listener.host, works=works)
     server = Server(app, engine.settings.server, lambda: announce(listener))
     threading.Thread(target=_prepare, args=(engine,), name="veracity-prepare", daemon=True).start()
     server.run(sockets=[listener.listening])
@@ -81,6 +82,9 @@ class Connection(H11Protocol):
         self._had_token = self.has_token
         self.timeout_keep_alive = KEEP_ALIVE_SECONDS if self.has_token else HEADER_SECONDS  # type: ignore[assignment]
         super().on_response_complete()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """A stranger's request for a WebSocket is answered as any other. uvicorn would log advice to install one."""
 
     @property
     def is_active(self) -> bool:

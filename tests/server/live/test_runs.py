@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,7 @@ from tests.runs.scripts import GOOD, PASS, QUESTION, judged
 from tests.runs.websites import SearchServer
 from tests.server.conftest import TOKEN, MakeEngine, Serve, Served
 from tests.server.events import Event, events_of, read_events
+from tests.waiting import until
 from veracity.errors import MissingKeyError
 from veracity.ledger import database
 from veracity.models import RunEvent, RunProgress, RunStanding
@@ -237,13 +238,6 @@ def waiting(served: Served) -> dict[str, Any]:
 
 def decide(served: Served, answer: dict[str, Any], verdict: str) -> Any:
     return served.client().post(f"/api/approvals/{answer['approval_id']}/decision", json={"verdict": verdict})
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def status(served: Served, answer: dict[str, Any]) -> str:

@@ -9,7 +9,8 @@ import typer
 from veracity.cli.commands.evaluate import METRIC_SETS
 from veracity.cli.ui.console import console, count, format_usage, plain, table
 from veracity.doctor import Doctor, ModelCheck, SettingState, SetupReport
-from veracity.engine import find_workspace
+from veracity.engine import Veracity, find_workspace
+from veracity.errors import VeracityError
 
 
 def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
@@ -17,12 +18,17 @@ def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
     diagnosis = Doctor(root)
     report = diagnosis.report()
     checks = list(diagnosis.check_models(call_providers=ask))
-    failed = [check for check in checks if check.problem]
-    _show_problems([*(f"{check.name} does not answer: {check.problem}" for check in failed), *report.warnings], ask)
+    parts = {} if root is None else _check_parts(root)
+    failed = [
+        *(f"{check.name} does not answer: {check.problem}" for check in checks if check.problem),
+        *filter(None, parts.values()),
+    ]
+    _show_problems([*failed, *report.warnings], ask)
     if root is None:
         console.print(plain("\nWorkspace: none (defaults and environment); create one with: veracity init"))
     else:
         console.print(plain(f"\nWorkspace: {root.resolve()}"))
+        console.print(plain("  " + ", ".join(f"{name} {'failed' if parts[name] else 'ok'}" for name in parts)))
     for path, exists in report.files.items():
         console.print(plain(f"  {'valid' if exists else 'missing':<7} {path}"))
     _show_roles(report)
@@ -36,6 +42,19 @@ def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
         if not check.problem:
             _show_check(check)
     raise typer.Exit(1 if failed else 0)
+
+
+def _check_parts(root: Path) -> dict[str, str]:
+    """The checks of the server's /readyz, by name: what is wrong, or nothing."""
+    problems = {}
+    with Veracity(root) as engine:
+        for name, check in engine.readiness_checks().items():
+            try:
+                check()
+                problems[name] = ""
+            except VeracityError as error:
+                problems[name] = str(error)
+    return problems
 
 
 def _show_problems(problems: list[str], ask: bool) -> None:

@@ -15,17 +15,19 @@ from tempfile import TemporaryDirectory
 
 from veracity.cli.ui.console import console, plain, print_error
 from veracity.engine import Veracity, require_existing_workspace
-from veracity.errors import reason_of
+from veracity.errors import ConfigurationError, reason_of
 from veracity.server.listen import Listener, open_listener
 
 REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={}"><title>Veracity</title>'
 
 
-def serve(workspace: Path | None, host: str | None, port: int | None, opens_browser: bool) -> None:
+def serve(workspace: Path | None, host: str | None, port: int | None, opens_browser: bool, works: bool) -> None:
     root = require_existing_workspace(workspace)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     Veracity.export_spans()
     with Veracity(root) as engine, ExitStack() as cleanup:
+        if not works and not engine.settings.store.ledger:
+            raise ConfigurationError("--no-work leaves questions to workers, which need Postgres: set store.ledger.")
         options = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
         listener = open_listener(engine.settings.server.model_copy(update=options), engine.users.any)
         from veracity.server.serve import serve  # noqa: PLC0415 - loads the web framework
@@ -35,7 +37,7 @@ def serve(workspace: Path | None, host: str | None, port: int | None, opens_brow
             if opens_browser:
                 cleanup.enter_context(open_browser(_address(listener), engine.private_folder))
 
-        serve(engine, listener, announce)
+        serve(engine, listener, announce, works=works)
 
 
 @contextmanager

@@ -90,7 +90,10 @@ class RecoverySweep:
 class RunPool:
     """Drives runs on threads and logs their events."""
 
-    def __init__(self, engine: Veracity, slots: QueueSlots, on_change: OnChange, on_end: OnEnd) -> None:
+    def __init__(
+        self, engine: Veracity, slots: QueueSlots, on_change: OnChange, on_end: OnEnd, *, resumes: bool = True
+    ) -> None:
+        """Unless it `resumes`, runs whose process died are left to workers."""
         self._engine = engine
         self._slots = slots
         self._on_change = on_change
@@ -105,7 +108,8 @@ class RunPool:
         self._rejections = FairQueue(REJECTION_THREADS, "veracity-rejection", self._run)
         self._failed_last_sweep: set[str] = set()
         self._sweep = RecoverySweep(engine, self._resume_interrupted, self._close_stopped, self.stopping)
-        self._sweep.start()
+        if resumes:
+            self._sweep.start()
 
     def start(self, run_id: str, asker: str) -> None:
         """Queues a new run, whose asker holds a queue slot."""
@@ -248,20 +252,27 @@ def _publish_queue_position(run_log: RunLog, ahead: int) -> None:
 
 class LiveRuns:
     """The interface for routes: checks limits and permissions. `on_change` is called when a run ends or waits for
-    approval, `on_end` with a run's status and duration."""
+    approval, `on_end` with a run's status and duration. Unless it `works`, runs are queued for workers."""
 
-    def __init__(self, engine: Veracity, limits: Limits, on_change: OnChange, on_end: OnEnd) -> None:
+    def __init__(
+        self, engine: Veracity, limits: Limits, on_change: OnChange, on_end: OnEnd, *, works: bool = True
+    ) -> None:
         self._engine = engine
         self._settings = engine.settings.server
         self._limits = limits
         self._slots = QueueSlots(self._settings)
-        self._pool = RunPool(engine, self._slots, on_change, on_end)
+        self._works = works
+        self._pool = RunPool(engine, self._slots, on_change, on_end, resumes=works)
         self._follower = RunFollower(engine, self._pool.logs, self._pool.stopping)
         self._followers: Counter[str] = Counter()  # by run; used on the event loop only
         self._abandoned: set[asyncio.Task[None]] = set()  # keeps the tasks alive
         self._on_change = on_change
         self.forget_finished = self._pool.forget_finished
         self.stop = self._pool.stop
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._pool.stopping.is_set()
 
     @property
     def waiting(self) -> int:
@@ -281,8 +292,16 @@ class LiveRuns:
         self._require_open()
         self._limits.require_ask(user.name)
         self._require_within_settings(options.get("max_rewrites"), options.get("deadline"))
+        self._limits.require_few_pending(self._engine.pending(user=user.name))
         if conversation in (".", ".."):  # clients normalize them away in URLs
             raise InputError('A conversation cannot be named "." or "..": choose another name.')
+        if self._engine.settings.store.ledger:
+            self._limits.require_ask_of_deployment(
+                self._engine.nth_newest_ask(user.name, self._settings.asks_per_minute)
+            )
+        if not self._works:
+            self._slots.require_queue(self._engine.queued(), self._engine.queued(user.name))
+            return self._engine.begin(question, user=user.name, conversation=conversation, queued=True, **options)
         self._slots.require(user.name, self.running)
         try:
             run_id = self._engine.begin(question, user=user.name, conversation=conversation, **options)
@@ -295,10 +314,13 @@ class LiveRuns:
     def decide(self, user: User, approval_id: str, **decision: Any) -> Approval:
         """Records the decision, with the options of `Veracity.decide`, and resumes the run in the background."""
         self._require_open()
-        # The events are not consumed: another process may be first to resume the run.
-        self._engine.stream_decision(approval_id, by=user.name, **decision)
-        decided = self._engine.approval(approval_id)
-        self._pool.resume(decided.run_id, decided)
+        if self._works:
+            # The events are not consumed: another process may be first to resume the run.
+            self._engine.stream_decision(approval_id, by=user.name, **decision)
+            decided = self._engine.approval(approval_id)
+            self._pool.resume(decided.run_id, decided)
+        else:
+            decided = self._engine.queue_decision(approval_id, by=user.name, **decision)
         self._on_change()
         return decided
 
