@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, judged
+from tests.server import conftest
 from tests.server.conftest import MODULES, TOKEN, MakeEngine, Serve, Served
 from tests.server.events import events_of
 from veracity.engine import Veracity
@@ -38,6 +39,10 @@ OF_USERS = [
     ("GET", "/metrics"),
     ("GET", "/v1/models"),
     ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/responses"),
+    ("GET", "/v1/responses/resp_x"),
+    ("POST", "/v1/responses/resp_x/cancel"),
+    ("POST", "/mcp"),
 ]
 
 
@@ -296,6 +301,19 @@ def test_wrong_tokens_are_limited(serve: Serve, engine_with: MakeEngine) -> None
     assert int(found[-1].headers["retry-after"]) >= 1
     assert (status(TOKEN), stranger.get("/api/me").status_code) == (429, 401)
     assert ann.get("/api/me").status_code == 200  # a token that cannot be guessed
+
+
+def test_guesses_of_an_own_token_that_looks_like_a_users_are_limited(
+    serve: Serve, engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conftest, "TOKEN", "vt_chosen-by-a-person")
+    served = serve(engine_with())
+    ann, local = served.client(role="asker"), served.client()
+    assert local.get("/api/me").json()["user"] == "local"
+    guesses = [served.client(token=f"vt_guess-{n}").get("/api/me").status_code for n in range(MAX_WRONG_TOKENS + 5)]
+    assert (set(guesses[:20]), guesses[-1]) == ({401}, 429)
+    assert local.get("/api/me").status_code == 429  # right or wrong: the answer must not tell
+    assert ann.get("/api/me").status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/api/me", "/v1/models"])

@@ -13,7 +13,8 @@ MISTAKES: list[tuple[str, dict[str, Any], int, str]] = [
     ("/api/ask", {"json": ["有給"]}, 422, "The request is invalid: the body: "),
     ("/api/ask", {"json": {"question": 5}}, 422, "The request is invalid: question: "),
     ("/v1/chat/completions", {"content": "{", "headers": JSON}, 400, "The body is not valid JSON"),
-    ("/v1/responses", {"json": {}}, 404, 'There is no route "/v1/responses": use /v1/chat/completions.'),
+    ("/v1/responses", {"json": {}}, 400, "The request is invalid: model: "),
+    ("/v1/completions", {"json": {}}, 404, 'There is no route "/v1/completions": use /v1/chat/completions or '),
     ("/api/nothing", {"json": {}}, 404, 'There is no route "/api/nothing".'),
 ]
 

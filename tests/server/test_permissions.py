@@ -43,6 +43,7 @@ def read_everything(client: httpx.Client, admin: httpx.Client) -> dict[str, str]
     }
     admin.post(f"{approval}/decision", json={"verdict": "approve"})
     texts["events"] = str(events_of(client, f"{run}/events"))
+    texts["response"] = client.get(f"/v1/responses/resp_{answer['run_id']}").text
     asked = {"model": "veracity", "messages": [{"role": "user", "content": QUESTION}]}
     texts["completion"] = client.post("/v1/chat/completions", json=asked).text
     return texts

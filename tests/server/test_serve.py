@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import shutil
 import signal
 import socket
@@ -279,6 +280,23 @@ def test_users_are_served_however_many_connections_others_hold_open(
                 assert strangers[0].recv(10) == b""
             _until(lambda: len(server.server_state.connections) <= 6)
             _until(lambda: _asked_of_known(server) == [False, True])  # active streams are not evicted
+
+
+def test_a_websocket_request_is_answered_without_advice_in_the_log(
+    root: Path, server_of: ServerOf, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = b"GET /api/events HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    with Veracity(root, settings=NO_EMBEDDER) as engine, contextlib.ExitStack() as stack:
+        server, thread = server_of(engine)
+        thread.start()
+        stack.callback(thread.join, 20)
+        stack.callback(server.handle_exit, signal.SIGTERM, None)
+        _until(lambda: server.started)
+        logging.getLogger("uvicorn").propagate = True
+        port = server.servers[0].sockets[0].getsockname()[1]
+        with _left_open(port, asked) as connection:
+            assert connection.recv(12) == b"HTTP/1.1 401"
+    assert "upgrade" not in caplog.text.lower() and "websockets" not in caplog.text
 
 
 SHORT = 0.5  # the time limit for headers

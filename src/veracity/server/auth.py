@@ -46,6 +46,12 @@ class Authenticator:
     def is_user_token(self, token: str) -> bool:
         return self._users.is_token(token)
 
+    def may_be_guess(self, token: str, user: User | None) -> bool:
+        """Whether the sender of the token, which belongs to `user`, may be guessing the server's own one: a person may
+        have chosen it. Those of users are too long to guess, but a wrong one may have the form of the server's own."""
+        is_guessable = not self.is_user_token(token) or self.is_user_token(self._own_token)
+        return bool(token) and is_guessable and (user is None or user is self._owner)
+
     def find_user(self, token: str) -> User | None:
         return self._owner if self._is_own(token) else self._users.who(token)
 
@@ -73,16 +79,15 @@ async def find_sender(request: Request) -> User | None:
 
 
 async def authenticate_token(token: str, request: Request) -> User:
-    """Raises 401. Limits guesses per address, except of user tokens, which are too long to guess."""
+    """Raises 401, or 429 after too many guesses from one address, even if this one is right."""
     limits: Limits = request.app.state.limits
-    is_guess = bool(token) and not request.app.state.authenticator.is_user_token(token)
-    address = request.client.host if request.client and is_guess else ""
-    if address:
-        limits.require_few_wrong_tokens(address)
+    authenticator: Authenticator = request.app.state.authenticator
     user = await _find_user(token, request)
+    if request.client and authenticator.may_be_guess(token, user):
+        limits.require_few_wrong_tokens(request.client.host)
+        if user is None:
+            limits.count_wrong_token(request.client.host, token)
     if user is None:
-        if address:
-            limits.count_wrong_token(address, token)
         raise unauthorized()
     return user
 

@@ -23,7 +23,7 @@ RUN_HEADER = "X-Veracity-Run"
 MAX_VALIDATION_MESSAGE = 200  # characters of a message from Pydantic
 RETRY_SOON = "5"  # seconds, for conflicts with another writer
 INTERNAL_ERROR = "Internal error. See the server's log for details."
-INTERNAL_STATUSES = (409, 500, 502, 503)  # their messages may name files of this machine
+INTERNAL_STATUSES = (409, 500, 502, 503, 507)  # their messages may name files of this machine
 
 # The first match counts: subclasses come before their base classes.
 STATUSES: tuple[tuple[type[errors.VeracityError], int], ...] = (
@@ -32,6 +32,7 @@ STATUSES: tuple[tuple[type[errors.VeracityError], int], ...] = (
     (errors.DecisionError, 409),
     (errors.BusyError, 409),
     (errors.OutdatedIndexError, 409),
+    (errors.FullDiskError, 507),
     (errors.BusyLedgerError, 503),
     (errors.ModelError, 502),
     (errors.WebSearchError, 502),
@@ -51,6 +52,7 @@ STATUS_DESCRIPTIONS: dict[int, str] = {
     500: "The workspace or Veracity itself is broken.",
     502: "A model or a metric failed.",
     503: "The server is stopping, or its ledger is busy: see Retry-After.",
+    507: "There is no room on the server's disk.",
 }
 COMMON_STATUSES = (401, 403, 408, 413, 422, 429, 500, 503)  # every route may return these
 OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
@@ -144,7 +146,7 @@ def _handle_http_exception(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     status, path = error.status_code, presentable(request.url.path)
     name = HTTPStatus(status).phrase
-    hint = ": use /v1/chat/completions" if _is_openai(request) else ""
+    hint = ": use /v1/chat/completions or /v1/responses" if _is_openai(request) else ""
     messages = {404: f'There is no route "{path}"{hint}.', 405: f'"{path}" does not support {request.method}.'}
     message = messages.get(status, f"{name}: {presentable(str(error.detail))}")
     kind = {404: "NotFoundError", 413: "TooLarge", 400: "InputError"}.get(status, name.replace(" ", ""))

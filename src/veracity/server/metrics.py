@@ -1,11 +1,10 @@
-"""Health and Prometheus metrics: counts and durations, never contents."""
+"""Prometheus metrics: counts and durations, never contents."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from pydantic import BaseModel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veracity.server.auth import Caller, Live
@@ -15,10 +14,6 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)  # seconds
 
 router = APIRouter(tags=["health"])
-
-
-class Health(BaseModel):
-    status: str
 
 
 class Metrics:
@@ -64,13 +59,6 @@ class MetricsMiddleware:
             route = getattr(scope.get("route"), "path", "")
             method = scope["method"] if scope["method"] in METHODS else "other"
             self._requests.labels(method, route, status).inc()
-
-
-@router.head("/healthz", include_in_schema=False)
-@router.get("/healthz")
-async def healthz() -> Health:
-    """Report that the server accepts requests. Needs no token."""
-    return Health(status="ok")
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=error_responses(is_text=True))

@@ -34,9 +34,9 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-APIS = ("/api/", "/v1/")
+APIS = ("/api/", "/v1/", "/mcp")
 UPLOAD_PATH = "/api/documents"
-CHAT_PATH = "/v1/chat/completions"
+CHAT_PATHS = ("/v1/chat/completions", "/v1/responses")
 CHAT_SIZE_FACTOR = 16  # clients send the whole conversation with every question, images too
 SESSION_PATH = "/api/session"  # accepts a body without a token
 MAX_SESSION_BYTES = 4096
@@ -55,7 +55,7 @@ class SecurityMiddleware:
         self._max_bytes = settings.request_kilobytes * 1024
         self._max_bytes_by_path = {
             UPLOAD_PATH: settings.upload_megabytes * 1024 * 1024,
-            CHAT_PATH: CHAT_SIZE_FACTOR * self._max_bytes,
+            **dict.fromkeys(CHAT_PATHS, CHAT_SIZE_FACTOR * self._max_bytes),
             SESSION_PATH: MAX_SESSION_BYTES,
         }
 

@@ -121,13 +121,15 @@ async def is_authorized(request: Request, user: User) -> bool:
 async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
     """The result of the work; None if the client disconnects first, which cancels it. Raises for too large a body."""
     task, disconnected = asyncio.ensure_future(work), asyncio.ensure_future(_wait_for_disconnect(request))
-    await asyncio.wait({task, disconnected}, return_when=asyncio.FIRST_COMPLETED)
-    if task.done():
+    try:
+        await asyncio.wait({task, disconnected}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        disconnected.result()
+        return None
+    finally:
+        task.cancel()
         disconnected.cancel()
-        return task.result()
-    task.cancel()
-    disconnected.result()
-    return None
 
 
 async def _wait_for_disconnect(request: Request) -> None:

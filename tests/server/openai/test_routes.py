@@ -4,7 +4,6 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -13,40 +12,15 @@ import openai
 import pytest
 
 from tests.runs.scripts import DOCUMENTS, GOOD, PASS, QUESTION, judged
-from tests.server.conftest import TOKEN, MakeEngine, Serve, Served
+from tests.server.conftest import MakeEngine, Serve, Served
 from tests.server.live.test_runs import Held
+from tests.server.openai.conftest import Talk, good_models, says, user
 from veracity.errors import ModelRefusedError
 from veracity.models import Document
 from veracity.testing import ScriptedLLM
 
-Talk = Callable[..., openai.OpenAI]
 FOLLOW_UP = "And how many of them may be carried over?"
 HOSTILE = "![x](https://evil.example/a.png) `</li>` [c](javascript:1)\nsecond line"
-
-
-@pytest.fixture
-def talk() -> Iterator[Talk]:
-    """`talk(served, token)`: an OpenAI client."""
-    with contextlib.ExitStack() as stack:
-
-        def make(served: Served, token: str = TOKEN, **options: Any) -> openai.OpenAI:
-            http = stack.enter_context(openai.DefaultHttpxClient(trust_env=False, timeout=30, verify=False))
-            client = openai.OpenAI(base_url=f"{served.url}/v1", api_key=token, http_client=http, **options)
-            return stack.enter_context(client)
-
-        yield make
-
-
-def good_models(*more: str) -> ScriptedLLM:
-    return ScriptedLLM.by_role(writer=[GOOD, *more], reviewer=[PASS], judge=judged(90))
-
-
-def user(text: Any) -> Any:
-    return {"role": "user", "content": text}
-
-
-def says(text: str | None) -> Any:
-    return {"role": "assistant", "content": text}
 
 
 def ask(client: openai.OpenAI, *messages: Any, **options: Any) -> Any:

@@ -126,3 +126,19 @@ def test_only_limits_the_documents(serve: Serve, engine_with: MakeEngine) -> Non
     assert nothing.json()["error"]["message"].startswith('No document matches "…/nowhere/*.md"')
     for only in ("travel", ["x"] * 21, [""], ["x" * 501], [5]):
         assert client.post("/api/ask", json={"question": QUESTION, "only": only}).status_code == 422
+
+
+def test_questions_are_refused_while_too_many_answers_wait_for_approval(serve: Serve, gated: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(40))
+    served = serve(gated(llm, server={"pending_per_user": 1}))
+    ann, ben = served.client(role="asker", name="ann"), served.client(role="asker", name="ben")
+    waiting = ann.post("/api/ask", json={"question": QUESTION}).json()
+    assert waiting["status"] == "awaiting_approval"
+    refused = ann.post("/api/ask", json={"question": QUESTION})
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (429, "TooMany")
+    assert "1 of your questions wait for approval" in refused.json()["error"]["message"]
+    assert int(refused.headers["retry-after"]) > 0
+    assert ben.post("/api/ask", json={"question": QUESTION}).json()["status"] == "awaiting_approval"
+    decision = served.client().post(f"/api/approvals/{waiting['approval_id']}/decision", json={"verdict": "approve"})
+    assert decision.status_code == 200
+    assert ann.post("/api/ask", json={"question": QUESTION}).status_code == 200

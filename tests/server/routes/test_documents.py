@@ -1,15 +1,18 @@
 """Documents: upload, read, remove, reindex."""
 
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from starlette import formparsers
 
 from tests.reading.documents import docx
 from tests.server.conftest import Serve, Served
+from tests.uploads.files import full_disk
 from veracity.engine import Veracity
 from veracity.errors import KnowledgeError
 from veracity.models import Document, IngestReport
@@ -230,6 +233,23 @@ def test_text_offsets_count_code_points(
         "characters": 11,
         "page_starts": [],
     }
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
+@pytest.mark.parametrize("spools", [False, True], ids=["stored", "received"])
+def test_a_full_disk_is_one_sentence(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, spools: bool
+) -> None:
+    """While the upload is stored in the workspace, or before, while it is received."""
+    if spools:
+        monkeypatch.setattr(formparsers, "SpooledTemporaryFile", full_disk)
+    else:
+        monkeypatch.setattr(tempfile, "TemporaryFile", full_disk)
+    response = upload(client, ("a.txt", "The office opens at nine. " * 1000))
+    message = response.json()["error"]["message"]
+    assert kind_of(response) == (507, "FullDiskError")
+    assert "No space left on device" in message and message.count(". ") == 0
+    assert "Traceback" not in caplog.text
 
 
 def test_text_parts_join_to_the_whole(client: httpx.Client, engine: Veracity) -> None:

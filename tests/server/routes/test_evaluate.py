@@ -151,12 +151,48 @@ def test_the_configured_budget_applies(make: Any) -> None:
     assert "budget" in message.lower() or "token" in message.lower()
 
 
-def test_the_run_deadline_applies(make: Any) -> None:
+def test_the_deadline_applies(make: Any) -> None:
     llm = ScriptedLLM(lambda _: time.sleep(20))
-    client = make(llm, models={"judge": "test:judge"}, answering={"run_deadline": 0.5}).client()
+    client = make(llm, models={"judge": "test:judge"}, evaluator={"deadline": 0.5}).client()
     started = time.monotonic()
     assert read_error(client.post("/api/evaluate", json=body(ENGLISH)))[:2] == (502, "EvaluationError")
     assert time.monotonic() - started < 10
+
+
+ENDLESS = """
+import time
+from pathlib import Path
+
+from veracity import BaseMetric
+from veracity.deadlines import check_time
+
+
+class Endless(BaseMetric):
+    def evaluate(self, request):
+        notes = Path(request.submission)
+        notes.with_suffix(".begun").touch()
+        try:
+            while True:
+                check_time()
+                time.sleep(0.01)
+        except BaseException as problem:
+            notes.with_suffix(".ended").write_text(type(problem).__name__)
+            raise
+"""
+
+
+def test_an_evaluation_ends_when_its_client_leaves(make: Any, workspace: Path, tmp_path: Path) -> None:
+    (workspace / "metrics/endless.py").write_text(ENDLESS, encoding="utf-8")
+    served = make()
+    client, notes = served.client(), tmp_path / "notes"
+    given = {"question": "Q?", "answer": str(notes), "metrics": ["Endless"]}
+    with pytest.raises(httpx.ReadTimeout):
+        client.post("/api/evaluate", json=given, timeout=3)
+    ended, end = notes.with_suffix(".ended"), time.monotonic() + 30
+    while not (ended.exists() and ended.read_text()) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert (notes.with_suffix(".begun").exists(), ended.read_text()) == (True, "Stopped")
+    assert client.post("/api/evaluate", json=body(ENGLISH)).status_code == 200
 
 
 def test_a_broken_metric_is_reported_in_one_sentence(client: httpx.Client) -> None:

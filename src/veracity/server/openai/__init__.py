@@ -1,5 +1,7 @@
-"""OpenAI's chat completions API, for programs that know nothing about Veracity."""
+"""OpenAI's chat completions and Responses APIs, for programs that know nothing about Veracity."""
 
-from veracity.server.openai.routes import router
+from veracity.server.openai import response_routes, routes
 
-__all__ = ["router"]
+ROUTERS = (routes.router, response_routes.router)
+
+__all__ = ["ROUTERS"]

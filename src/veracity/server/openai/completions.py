@@ -7,30 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from veracity.engine import make_inert
-from veracity.locales import text
-from veracity.models import Answer, AnswerStatus, Notice
+from veracity.models import Answer, Notice, RunStatus
+from veracity.server.citations import CitedSource, cited_sources, render_with_sources
 from veracity.server.openai.schemas import MODEL, Content
+from veracity.server.sse import encode_json
 
 ID = "chatcmpl-{}"
 CHUNK_LENGTH = 48
-MAX_LABEL_LENGTH = 150  # of a title or file name
-
-
-class CitedSource(BaseModel):
-    number: int = Field(description="the [n] in the text")
-    document_id: str
-    title: str
-    location: str
-    page: int | None
-    quote: str = Field(description="the document's text from `start` to `end`")
-    start: int
-    end: int
 
 
 class RunInfo(BaseModel):
@@ -38,11 +25,11 @@ class RunInfo(BaseModel):
 
     run_id: str
     conversation: str
-    status: AnswerStatus = Field(description='for "awaiting_approval", read the answer later from /api/runs/{run_id}')
-    score: float | None
-    approval_id: str
-    notices: list[Notice]
-    citations: list[CitedSource]
+    status: RunStatus = Field(description='for "awaiting_approval", read the answer later from /api/runs/{run_id}')
+    score: float | None = None
+    approval_id: str = ""
+    notices: list[Notice] = []
+    citations: list[CitedSource] = []
 
 
 class CompletionMessage(BaseModel):
@@ -82,14 +69,16 @@ def render_completion(answer: Answer, content: Content) -> Completion:
         created=int(time.time()),
         choices=[Choice(message=CompletionMessage(content=render_content(answer, content)))],
         usage=_usage(answer),
-        veracity=_run_info(answer),
+        veracity=describe_run(answer),
     )
 
 
 class ChunkRenderer:
     """Renders the chunks of one streamed completion."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, content: Content, include_usage: bool, run_id: str) -> None:
+        self._content: Content = content
+        self._include_usage = include_usage
         self._head = {
             "id": ID.format(run_id),
             "object": "chat.completion.chunk",
@@ -97,65 +86,42 @@ class ChunkRenderer:
             "model": MODEL,
         }
 
-    def first(self) -> dict[str, Any]:
-        return self._chunk({"role": "assistant", "content": ""})
+    def start(self) -> Iterator[bytes]:
+        yield _encode(self._chunk({"role": "assistant", "content": ""}))
 
-    def rest(self, answer: Answer, content: Content, include_usage: bool) -> Iterator[dict[str, Any]]:
-        rendered = render_content(answer, content)
-        for start in range(0, len(rendered), CHUNK_LENGTH):
-            yield self._chunk({"content": rendered[start : start + CHUNK_LENGTH]})
-        yield {**self._chunk({}, "stop"), "veracity": _run_info(answer)}
-        if include_usage:
-            yield {**self._head, "choices": [], "usage": _usage(answer)}
+    def answer(self, answer: Answer) -> Iterator[bytes]:
+        for piece in split_text(render_content(answer, self._content)):
+            yield _encode(self._chunk({"content": piece}))
+        yield _encode({**self._chunk({}, "stop"), "veracity": describe_run(answer)})
+        if self._include_usage:
+            yield _encode({**self._head, "choices": [], "usage": _usage(answer)})
+        yield b"data: [DONE]\n\n"
+
+    def failure(self, problem: str) -> bytes:
+        return self.error(problem, "server_error", "run_failed")
+
+    def error(self, message: str, kind: str, code: str) -> bytes:
+        """OpenAI's clients raise it."""
+        return _encode({"error": {"message": message, "type": kind, "param": None, "code": code}})
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return {**self._head, "choices": [choice]}
 
 
+def split_text(text: str) -> list[str]:
+    """The pieces in which a text is streamed."""
+    return [text[start : start + CHUNK_LENGTH] for start in range(0, len(text), CHUNK_LENGTH)]
+
+
 def render_content(answer: Answer, content: Content) -> str:
     """The answer, followed by its sources and notices unless `content` is "answer"."""
-    if content == "answer" or answer.status == "awaiting_approval":
-        return answer.text
-    cited = {source.number: source for source in _citations(answer)}
-    lists = {
-        "sources": [f"[{number}] `{_label(cited[number], answer.language)}`" for number in sorted(cited)],
-        "notes": [make_inert(notice.text) for notice in answer.notices],
-    }
-    sections = [
-        "\n".join([text(answer.language, "server", key), "", *(f"- {line}" for line in lines)])
-        for key, lines in lists.items()
-        if lines
-    ]
-    return "\n\n".join([answer.text, *sections])
+    return answer.text if content == "answer" else render_with_sources(answer)
 
 
-def _label(source: CitedSource, language: str) -> str:
-    """Title, file name and page, safe within backticks. The source may also be an earlier answer with its question."""
-    file_name = PurePosixPath(source.location.replace("\\", "/")).name
-    if source.document_id.startswith("run:") or file_name == source.title:
-        file_name = ""
-    page = text(language, "server", "page", page=source.page) if source.page else ""
-    labels = (" ".join(label.replace("`", "'").split()) for label in (source.title, file_name, page))
-    return ", ".join(label[:MAX_LABEL_LENGTH] for label in labels if label) or source.document_id.replace("`", "'")
-
-
-def _citations(answer: Answer) -> list[CitedSource]:
-    """Each cited quote once, in the order of the text."""
-    citations = (citation for sentence in answer.sentences for citation in sentence.citations)
-    unique = {(one.number, one.start, one.end): one for one in citations if 1 <= one.number <= len(answer.evidence)}
-    return [
-        CitedSource(
-            **citation.model_dump(include={"number", "document_id", "quote", "start", "end"}),
-            **answer.evidence[citation.number - 1].model_dump(include={"title", "location", "page"}),
-        )
-        for citation in unique.values()
-    ]
-
-
-def _run_info(answer: Answer) -> RunInfo:
+def describe_run(answer: Answer) -> RunInfo:
     fields = answer.model_dump(include=set(RunInfo.model_fields) - {"citations"})
-    return RunInfo(**fields, citations=_citations(answer))
+    return RunInfo(**fields, citations=cited_sources(answer))
 
 
 def _usage(answer: Answer) -> TokenUsage:
@@ -163,3 +129,7 @@ def _usage(answer: Answer) -> TokenUsage:
     return TokenUsage(
         prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens, total_tokens=usage.tokens
     )
+
+
+def _encode(value: dict[str, Any]) -> bytes:
+    return b"data: " + encode_json(value) + b"\n\n"

@@ -1,7 +1,8 @@
-"""Chat completion requests: the question, the turns before it, and parameters that are not supported."""
+"""Requests: the question, the turns before it, and parameters that are not supported."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -21,7 +22,10 @@ REASONS = {
     "functions": NO_TOOLS,
     "response_format": "answers are text; structured data is in the response's field veracity",
     "web_search_options": "the workspace's settings control web search",
+    "text": "answers are text; structured data is in the response's field veracity",
+    "prompt": "prompts are configured in the workspace",
 }
+TEXT_PARTS = ("text", "input_text")  # of chat completions and of responses
 
 Content = Literal["full", "answer"]
 
@@ -52,7 +56,7 @@ class ChatMessage(BaseModel):
         return "\n".join(part.text for part in self.content or [] if part.text)
 
 
-def _limit_parts(messages: Any) -> Any:
+def limit_parts(messages: Any) -> Any:
     """Counts before validation, because creating the models is expensive."""
     items = messages if isinstance(messages, list) else []
     contents = (item.get("content") for item in items if isinstance(item, dict))
@@ -81,7 +85,7 @@ class ChatRequest(BaseModel):
         list[ChatMessage],
         FailFast(),
         Field(max_length=MAX_MESSAGES, examples=[[{"role": "user", "content": "Who may work from home?"}]]),
-        BeforeValidator(_limit_parts),
+        BeforeValidator(limit_parts),
     ]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
@@ -114,38 +118,44 @@ def require_model(name: str) -> None:
 
 def require_supported(request: ChatRequest) -> None:
     require_model(request.model)
-    unsupported = {
-        "n": request.n not in (None, 1),
-        "tools": request.tools,
-        "functions": request.functions,
-        "tool_choice": request.tool_choice not in (None, "none", "auto"),
-        "function_call": request.function_call not in (None, "none", "auto"),
-        "response_format": (request.response_format or {}).get("type", "text") != "text",
-        "logprobs": request.logprobs,
-        "top_logprobs": request.top_logprobs,
-        "modalities": request.modalities not in (None, [], ["text"]),
-        "audio": request.audio is not None,
-        "web_search_options": request.web_search_options is not None,
-    }
-    for param, is_set in unsupported.items():
+    refuse_set(
+        {
+            "n": request.n not in (None, 1),
+            "tools": request.tools,
+            "functions": request.functions,
+            "tool_choice": request.tool_choice not in (None, "none", "auto"),
+            "function_call": request.function_call not in (None, "none", "auto"),
+            "response_format": (request.response_format or {}).get("type", "text") != "text",
+            "logprobs": request.logprobs,
+            "top_logprobs": request.top_logprobs,
+            "modalities": request.modalities not in (None, [], ["text"]),
+            "audio": request.audio is not None,
+            "web_search_options": request.web_search_options is not None,
+        }
+    )
+
+
+def refuse_set(parameters: Mapping[str, object]) -> None:
+    """Raises an error for the first parameter that is set."""
+    for param, is_set in parameters.items():
         if is_set:
             raise UnsupportedError(param, REASONS.get(param, "there is one answer, as text"))
 
 
-def read_question(request: ChatRequest) -> str:
-    """The last user message. Raises an error unless it is text."""
-    message = next((message for message in reversed(request.messages) if message.role == "user"), None)
+def read_question(messages: Sequence[ChatMessage], param: str = "messages") -> str:
+    """The last user message. Raises an error unless it is text. `param` names the messages in the request."""
+    message = next((message for message in reversed(messages) if message.role == "user"), None)
     if message is None:
         raise InputError("There is no user message: send the question as the last one.")
     parts = message.content if isinstance(message.content, list) else []
-    if other := next((part.type for part in parts if part.type != "text"), None):
-        raise UnsupportedError("messages", f"the question must be text, but a part has the type {other[:40]!a}")
+    if other := next((part.type for part in parts if part.type not in TEXT_PARTS), None):
+        raise UnsupportedError(param, f"the question must be text, but a part has the type {other[:40]!a}")
     if message.text.lstrip().startswith(TASK_PREFIX):
-        raise UnsupportedError("messages", "this is a chat program's own task; use another model for titles and tags")
+        raise UnsupportedError(param, "this is a chat program's own task; use another model for titles and tags")
     return message.text
 
 
-def read_earlier(messages: list[ChatMessage]) -> list[Exchange]:
+def read_earlier(messages: Sequence[ChatMessage]) -> list[Exchange]:
     """The exchanges before the last question."""
     last = max((index for index, message in enumerate(messages) if message.role == "user"), default=0)
     earlier: list[Exchange] = []

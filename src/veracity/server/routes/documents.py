@@ -20,7 +20,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
 from veracity.engine import Veracity, safe_file_name
-from veracity.errors import BusyError, InputError, VeracityError
+from veracity.errors import BusyError, FullDiskError, InputError, VeracityError, reason_of
 from veracity.models import IngestReport, KnownDocument, Outcome, User
 from veracity.printable import visible
 from veracity.server.auth import AdminCaller, Caller, Engine, Live, from_state
@@ -98,7 +98,7 @@ def list_documents(
 @router.post(
     "/documents",
     response_model=IngestReport,
-    responses={**error_responses(400, 403, 409, 413, 500, 503), **PROGRESS},
+    responses={**error_responses(400, 403, 409, 413, 500, 503, 507), **PROGRESS},
     openapi_extra=UPLOAD_BODY,
 )
 async def upload_documents(request: Request, caller: AdminCaller, engine: Engine, jobs: Jobs) -> Response:
@@ -285,6 +285,10 @@ async def _parse_files(request: Request) -> list[UploadFile]:
         raise InputError(f"The form is invalid: {error.message}") from None
     except ValueError:
         raise InputError("The form is invalid: encode it in UTF-8.") from None
+    except OSError as error:  # the form is kept in a temporary file while it is received
+        raise FullDiskError(
+            f"The upload cannot be stored ({reason_of(error)}): free some space in the folder for temporary files."
+        ) from None
     files = [value for name, value in form.multi_items() if isinstance(value, UploadFile) and name == FORM_FIELD]
     if not files:
         await form.close()

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from veracity.engine import Stop
+from veracity.errors import Stopped
 from veracity.evaluator.evaluator import EvaluatorDescription
 from veracity.models import EvaluationResult
 from veracity.server.auth import AuthenticatedRoute, Caller, Engine, from_state
-from veracity.server.errors import error_responses
+from veracity.server.errors import RefusedError, error_responses
 from veracity.server.limits import ConcurrencyLimit, Limits
 from veracity.server.permissions import redact_paths
+from veracity.server.sse import unless_disconnected
 
 MAX_TEXT_LENGTH = 100_000
 MAX_CONTEXT = 50
@@ -58,9 +61,28 @@ def describe_evaluator(caller: Caller, engine: Engine) -> GateDescription:
 
 @router.post("/evaluate", responses=error_responses(400, 413, 500, 502))
 async def evaluate(
-    limits: RateLimits, evaluations: Evaluations, caller: Caller, engine: Engine, body: EvaluateRequest
+    limits: RateLimits,
+    evaluations: Evaluations,
+    caller: Caller,
+    engine: Engine,
+    body: EvaluateRequest,
+    request: Request,
 ) -> EvaluationResult:
-    """Score an answer. Counts as a question towards the rate limit."""
+    """Score an answer, within `evaluator.deadline` seconds. Counts as a question towards the rate limit. A client that
+    disconnects ends the evaluation."""
     limits.require_ask(caller.name)
-    result = await evaluations(caller.name, lambda: engine.evaluate(**body.model_dump(), user=caller.name))
+    stop = Stop()
+
+    def work() -> EvaluationResult | None:
+        try:
+            return engine.evaluate(**body.model_dump(), user=caller.name, stop=stop)
+        except Stopped:
+            return None
+
+    try:
+        result = await unless_disconnected(request, evaluations(caller.name, work))
+    finally:
+        stop.set()  # the client is gone, or the server is stopping
+    if result is None:
+        raise RefusedError(400, "Disconnected", "The client disconnected before the answer was scored.")
     return redact_paths(result, caller)
