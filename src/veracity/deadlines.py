@@ -1,4 +1,8 @@
-"""Deadlines on the monotonic clock, and the signal that stops work before its deadline."""
+"""Deadlines on the monotonic clock, and the signal that stops work before its deadline.
+
+Waiting takes a `Deadline` as an argument. Local computations, such as the checks of an answer, are many small functions
+below a few large ones: they run `under` a deadline and call `check_time` between two pieces of work.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from veracity.errors import Stopped
+from veracity.errors import OutOfTimeError, Stopped
 
 SLOW_HINT = 'for a slow server set llm.pace = "slow" or raise the limit'  # advice where a deadline was missed
 
@@ -95,3 +100,26 @@ class Deadline:
             woken.wait(min(self.left, threading.TIMEOUT_MAX))
         self.stop.check()
         return future.done()
+
+
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def under(deadline: Deadline) -> Iterator[None]:
+    """Computations inside the block, on this thread, end at the deadline or its stop signal."""
+    token = _current.set(deadline)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def check_time() -> None:
+    """Raise `Stopped` or `OutOfTimeError` if the computation has to end. Costs less than a microsecond."""
+    deadline = _current.get()
+    if deadline is not None:
+        deadline.stop.check()
+        if deadline.has_passed:
+            limit = deadline.name or "its deadline"
+            raise OutOfTimeError(f"It took longer than {limit} allows: shorten the text or raise the limit.")

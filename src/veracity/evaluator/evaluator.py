@@ -8,13 +8,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.deadlines import Deadline
+from veracity.deadlines import NEVER, Deadline, Stop
 from veracity.errors import ConfigurationError, InputError, VeracityError
 from veracity.evaluator.metrics.base import BaseMetric
 from veracity.evaluator.metrics.llm_metric import LLMMetric
@@ -119,10 +120,13 @@ class Evaluator:
         budget: Budget | None = None,
         deadline: Deadline | None = None,
         batch: bool = False,
+        stop: Stop = NEVER,
     ) -> EvaluationResult:
-        """Score with every metric, or raise: there are no partial results. `budget` defaults to the settings'.
+        """Score with every metric, or raise: there are no partial results. `budget` and `deadline` default to the
+        settings'.
 
         With `batch`, metrics with the same judge are asked in one call, with excerpts of long evidence (SPEC B12).
+        `stop` ends it from another thread, instead of the signal of the `deadline`: then it raises `Stopped`.
         """
         if not isinstance(request, EvaluationRequest):
             raise InputError(f"evaluate() takes an EvaluationRequest, not {type(request).__name__}.")
@@ -130,6 +134,9 @@ class Evaluator:
         loaded, llm, warnings = self._current()
         plan = loaded.plan(request.config)
         budget = budget or Budget(loaded.settings.budget.tokens, loaded.settings.budget.cost_usd)
+        deadline = deadline or Deadline.within(loaded.settings.evaluator.deadline, name="evaluator.deadline")
+        if stop is not NEVER:
+            deadline = replace(deadline, stop=stop)
         scoring = Scoring(request, plan, llm, budget, deadline, batch)
         scoring.check()
         scores = scoring.scores()
@@ -157,20 +164,23 @@ class Evaluator:
     ) -> Iterator[EvaluationResult] | Iterator[EvaluationResult | VeracityError]:
         """Results in the order of the requests, evaluated concurrently. Requests are consumed lazily.
 
-        The first error is raised; with `return_errors` errors are yielded in place of results.
+        The first error is raised; with `return_errors` errors are yielded in place of results. Evaluations under way
+        stop when the iteration ends early: by an error, Ctrl-C or the caller.
         """
         if not isinstance(concurrency, int) or concurrency < 1:
             raise InputError(f"concurrency is {concurrency!r}: it must be a whole number, at least 1.")
 
+        stop = Stop()
+
         def evaluate(request: EvaluationRequest) -> EvaluationResult | VeracityError:
             try:
-                return self.evaluate(request)
+                return self.evaluate(request, stop=stop)
             except VeracityError as problem:
                 if return_errors:
                     return problem
                 raise
 
-        return map_in_order(evaluate, requests, concurrency)
+        return map_in_order(evaluate, requests, concurrency, stop.set)
 
     def plan(self, config: EvaluationConfig | None = None) -> Plan:
         """The metrics that would run now, with their weights and models."""
@@ -280,10 +290,13 @@ def _describe_metric(entry: Entry, plan: Plan) -> MetricDescription:
     )
 
 
-def map_in_order(function: Callable[[A], B], items: Iterable[A], concurrency: int) -> Iterator[B]:
+def map_in_order(
+    function: Callable[[A], B], items: Iterable[A], concurrency: int, stop: Callable[[], None] = lambda: None
+) -> Iterator[B]:
     """Call the function concurrently and yield results in order. Items are consumed lazily.
 
-    Twice as many items are queued as can run, so that one slow item does not leave workers idle.
+    Twice as many items are queued as can run, so that one slow item does not leave workers idle. `stop` is called when
+    the iteration ends, to end calls under way.
     """
     source = iter(items)
     workers = Workers(concurrency, "veracity-batch")
@@ -313,4 +326,5 @@ def map_in_order(function: Callable[[A], B], items: Iterable[A], concurrency: in
     finally:
         for future in waiting:
             future.cancel()
+        stop()
         workers.close()

@@ -13,13 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from veracity.deadlines import Deadline
+from veracity.deadlines import Deadline, under
 from veracity.errors import EvaluationError, InputError, LackingContextError, VeracityError
 from veracity.evaluator.judge import ROLE, Judge
 from veracity.evaluator.metrics.llm_metric import LLMMetric, batch_instructions, batch_prompt
 from veracity.evaluator.plan import Plan, PlannedMetric
 from veracity.llm import LLM, Budget
 from veracity.models import EvaluationRequest, MetricScore
+
+LOCAL_SECONDS = 5.0  # for a local metric, even if judges used up the time: a run that is late is scored all the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Scoring:
         for planned in self.plan.metrics:
             if planned.name in scores:
                 continue
+            (self.deadline or Deadline()).stop.check()
             together = [other for other in self.plan.metrics if self.batch and _share_call(planned, other)]
             scores |= self._score_together(together) if len(together) > 1 else self._score_alone(planned)
         return [scores[planned.name] for planned in self.plan.metrics]
@@ -57,11 +60,17 @@ class Scoring:
         if planned.judge and isinstance(metric, LLMMetric):
             metric = copy.copy(metric)
             metric.judge = Judge(self.llm, planned.judge, self.budget, self.deadline)
-        with _naming(planned.name):
+        with _naming(planned.name), under(self._local_deadline()):
             score = metric.evaluate(self.request)
             if not isinstance(score, MetricScore):
                 raise TypeError(f"evaluate() returned {type(score).__name__}, not a MetricScore")
         return {planned.name: _with_details(score, planned, time.perf_counter() - started)}
+
+    def _local_deadline(self) -> Deadline:
+        """The deadline of what a metric computes itself. `check_time` raises once it has passed."""
+        given = self.deadline or Deadline()
+        least = Deadline.within(LOCAL_SECONDS, given.stop, given.name)
+        return max(given, least, key=lambda deadline: deadline.end)
 
     def _score_together(self, metrics: Sequence[PlannedMetric]) -> dict[str, MetricScore]:
         """Usage and time of the call are those of the first metric."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from veracity.grounding import EvidenceTexts, Support, checkable
 from veracity.grounding.statements import NO_INFORMATION, SMALL_TALK, statements
-from veracity.language import content_tokens, guess_language, sentences
+from veracity.language import Language, content_tokens, guess_language, sentences
 from veracity.language.citations import MARK_PATTERN, cited_numbers, without_marks
 from veracity.models import AnswerSentence, Citation, Evidence
 
@@ -98,9 +98,14 @@ def _find_hidden_statement(bare: str, evidence: Sequence[Evidence]) -> str:
     if bare.endswith((":", "：")) or (SMALL_TALK.match(bare) and len(bare) <= MAX_SMALL_TALK_LENGTH):
         return ""
     language = guess_language(bare)
-    words = set(content_tokens(bare, language))
-    texts = " ".join(f"{item.title} {' '.join(item.headings)} {item.text}" for item in evidence)
-    return bare if len(words - set(content_tokens(texts, language))) > MAX_UNKNOWN_WORDS else ""
+    texts = tuple(f"{item.title} {' '.join(item.headings)} {item.text}" for item in evidence)
+    unknown = set(content_tokens(bare, language)) - _words_of(texts, language)
+    return bare if len(unknown) > MAX_UNKNOWN_WORDS else ""
+
+
+@lru_cache(maxsize=8)  # every heading and question of an answer is compared with the same evidence
+def _words_of(texts: tuple[str, ...], language: Language) -> frozenset[str]:
+    return frozenset(content_tokens(" ".join(texts), language))
 
 
 def _check_support(statement: str, cited: list[int], evidence: Sequence[Evidence], texts: EvidenceTexts) -> Support:

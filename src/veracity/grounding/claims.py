@@ -149,7 +149,7 @@ def quantity_key(quantity: Quantity) -> str:
     return f"#{quantity.number.normalize()}"
 
 
-@lru_cache(maxsize=256)  # several checks of one submission read the same sentences
+@lru_cache(maxsize=4096)  # several checks of one submission read the same sentences
 def read_claim(sentence: str) -> Reading:
     """Read a sentence to be checked, with weighted words."""
     plain = normalized(sentence)

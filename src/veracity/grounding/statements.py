@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from veracity.deadlines import check_time
 from veracity.grounding.support import EvidenceTexts, checkable
 from veracity.language import sentences
 from veracity.language.citations import without_marks
@@ -43,11 +44,18 @@ SCAFFOLDING = re.compile(
 def statements(submission: str) -> list[str]:
     """The sentences to check, with citation marks; omits headings, questions, small talk and remarks on missing
     evidence."""
+    return list(_statements(submission))
+
+
+@lru_cache(maxsize=4)
+def _statements(submission: str) -> tuple[str, ...]:
+    """Cached, because every local metric of a request needs them."""
     texts = (ITEM_NUMBER.sub("", sentence.text) for sentence in sentences(submission))
-    return [sentence for sentence in texts if _states_something(sentence)]
+    return tuple(sentence for sentence in texts if _states_something(sentence))
 
 
 def _states_something(sentence: str) -> bool:
+    check_time()
     bare = without_marks(sentence).strip()
     if SCAFFOLDING.search(sentence) or bare.endswith(("?", "？")):
         return False

@@ -5,185 +5,16 @@ window together with further places, because a long sentence may draw on several
 number or a reversed statement puts it below the threshold.
 """
 
-import re
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from veracity.grounding.claims import (
-    QUANTITY_WEIGHT,
-    Reading,
-    Word,
-    is_side,
-    other_side,
-    quantity_key,
-    read_claim,
-    read_evidence,
-)
+from veracity.deadlines import check_time
+from veracity.grounding.claims import QUANTITY_WEIGHT, Reading, Word, is_side, other_side, quantity_key, read_claim
+from veracity.grounding.pieces import Facets, Piece, Place, cuts, weight_found
 from veracity.grounding.quantities import Quantity, agrees, differs
-from veracity.language import Sentence, normalized
+from veracity.language import normalized
 from veracity.language.citations import without_marks
-from veracity.language.layout import lay_out, one_line, unit_text
-
-# Limits that bound the work per sentence, however long or repetitive the texts are.
-MAX_PIECE = 600
-MAX_WINDOW = 3
-MAX_FURTHER_PLACES = 5
-MAX_CANDIDATES = 24
-MAX_POSTINGS = 3000
-
-_HAS_WORD = re.compile(r"\w")
-_LIST_MARK = re.compile(r"^(?:[-*•#]{1,6} )+")  # the space is required: -40 is a number
-
-# Keys to look for, with their weights.
-Facets = Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A span of one of the texts."""
-
-    source: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A sentence, or a part of a very long one, and its reading."""
-
-    place: Place
-    reading: Reading
-    keys: frozenset[str]
-
-
-class PieceIndex:
-    """An inverted index of the pieces of some texts."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._pieces: list[Piece] = []
-        self._postings: dict[str, list[int]] = defaultdict(list)
-        self._verbatim: dict[tuple[int, str], Place] = {}
-        self._first_of: list[int] = []  # index of the first piece of each text
-        for source, text in enumerate(texts):
-            self._first_of.append(len(self._pieces))
-            units = lay_out(text)
-            for unit in units:
-                if unit.kind == "row":  # its columns' names are part of what it says
-                    self._add_sentence(Sentence(unit_text(unit, units), unit.start, unit.end), source)
-                for sentence in unit.sentences:
-                    self._add_sentence(sentence, source)
-
-    def _add_sentence(self, sentence: Sentence, source: int) -> None:
-        place = Place(source, sentence.start, sentence.end)
-        self._verbatim.setdefault((source, _strip(sentence.text)), place)
-        if len(sentence.text) != sentence.end - sentence.start:
-            self._add(sentence.text[:MAX_PIECE], place)
-            return
-        for start, end in cuts(sentence.text, MAX_PIECE):
-            self._add(sentence.text[start:end], Place(source, place.start + start, place.start + end))
-
-    def _add(self, text: str, place: Place) -> None:
-        if not _HAS_WORD.search(text):
-            return
-        reading = read_evidence(text)
-        keys = reading.keys | {quantity_key(quantity) for quantity in reading.quantities}
-        for key in keys:
-            self._postings[key].append(len(self._pieces))
-        self._pieces.append(Piece(place, reading, keys))
-
-    def verbatim(self, sentence: str, among: Sequence[int]) -> Place | None:
-        """The place of the same sentence in one of the texts, or None."""
-        bare = _strip(sentence)
-        return next((self._verbatim[source, bare] for source in among if (source, bare) in self._verbatim), None)
-
-    def window_and_further_places(self, facets: Facets, among: Sequence[int]) -> tuple[list[Piece], list[Piece]]:
-        """The adjacent pieces of one text with most of the facets, and further pieces with the rest."""
-        candidates = self._candidates(facets, among)
-        if not candidates:
-            return [], []
-        window = [self._pieces[at] for at in self._best_window(facets, candidates)]
-        return window, _covering(_lacking(facets, window), [self._pieces[at] for at in candidates])
-
-    def _candidates(self, facets: Facets, among: Sequence[int]) -> list[int]:
-        """The pieces that share most with the sentence, found by its rarest keys first."""
-        shared: dict[int, float] = defaultdict(float)
-        postings = {key: self._postings_of(key, among) for key in facets.keys() & self._postings.keys()}
-        budget = MAX_POSTINGS
-        for key in sorted(postings, key=lambda key: (len(postings[key]), key)):
-            for at in postings[key][:budget]:
-                shared[at] += facets[key]
-            budget = max(0, budget - len(postings[key]))
-        return sorted(shared, key=lambda at: (-shared[at], at))[:MAX_CANDIDATES]
-
-    def _postings_of(self, key: str, among: Sequence[int]) -> list[int]:
-        """The pieces of some of the texts with the key."""
-        postings = self._postings[key]
-        if len(among) == len(self._first_of):
-            return postings
-        pieces: list[int] = []
-        for source in among:
-            end = self._first_of[source + 1] if source + 1 < len(self._first_of) else len(self._pieces)
-            pieces += postings[bisect_left(postings, self._first_of[source]) : bisect_left(postings, end)]
-        return pieces
-
-    def _best_window(self, facets: Facets, candidates: list[int]) -> range:
-        """The window with most weight; on a tie the shorter and earlier one."""
-        windows = {
-            range(first, first + length)
-            for at in candidates
-            for length in range(1, MAX_WINDOW + 1)
-            for first in range(at - length + 1, at + 1)
-            if self._lie_in_one_text(first, first + length - 1)
-        }
-        return max(windows, key=lambda window: (self._weight(facets, window), -len(window), -window.start))
-
-    def _lie_in_one_text(self, first: int, last: int) -> bool:
-        pieces = self._pieces
-        return first >= 0 and last < len(pieces) and pieces[first].place.source == pieces[last].place.source
-
-    def _weight(self, facets: Facets, window: range) -> float:
-        return weight_found(facets, [self._pieces[at] for at in window])
-
-
-def weight_found(facets: Facets, pieces: Sequence[Piece]) -> float:
-    """The weight of the facets that occur in the pieces."""
-    return sum(weight for key, weight in facets.items() if any(key in piece.keys for piece in pieces))
-
-
-def _lacking(facets: Facets, pieces: Sequence[Piece]) -> Facets:
-    return {key: weight for key, weight in facets.items() if not any(key in piece.keys for piece in pieces)}
-
-
-def _covering(facets: Facets, candidates: Sequence[Piece]) -> list[Piece]:
-    """A few candidates that together have most of the facets, chosen greedily."""
-    chosen: list[Piece] = []
-    while facets and len(chosen) < MAX_FURTHER_PLACES:
-        best = max(candidates, key=lambda piece: weight_found(facets, [piece]))
-        if not weight_found(facets, [best]):
-            break
-        chosen.append(best)
-        facets = _lacking(facets, [best])
-    return chosen
-
-
-def _strip(sentence: str) -> str:
-    """The sentence without what a copy may change: white space, list and citation marks, the final stop."""
-    words = one_line(normalized(without_marks(sentence)))
-    return _LIST_MARK.sub("", words).rstrip(".。! ！") or sentence.strip()
-
-
-def cuts(text: str, max_length: int) -> Iterator[tuple[int, int]]:
-    """Bounds of parts of at most `max_length` characters, cut at spaces if possible."""
-    start = 0
-    while len(text) - start > max_length:
-        space = text.rfind(" ", start + max_length // 2, start + max_length)
-        end = space if space > 0 else start + max_length
-        yield start, end
-        start = end
-    yield start, len(text)
-
 
 # One threshold for every language and kind of text, measured by `benchmarks/grounding_wice.py`.
 SUPPORT_THRESHOLD = 0.6
@@ -194,7 +25,7 @@ MISSING_NAME_FACTOR = 0.6
 SAME_STATEMENT = 0.7
 # Characters; longer than any sentence a person writes.
 MAX_PART = 1200
-
+MAX_REMEMBERED = 10_000  # checked sentences
 
 Claims = Sequence[Word | Quantity]
 
@@ -229,19 +60,31 @@ def checkable(sentence: str) -> bool:
 
 
 class EvidenceTexts:
-    """Texts, split and indexed once, to check any number of sentences against."""
+    """Texts, split and indexed once, to check any number of sentences against. Can be shared by threads."""
 
     def __init__(self, texts: Sequence[str]) -> None:
+        from veracity.grounding.piece_index import PieceIndex  # noqa: PLC0415 - imports NumPy
+
         self._texts = tuple(texts)
         self._index = PieceIndex(self._texts)
+        self._checked: dict[tuple[str, tuple[int, ...]], Support] = {}
 
     def support(self, sentence: str, sources: Collection[int] | None = None) -> Support:
         """The best support for the sentence in all texts, or in those with the given indexes.
 
         A sentence copied from a text scores 1, one without a claim 0 (see `checkable`). A very long sentence is checked
-        in parts and scores as its weakest part.
+        in parts and scores as its weakest part. Raises if the time for the work is up (see `deadlines.check_time`).
         """
-        among = range(len(self._texts)) if sources is None else sorted(set(sources))
+        among = tuple(range(len(self._texts)) if sources is None else sorted(set(sources)))
+        known = self._checked.get((sentence, among))  # several metrics ask, and answers repeat themselves
+        if known is None:
+            check_time()
+            known = self._check(sentence, among)
+            if len(self._checked) < MAX_REMEMBERED:
+                self._checked[sentence, among] = known
+        return known
+
+    def _check(self, sentence: str, among: Sequence[int]) -> Support:
         if place := self._index.verbatim(sentence, among):
             return self._result(1.0, place)
         stated = without_marks(sentence).strip()

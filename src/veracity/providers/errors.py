@@ -184,6 +184,8 @@ def translate(model: str, problem: Exception) -> VeracityError:
 
 def _model_failure(problem: Exception, names: list[str]) -> Failure:
     status = _status(problem)
+    if "builtins.IndexError" in names:  # pydantic-ai reads the first choice of a response that has none
+        return Failure(MALFORMED)
     if not status and not any(name.startswith("pydantic_ai.") for name in names):
         return Failure(UNEXPECTED, type(problem).__name__)
     cause = _exception_cause(problem) or (_status_cause(status) if status else MALFORMED)

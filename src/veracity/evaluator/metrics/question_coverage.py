@@ -85,18 +85,26 @@ def _lacking_names(
     relies on a passage under another heading without saying so."""
     if not asked or not supported:
         return []
-    titles = {_title(context[support.source]) for _, support in supported} - {""}
-    texts = [context[support.source] for _, support in supported] + [text for text in context if _title(text) in titles]
-    lacking = [name for name in asked if not any(name.is_mentioned_in(text) for text in (answer, *texts))]
-    if not lacking and any(_is_off_topic(sentence, context[support.source], asked) for sentence, support in supported):
+    relied_on = [context[source] for source in dict.fromkeys(support.source for _, support in supported)]
+    titles = {_title(text) for text in relied_on} - {""}
+    texts = dict.fromkeys([answer, *relied_on, *(text for text in context if _title(text) in titles)])
+    lacking = [name for name in asked if not any(name.is_mentioned_in(text) for text in texts)]
+    others = {text: _other_subjects(text, asked) for text in relied_on}
+    if not lacking and any(
+        _is_off_topic(sentence, others[context[support.source]], asked) for sentence, support in supported
+    ):
         return asked
     return lacking
 
 
-def _is_off_topic(sentence: str, text: str, asked: list[Name]) -> bool:
-    others = other_names(_heading(text), asked)
-    is_named = any(name.is_mentioned_in(text) or name.is_mentioned_in(sentence) for name in asked)
-    return bool(others) and not is_named and not any(other.is_mentioned_in(sentence) for other in others)
+def _other_subjects(text: str, asked: list[Name]) -> list[Name]:
+    """The names in the heading of a text that mentions none of those asked about."""
+    return [] if any(name.is_mentioned_in(text) for name in asked) else other_names(_heading(text), asked)
+
+
+def _is_off_topic(sentence: str, others: list[Name], asked: list[Name]) -> bool:
+    """Whether the sentence, from a text about `others`, names neither them nor what was asked about."""
+    return bool(others) and not any(name.is_mentioned_in(sentence) for name in (*asked, *others))
 
 
 def _heading(text: str) -> str:
