@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veracity.knowledge.library import Library
+from veracity.knowledge.location import FolderLocation
 from veracity.knowledge.rows import DOCUMENT, PASSAGE
-from veracity.knowledge.store import Store
+from veracity.knowledge.store import TABLE_FOLDER, Store
 from veracity.language import guess_language, search_tokens
 from veracity.models import Outcome
 
@@ -67,6 +68,11 @@ def search(store: Store, query: str) -> list[str]:
     """The ids of the documents that contain the words, best first."""
     hits = store.by_words(search_tokens(query, guess_language(query)), 50)
     return list(dict.fromkeys(hit.passage.document_id for hit in hits))
+
+
+def table_folder(store: Store) -> Path:
+    assert isinstance(store.location, FolderLocation)
+    return store.location.folder / TABLE_FOLDER
 
 
 def rows_of(store: Store) -> list[dict[str, Any]]:

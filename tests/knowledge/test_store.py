@@ -20,6 +20,7 @@ from tests.knowledge.material import (
     assert_consistent,
     no_progress,
     search,
+    table_folder,
 )
 from veracity.embedding.base import NoEmbedder
 from veracity.errors import KnowledgeError, OutdatedIndexError
@@ -55,11 +56,11 @@ def store(library: Library) -> Store:
 
 
 def reopen(store: Store, **changes: Any) -> Store:
-    return Store(store._folder, 16, {**store._recipe, **changes})
+    return Store(store.location, 16, {**store._recipe, **changes})
 
 
 def data_files(store: Store) -> list[Path]:
-    return list(store._table_folder.rglob("data/*.lance"))
+    return list(table_folder(store).rglob("data/*.lance"))
 
 
 def test_reading_an_empty_store_creates_nothing(folder: Path) -> None:
@@ -118,7 +119,7 @@ def test_texts_are_whole_and_passages_point_into_them(store: Store) -> None:
 
 
 def test_an_open_reader_sees_each_change_at_its_next_query(library: Library) -> None:
-    reader = Store(library.store._folder, 16, library.store._recipe)
+    reader = Store(library.store.location, 16, library.store._recipe)
     assert search(reader, "Dublin") == []
     library.add(THREE[:1], no_progress)
     assert search(reader, "Dublin") == ["en"]
@@ -216,7 +217,7 @@ def test_another_recipe_fails_searches_and_writes(store: Store, changes: dict[st
 
 
 def damage_versions(store: Store) -> None:
-    for path in (store._table_folder / "_versions").iterdir():
+    for path in (table_folder(store) / "_versions").iterdir():
         path.write_bytes(b"garbage")
 
 
@@ -227,11 +228,11 @@ def damage_data(store: Store) -> None:
 
 
 def lose_versions(store: Store) -> None:
-    shutil.rmtree(store._table_folder / "_versions")
+    shutil.rmtree(table_folder(store) / "_versions")
 
 
 def lose_data(store: Store) -> None:
-    shutil.rmtree(store._table_folder / "data")
+    shutil.rmtree(table_folder(store) / "data")
 
 
 @pytest.mark.parametrize("damage", [damage_versions, damage_data, lose_versions, lose_data])
@@ -241,7 +242,7 @@ def test_a_damaged_folder_is_reported_in_one_sentence(store: Store, damage: Any)
     with pytest.raises(KnowledgeError) as error:
         assert fresh.documents() == []
     message = str(error.value)
-    assert message.startswith(f'The documents in "{store._folder}" cannot be used (')
+    assert message.startswith(f'The documents in "{store.location}" cannot be used (')
     assert message.endswith(": if it persists, restore the folder from a backup, or delete it and ingest again.")
     assert ".rs:" not in message
     assert "\n" not in message

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import unicodedata
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,15 +19,21 @@ INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")  # Unicode categories
 
 
 class Locations:
-    """Converts file paths to stored locations and back. Uploads are stored relative to the workspace."""
+    """Converts file paths to stored locations and back. Uploads are stored relative to the workspace.
 
-    def __init__(self, uploads: Path | None) -> None:
-        self._folder = str(uploads or "")
+    If the uploads are in an object store, `downloads` is the folder that holds a copy of one while it is read.
+    """
+
+    def __init__(self, uploads: Path | None, downloads: Path | None = None) -> None:
+        folder = downloads or uploads
+        self._folder = str(folder or "")
+        self._ending = f"{folder.name}/" if folder else ""
         self._prefix = f"{uploads.name}/" if uploads else ""
+        self._are_remote = downloads is not None
 
     def location_of(self, path: str) -> str:
         folder, name = os.path.split(path)
-        if self._folder and f"{folder}/".endswith(self._prefix):  # cheap test first: realpath is slow for many files
+        if self._folder and f"{folder}/".endswith(self._ending):  # cheap test first: realpath is slow for many files
             with suppress(ValueError):  # the path holds a null byte
                 if os.path.realpath(folder) == os.path.realpath(self._folder):
                     return self._prefix + name
@@ -36,6 +43,14 @@ class Locations:
         if not self._folder or not location.startswith(self._prefix):
             return location
         return os.path.normpath(Path(self._folder).absolute() / location.removeprefix(self._prefix))
+
+    def paths_of(self, locations: Iterable[str]) -> set[str]:
+        """The paths of those locations that are files on this machine."""
+        return {
+            self.path_of(location)
+            for location in locations
+            if not (self._are_remote and location.startswith(self._prefix))
+        }
 
     def upload_at(self, location: str) -> Path | None:
         """The file at this location, or None if it is not an upload."""

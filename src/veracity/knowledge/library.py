@@ -4,7 +4,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,36 +15,48 @@ from veracity.errors import BusyError, InputError, KnowledgeError, NotFoundError
 from veracity.knowledge.discovery import EMPTY, File, discover, find_deleted
 from veracity.knowledge.file_names import Locations
 from veracity.knowledge.ingest import Ingestion, Task, file_document_id
+from veracity.knowledge.location import FolderLocation, Location, SharedLock, as_location, require_shared_lock
 from veracity.knowledge.prepare import RECIPE
+from veracity.knowledge.purge import is_purge_due
 from veracity.knowledge.rows import Fingerprint
 from veracity.knowledge.selection import Selection
 from veracity.knowledge.store import Store
 from veracity.models import Document, IngestReport, KnownDocument, Outcome
 from veracity.secrets import presentable
 from veracity.settings import KnowledgeSettings, ReadingSettings
+from veracity.workspace import make_private_folder
 
 # Called with each outcome and the number of documents still to come, if that is known.
 Progress = Callable[[Outcome, int | None], None]
 
 
+LOCK_NAME = "knowledge"
+
+
 class Library:
     def __init__(
         self,
-        folder: Path,
+        place: Path | Location,
         embedder: Embedder,
         knowledge: KnowledgeSettings,
         reading: ReadingSettings,
         exclude: Sequence[Path] = (),
-        uploads: Path | None = None,
+        locations: Locations | None = None,
+        shared_lock: SharedLock | None = None,
     ) -> None:
-        """`exclude` lists files and folders that are never ingested; `folder` itself is always excluded."""
-        self._folder = folder
-        self._exclude = (folder, *exclude)
-        self._locations = Locations(uploads)
+        """`exclude` lists files and folders that are never ingested, in addition to the folder of the documents.
+
+        A location that other machines share can only be changed with a `shared_lock`.
+        """
+        location = as_location(place)
+        own = (location.folder,) if isinstance(location, FolderLocation) else ()
+        self._exclude = (*own, *exclude)
+        self._locations = locations or Locations(None)
+        self._shared_lock = shared_lock
         self._reading = reading
         tokens = {"passage_tokens": knowledge.passage_tokens, "overlap_tokens": knowledge.overlap_tokens}
         recipe = {"embedder": embedder.name, **tokens, "format": RECIPE}
-        self.store = Store(folder, lambda: embedder.dimensions, recipe)
+        self.store = Store(location, lambda: embedder.dimensions, recipe)
         self._ingestion = Ingestion(self.store, embedder, knowledge, reading)
 
     def ingest(
@@ -54,13 +66,13 @@ class Library:
         if not paths:
             raise InputError("There is nothing to ingest: name files, folders or patterns.")
         selection = selection or Selection()
-        if not self._folder.exists():  # a wrong path must not create a workspace
+        if self.store.location.lacks(""):  # a wrong path must not create a workspace
             list(self._discover(paths, selection))
-        with writer_lock(self._folder):
+        with self._writer_lock():
             self.store.require_same_recipe()
             known = {fingerprint.document_id: fingerprint for fingerprint in self.store.fingerprints()}
             locations = [fingerprint.location for fingerprint in known.values() if fingerprint.location]
-            stored = set(map(self._locations.path_of, locations)) if prune else set()
+            stored = self._locations.paths_of(locations) if prune else set()
             files = list(self._discover(paths, selection, stored))
             deleted = find_deleted(stored, paths)
             report = self._report(self._ingest(files, deleted, known), progress, len(files) + len(deleted))
@@ -69,17 +81,17 @@ class Library:
 
     def add(self, documents: Iterable[Document], progress: Progress) -> IngestReport:
         """Add texts. A document replaces an earlier one with the same id."""
-        with writer_lock(self._folder):
+        with self._writer_lock():
             self.store.require_same_recipe()
             total = len(documents) if isinstance(documents, Sized) else None
             return self._report(self._ingestion.run(self._text_tasks(documents)), progress, total)
 
     def forget(self, name: str) -> list[KnownDocument]:
-        return forget(self.store, self._folder, name, self._locations)
+        return forget(self.store, name, self._locations, shared_lock=self._shared_lock)
 
     def reindex(self, progress: Progress) -> IngestReport:
         """Chunk and embed all stored texts with the current settings. The old index stays in use until all is done."""
-        with writer_lock(self._folder):
+        with self._writer_lock():
             started = time.monotonic()
             total = len(self.store.fingerprints())
             reported: list[Outcome] = []
@@ -98,6 +110,9 @@ class Library:
 
     def close(self) -> None:
         self._ingestion.close()
+
+    def _writer_lock(self) -> AbstractContextManager[None]:
+        return _exclusive(self.store, self._shared_lock)
 
     def _discover(
         self, paths: Sequence[Path | str], selection: Selection, stored: Collection[str] = ()
@@ -152,17 +167,17 @@ class Library:
 
 def forget(
     store: Store,
-    folder: Path,
     name: str,
     locations: Locations,
     forget_elsewhere: Callable[[list[str]], None] = lambda ids: None,
+    shared_lock: SharedLock | None = None,
 ) -> list[KnownDocument]:
     """Forget the document with this id, path or location, and return it. Needs no embedder.
 
     `forget_elsewhere` is called with the ids before, since after a crash the ids could not be looked up again, and
     after, for traces that appeared in between.
     """
-    with writer_lock(folder):
+    with _exclusive(store, shared_lock):
         location, documents = locations.location_of(os.path.abspath(os.path.expanduser(name))), store.documents()
         matches = [document for document in documents if document.id == name or document.location == location]
         matches = matches or [document for document in documents if document.location and document.location == name]
@@ -176,18 +191,56 @@ def forget(
         return matches
 
 
+def purge_forgotten(store: Store, shared_lock: SharedLock | None = None, *, only_if_cheap: bool = False) -> bool:
+    """Remove documents from the disk that were forgotten a while ago. Returns whether there were any.
+
+    With `only_if_cheap`, a large table is left as it is.
+    """
+    if not is_purge_due(store.location):
+        return False
+    with _exclusive(store, shared_lock):
+        if only_if_cheap:
+            store.maintain()
+        elif is_purge_due(store.location):  # no other process was faster
+            store.purge()
+    return True
+
+
 @contextmanager
-def writer_lock(folder: Path) -> Iterator[None]:
-    """Raise BusyError at once if another process or thread holds the lock."""
+def _exclusive(store: Store, shared_lock: SharedLock | None) -> Iterator[None]:
+    """Exclude other writers, also those that were killed."""
+    with writer_lock(store.location, shared_lock):
+        store.fence()
+        yield
+
+
+@contextmanager
+def writer_lock(place: Path | Location, shared_lock: SharedLock | None = None) -> Iterator[None]:
+    """Raise BusyError at once if another process or thread holds the lock.
+
+    A folder is locked by a file. A location that other machines share needs the lock that they share, too.
+    """
+    location = as_location(place)
+    if isinstance(location, FolderLocation):
+        with _folder_lock(location.folder):
+            yield
+        return
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(require_shared_lock(shared_lock, location)(LOCK_NAME, 0))
+        except TimeoutError:
+            raise _busy(location, "another process") from None
+        yield
+
+
+@contextmanager
+def _folder_lock(folder: Path) -> Iterator[None]:
     lock = FileLock(folder / ".writer.lock", timeout=0, thread_local=False)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         lock.acquire()
     except Timeout:
-        raise BusyError(
-            f'The documents in "{folder}" are being changed by {_lock_holder(folder)}: try again when that has '
-            "finished."
-        ) from None
+        raise _busy(folder, _lock_holder(folder)) from None
     except (OSError, NotImplementedError) as problem:  # some network drives do not support locks
         raise KnowledgeError(
             f'"{folder}" cannot be written ({reason_of(problem)}): make it a writable folder.'
@@ -198,6 +251,10 @@ def writer_lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _busy(place: Path | Location, holder: str) -> BusyError:
+    return BusyError(f'The documents in "{place}" are being changed by {holder}: try again when that has finished.')
 
 
 def _lock_holder(folder: Path) -> str:

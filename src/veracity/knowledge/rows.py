@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from time import time_ns
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from veracity.models import Hit, KnownDocument, Passage
 from veracity.models.documents import MetadataValue
 
 DOCUMENT, PASSAGE = "document", "passage"
+CREATED = b"veracity-created"  # in the table's metadata
 # What a search returns. Includes the vector, since passages found by words are also compared by meaning.
 PASSAGE_COLUMNS = [
     "id", "document_id", "title", "location", "headings", "page", "start", "end", "language", "text", "entities",
@@ -95,6 +97,15 @@ def schema(dimensions: int, recipe: dict[str, Any]) -> pa.Schema:
         "checked": pa.int64(),
     }
     return pa.schema(list(fields.items()), metadata={b"veracity": json.dumps(recipe).encode()})
+
+
+def with_creation_time(schema: pa.Schema) -> pa.Schema:
+    return schema.with_metadata({**(schema.metadata or {}), CREATED: str(time_ns()).encode()})
+
+
+def created_of(stored: pa.Schema) -> int:
+    """When the table was created, in nanoseconds; 0 if that was not recorded."""
+    return int((stored.metadata or {}).get(CREATED, 0))
 
 
 def recipe_of(stored: pa.Schema) -> dict[str, Any]:

@@ -15,14 +15,24 @@ from typing import Any, Literal, Self
 
 import pyarrow as pa
 
-from veracity.errors import KnowledgeError, OutdatedIndexError
+from veracity.errors import BusyError, FullDiskError, KnowledgeError, OutdatedIndexError
 from veracity.knowledge import rows
 from veracity.knowledge.document_filter import sql_condition, sql_string
 from veracity.knowledge.lance import FTS, HnswSq, MatchQuery, Table, lancedb
+from veracity.knowledge.location import FolderLocation, Location, as_location
+from veracity.knowledge.purge import (
+    MAX_CHEAP_ROWS,
+    clear_rewrite_note,
+    is_cleanup_due,
+    is_purge_due,
+    note_removal,
+    note_rewrite,
+)
 from veracity.knowledge.rows import DOCUMENT, PASSAGE, Fingerprint
 from veracity.models import Hit, KnownDocument
 
 TABLE = "passages"
+TABLE_FOLDER = f"{TABLE}.lance"
 MAX_QUERY_WORDS = 200
 MAX_IDS_PER_CONDITION = 1000
 ON_MISSING_VECTOR: Literal["null"] = "null"  # the default raises
@@ -51,8 +61,9 @@ VECTOR_INDEX = HnswSq(distance_type="dot", m=16, ef_construction=100)
 MAX_REASON_LENGTH = 200
 # Source locations and wrappers in LanceDB's messages.
 _NOISE = re.compile(r",? ?/\S+\.rs:\d+(:\d+)?.*|\blance error: |\bLanceError\(\w+\): |\bExternal error: ", re.S)
+_NO_ROOM = re.compile(r"no space left|storage ?full|disk quota|os error (28|122)\b", re.I)
 _REMEDIES = [
-    (re.compile(r"no space left|storage ?full|disk quota|os error (28|122)\b", re.I), "free some disk space."),
+    (_NO_ROOM, "free some disk space."),
     (re.compile(r"permission denied|read-only file|os error (13|30)\b", re.I), "make it readable and writable."),
     (re.compile(r"too many open files|os error 24\b", re.I), "allow more open files (ulimit -n)."),
 ]
@@ -60,14 +71,14 @@ DEFAULT_REMEDY = "if it persists, restore the folder from a backup, or delete it
 
 
 class Store:
-    """`recipe` says how rows are made now. The folder is created with the first document."""
+    """`recipe` says how rows are made now. A folder is created with the first document."""
 
-    def __init__(self, folder: Path, dimensions: int | Callable[[], int], recipe: dict[str, Any]) -> None:
+    def __init__(self, place: Path | Location, dimensions: int | Callable[[], int], recipe: dict[str, Any]) -> None:
         self._dimensions = dimensions
-        self._folder = folder
-        self._table_folder = folder / f"{TABLE}.lance"
+        self.location = as_location(place)
         self._recipe = recipe
         self._opened: Table | None = None
+        self._own_version: int | None = None  # of the table after this store's last commit
         self._languages: tuple[object, frozenset[str]] = (None, frozenset())
         self._condition = ""  # SQL that every passage found must meet
 
@@ -80,9 +91,9 @@ class Store:
     @property
     def version(self) -> tuple[int, int]:
         """Differs after every change, also when the table was deleted and created again."""
-        with explain_errors(self._folder):
+        with self._explain_errors():
             table = self._table
-            return (0, 0) if table is None else (self._table_folder.stat().st_ctime_ns, int(table.version))
+            return (0, 0) if table is None else (self._identity_of(table), int(table.version))
 
     def limited_to(self, patterns: Sequence[str]) -> Self:
         """The same store, but searches find only passages of documents that match a path or pattern."""
@@ -157,33 +168,46 @@ class Store:
 
     def document_rows(self, batch: int = 64) -> Iterator[dict[str, Any]]:
         """The complete rows of all documents, with their texts, from the version at the first call."""
-        with explain_errors(self._folder):
+        with self._explain_errors():
             table = self._table
             if table is not None:
                 for some in table.search().where(f"kind = '{DOCUMENT}'").to_batches(batch_size=batch):
                     yield from some.drop_columns(["vector"]).to_pylist()
 
+    def fence(self) -> None:
+        """Call it under the writer lock, before reading what the next commits rely on.
+
+        In a shared location, a commit of a writer that was killed may still be under way. This makes an empty commit:
+        afterwards the object store refuses the other one, because its version exists.
+        """
+        if self.location.is_shared:
+            with self._explain_errors():
+                table = self._table
+                self._own_version = None if table is None else table.delete("false").version
+
     def replace(self, table: pa.Table, known: Iterable[str]) -> None:
         """Write the rows, and delete all other rows of the `known` documents, in one commit."""
         self.require_same_recipe()
         replaced = _sql_list(known)
-        with explain_errors(self._folder):
+        with self._explain_errors():
             existing = self._table
             target = self._create() if existing is None else existing  # an empty table is falsy
+            self._require_only_writer(target)
             if not replaced:
-                target.add(table, on_bad_vectors=ON_MISSING_VECTOR)
+                self._own_version = target.add(table, on_bad_vectors=ON_MISSING_VECTOR).version
                 return
-            (
+            self._own_version = (
                 target.merge_insert("id")
                 .when_matched_update_all()
                 .when_not_matched_insert_all()
                 .when_not_matched_by_source_delete(f"document_id IN ({replaced})")
                 .execute(table, on_bad_vectors=ON_MISSING_VECTOR)
+                .version
             )
 
     def confirm(self, fingerprints: Sequence[Fingerprint]) -> None:
         """Record that these files were read and have not changed, so the next run need not read them."""
-        with explain_errors(self._folder):
+        with self._explain_errors():
             table = self._table
             if table is None or not fingerprints:
                 return
@@ -192,7 +216,7 @@ class Store:
                 for name in ("size", "modified", "checked")
             }
             columns["id"] = [rows.row_id(fingerprint.document_id) for fingerprint in fingerprints]
-            table.merge_insert("id").when_matched_update_all().execute(pa.table(columns))
+            self._own_version = table.merge_insert("id").when_matched_update_all().execute(pa.table(columns)).version
 
     def rebuild(self, tables: Iterator[pa.Table]) -> None:
         """Replace all rows in one commit. Until then the old rows stay."""
@@ -207,10 +231,10 @@ class Store:
                 raise
 
         try:
-            with explain_errors(self._folder):
+            with self._explain_errors():
                 reader = pa.RecordBatchReader.from_batches(self.schema, batches())
                 self._opened = self._connect().create_table(
-                    TABLE, reader, schema=self.schema, mode="overwrite", on_bad_vectors=ON_MISSING_VECTOR
+                    TABLE, reader, schema=self._new_schema(), mode="overwrite", on_bad_vectors=ON_MISSING_VECTOR
                 )
         except KnowledgeError:
             if failures:  # LanceDB replaces it by an error of its own
@@ -218,33 +242,67 @@ class Store:
             raise
 
     def forget(self, document_ids: Sequence[str]) -> None:
-        with explain_errors(self._folder):
+        with self._explain_errors():
             table = self._table
-            if table is not None:
+            if table is not None and document_ids:
+                note_removal(self.location)
                 for start in range(0, len(document_ids), MAX_IDS_PER_CONDITION):
                     ids = document_ids[start : start + MAX_IDS_PER_CONDITION]
-                    table.delete(f"document_id IN ({_sql_list(ids)})")
+                    self._own_version = table.delete(f"document_id IN ({_sql_list(ids)})").version
 
     def maintain(self, purge: bool = False) -> None:
-        """Update the indexes and compact the table if it pays. With `purge`, delete all earlier versions from disk."""
-        with explain_errors(self._folder):
+        """Update the indexes and compact the table if it pays. With `purge`, delete all earlier versions from disk.
+
+        Removes documents from the disk that were forgotten a while ago, unless the table is large (see `purge`).
+        """
+        with self._explain_errors():
             table = self._table
-            if table is not None:
-                compact(table, self._table_folder, purge)
+            if table is None:
+                return
+            if not purge and is_purge_due(self.location) and table.count_rows() <= MAX_CHEAP_ROWS:
+                self.purge()
+                return
+            compact(table, self.location, purge)
+            if purge:
+                note_rewrite(self.location)
+
+    def purge(self) -> None:
+        """Rewrite the table without the rows that were deleted, and delete all earlier versions from disk.
+
+        In a shared location the versions are deleted by a later call, when no search on another machine reads them.
+        """
+        with self._explain_errors():
+            table = self._table
+            if table is None:
+                return
+            if is_cleanup_due(self.location):
+                compact(table, self.location, purge=True)
+                clear_rewrite_note(self.location)
+                if not is_purge_due(self.location):
+                    return
+            reader = pa.RecordBatchReader.from_batches(table.schema, table.search().to_batches())
+            self._opened = self._connect().create_table(
+                TABLE, reader, schema=table.schema, mode="overwrite", on_bad_vectors=ON_MISSING_VECTOR
+            )
+        self.maintain(purge=True)
+
+    def require_readable(self) -> None:
+        """Raise KnowledgeError if the documents cannot be read now."""
+        self._scan(["id"], limit=1)
 
     def require_same_recipe(self) -> None:
         """Raise OutdatedIndexError if the rows were made with other settings."""
         self._searchable()
 
     def _searchable(self) -> Table | None:
-        with explain_errors(self._folder):
+        with self._explain_errors():
             table = self._table
             stored = self._recipe if table is None else rows.recipe_of(table.schema)
         if stored != self._recipe:
             changed = [name for name in self._recipe if stored.get(name) != self._recipe[name]]
             differences = " and ".join(f"{name} {stored.get(name)}, not {self._recipe[name]}" for name in changed)
             raise OutdatedIndexError(
-                f'The documents in "{self._folder}" were indexed with {differences}: run "veracity reindex", '
+                f'The documents in "{self.location}" were indexed with {differences}: run "veracity reindex", '
                 "or restore the previous settings."
             )
         return table
@@ -252,29 +310,63 @@ class Store:
     @property
     def _table(self) -> Table | None:
         """None if nothing was stored yet, or if the folder was deleted."""
-        if not self._table_folder.is_dir():
+        if self.location.lacks(TABLE_FOLDER):
             self._opened = None
         elif self._opened is None:
             self._opened = self._open()
         return self._opened
 
+    def _identity_of(self, table: Table) -> int:
+        """Differs for a table that was deleted and created again."""
+        if isinstance(self.location, FolderLocation):
+            return (self.location.folder / TABLE_FOLDER).stat().st_ctime_ns
+        return rows.created_of(table.schema)
+
+    @contextmanager
+    def _explain_errors(self) -> Iterator[None]:
+        try:
+            with explain_errors(self.location):
+                yield
+        except KnowledgeError:
+            if self.location.is_shared:  # the table may have been deleted and created again; a folder shows that itself
+                self._opened = None
+            raise
+
     def _open(self) -> Table | None:
         try:
             return self._connect().open_table(TABLE)
         except ValueError:  # not found: another process has created the folder, but not yet the table
-            if any(self._table_folder.rglob("*.lance")):
+            if any(file.name.endswith(".lance") for file in self.location.files(TABLE_FOLDER)):
                 raise
             return None
 
     def _create(self) -> Table:
         """Creates the indexes too, so that the first words are tokenized like all others."""
-        self._opened = self._connect().create_table(TABLE, schema=self.schema)
+        # In a shared location, a writer that was killed may have created it a moment ago.
+        self._opened = self._connect().create_table(TABLE, schema=self._new_schema(), exist_ok=self.location.is_shared)
         create_indexes(self._opened)
         return self._opened
 
+    def _require_only_writer(self, table: Table) -> None:
+        """Raise BusyError if another process has changed a shared table since the last commit of this one.
+
+        Then this process has lost its lock, for example because it was suspended, and what it has read is outdated.
+        """
+        if self.location.is_shared and self._own_version is not None and self._own_version != int(table.version):
+            raise BusyError(
+                f'The documents in "{self.location}" are being changed by another process: try again when that has '
+                "finished."
+            )
+
+    def _new_schema(self) -> pa.Schema:
+        """A folder shows by itself when it was created."""
+        return rows.with_creation_time(self.schema) if self.location.is_shared else self.schema
+
     def _connect(self) -> lancedb.DBConnection:
         """Called late, because it creates the folder. The interval 0 makes every query look for a new version."""
-        return lancedb.connect(self._folder, read_consistency_interval=timedelta(0))
+        place = self.location
+        place.open()
+        return lancedb.connect(place.uri, read_consistency_interval=timedelta(0), storage_options=place.storage_options)
 
     def _by_text(self, column: str, words: Sequence[str], limit: int, language: str | None) -> list[Hit]:
         wanted = list(dict.fromkeys(words))[:MAX_QUERY_WORDS]
@@ -304,30 +396,35 @@ class Store:
             return run()
         except (OSError, RuntimeError, ValueError):
             self._opened = None
-            with explain_errors(self._folder):
+            with self._explain_errors():
                 return run()
 
     def _document_row(self, document_id: str, columns: list[str]) -> dict[str, Any] | None:
         return next(iter(self._scan(columns, f"id = {sql_string(rows.row_id(document_id))}").to_pylist()), None)
 
     def _scan(self, columns: list[str], where: str = f"kind = '{DOCUMENT}'", limit: int | None = None) -> pa.Table:
-        with explain_errors(self._folder):
+        with self._explain_errors():
             table = self._table
             if table is None:
                 return rows.schema(1, {}).empty_table().select(columns)
             return table.search().where(where).select(columns).limit(limit).to_arrow()
 
 
-def compact(table: Table, folder: Path, purge: bool = False) -> None:
-    """Create missing indexes, merge small fragments and delete old versions. `folder` is the table's."""
+def compact(table: Table, location: Location, purge: bool = False) -> None:
+    """Create missing indexes, merge small fragments and delete old versions.
+
+    With `purge`, the old versions in a folder are deleted at once: a search that is reading one retries.
+    """
     create_indexes(table)
-    if purge:  # a search that is reading an old version retries
+    # Unreferenced files in a folder were left by a crash, because the lock file excludes other writers. In a shared
+    # location they may belong to a writer on another machine that has lost its lock: LanceDB keeps them for 7 days.
+    is_alone = not location.is_shared
+    if purge and is_alone:
         table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
         return
-    versions = sorted(version.stat().st_mtime for version in (folder / "_versions").iterdir())
-    if _needs_compaction(table) or _superseded(versions) >= MAX_SUPERSEDED_VERSIONS:
-        # `delete_unverified` is safe: there is no other writer, so unreferenced files were left by a crash.
-        table.optimize(cleanup_older_than=_age_to_delete(versions), delete_unverified=True)
+    versions = sorted(file.modified for file in location.files(f"{TABLE_FOLDER}/_versions"))
+    if purge or _needs_compaction(table) or _superseded(versions) >= MAX_SUPERSEDED_VERSIONS:
+        table.optimize(cleanup_older_than=_age_to_delete(versions), delete_unverified=is_alone)
 
 
 def create_indexes(table: Table) -> None:
@@ -357,27 +454,30 @@ def _age_to_delete(versions: list[float]) -> timedelta:
     now = time.time()
     oldest = now - KEEP_VERSIONS_SECONDS
     current = max((written for written in versions if written <= oldest), default=oldest)
-    return timedelta(seconds=now - current + CLOCK_TOLERANCE_SECONDS)
+    return timedelta(seconds=max(0.001, now - current + CLOCK_TOLERANCE_SECONDS))
 
 
 @contextmanager
-def explain_errors(folder: Path) -> Iterator[None]:
+def explain_errors(location: Location) -> Iterator[None]:
     """Turn LanceDB's errors into KnowledgeError with a reason and a remedy."""
     try:
         yield
     except (RuntimeError, OSError, ValueError, pa.ArrowException) as problem:
-        raise KnowledgeError(_sentence(folder, problem)) from problem
+        kind = FullDiskError if _NO_ROOM.search(str(problem)) else KnowledgeError
+        raise kind(_sentence(location, problem)) from problem
     except BaseException as problem:
         if type(problem).__name__ == "PanicException":  # LanceDB's Rust panics do not derive from Exception
-            raise KnowledgeError(_sentence(folder, problem)) from None
+            raise KnowledgeError(_sentence(location, problem)) from None
         raise
 
 
-def _sentence(folder: Path, problem: BaseException) -> str:
+def _sentence(location: Location, problem: BaseException) -> str:
+    if sentence := location.explain(problem):
+        return sentence
     text = " ".join(str(problem).split())
     reason = _NOISE.sub("", text)[:MAX_REASON_LENGTH].strip(" ,.:") or type(problem).__name__
     remedy = next((remedy for pattern, remedy in _REMEDIES if pattern.search(text)), DEFAULT_REMEDY)
-    return f'The documents in "{folder}" cannot be used ({reason}): {remedy}'
+    return f'The documents in "{location}" cannot be used ({reason}): {remedy}'
 
 
 def _sql_list(texts: Iterable[str]) -> str:
