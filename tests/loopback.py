@@ -231,6 +231,10 @@ class LoopbackServer:
         return self._server.times
 
     @property
+    def active_requests(self) -> int:
+        return self._server.active_requests
+
+    @property
     def max_concurrent_requests(self) -> int:
         return self._server.max_active_requests
 

@@ -100,6 +100,11 @@ TRANSIENT: dict[str, tuple[Behaviour, type[ModelError], str]] = {
     "[]": (body([]), ModelAnswerError, "not in its API's format"),
     "null": (body(None), ModelAnswerError, "not in its API's format"),
     "no choices": (body({"choices": []}), ModelAnswerError, "not in its API's format"),
+    "only no choices": (
+        body({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": []}),
+        ModelAnswerError,
+        "not in its API's format",
+    ),
     "20 MB": (raw(b"x" * 20_000_000), ModelAnswerError, "not in its API's format"),
 }
 

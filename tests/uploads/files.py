@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from veracity.engine import Veracity
 from veracity.models import Outcome
@@ -21,3 +22,8 @@ def stored(folder: Path) -> dict[str, bytes]:
 
 def set_aside(folder: Path) -> list[str]:
     return [path.name for path in folder.glob(".aside/*") if path.name != "lock"]
+
+
+def full_disk(**_: Any) -> BinaryIO:
+    """A temporary file on a device that is always full: the system refuses what is written, and again on closing."""
+    return Path("/dev/full").open("w+b")

@@ -1,6 +1,7 @@
 """Uploaded files: stored under safe names, ingested, and deleted when forgotten."""
 
 import io
+import tempfile
 import threading
 import time
 import unicodedata
@@ -11,9 +12,9 @@ import pytest
 
 from tests.reading.documents import docx, pdf
 from tests.uploads.conftest import OpenEngine
-from tests.uploads.files import BINARY, set_aside, stored, upload
+from tests.uploads.files import BINARY, full_disk, set_aside, stored, upload
 from veracity.engine import Veracity
-from veracity.errors import BusyError, InputError, KnowledgeError, NotFoundError
+from veracity.errors import BusyError, FullDiskError, InputError, KnowledgeError, NotFoundError
 from veracity.knowledge import uploads
 from veracity.knowledge.library import writer_lock
 
@@ -226,3 +227,17 @@ def test_an_unwritable_folder_is_an_error(engine: Veracity, folder: Path) -> Non
     folder.write_text("a file", encoding="utf-8")
     with pytest.raises(KnowledgeError, match="cannot be written"):
         upload(engine, "a.txt", "The office opens at nine.")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
+@pytest.mark.parametrize("size", [10, 100_000])  # one that fits into the buffer, and one that does not
+def test_a_full_disk_is_one_clear_error(
+    engine: Veracity, folder: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    upload(engine, "a.txt", "The office opens at nine.")
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "TemporaryFile", full_disk)
+        with pytest.raises(FullDiskError, match=r"no room in .*uploads.* \(No space left on device\): free some disk"):
+            upload(engine, "b.txt", "x" * size)
+    assert list(stored(folder)) == ["a.txt"]
+    assert upload(engine, "b.txt", "The office closes at five.").status == "added"

@@ -178,3 +178,14 @@ def test_a_model_that_will_be_retired_is_a_problem(run: Run, monkeypatch: pytest
     first, second, *_ = run("doctor", "--no-ask").out.splitlines()
     assert first == "1 problem:" and 'The model "anthropic:claude-sonnet-4-5" ' in second
     assert "retired" in second and "2026-11-30: name another one, such as anthropic:claude-sonnet-5-5." in second
+
+
+def test_the_parts_of_a_workspace_are_checked(run: Run, workspace: Path) -> None:
+    ran = run("doctor", "--no-ask", "-w", workspace)
+    assert ran.code == 0 and "ledger ok, knowledge ok, disk ok" in ran.out
+    assert not (workspace / "ledger").exists() and not (workspace / "knowledge").exists()
+    (workspace / "ledger").mkdir()
+    (workspace / "ledger/ledger.sqlite").write_bytes(b"not a database" * 100)
+    ran = run("doctor", "--no-ask", "-w", workspace)
+    assert ran.code == 1 and "ledger failed, knowledge ok, disk ok" in ran.out
+    assert "1 problem" in ran.out and "ledger" in ran.out and "cannot be used" in ran.out
