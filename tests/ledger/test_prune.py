@@ -171,15 +171,16 @@ def test_an_interrupted_prune_leaves_whole_runs_and_is_continued(
     for name in names:
         full_run(ledger, name)
     make_old(ledger, *names)
-    tidy, calls = prune._first_turns, []
+    remove_runs, calls = prune.remove_runs, []
 
-    def fail_in_the_second(expired: list[ExpiredRun]) -> list[tuple[str, str, int]]:
+    def fail_in_the_second(connection: sa.Connection, expired: list[ExpiredRun], folder: Path) -> int:
         calls.append(len(expired))
+        count = remove_runs(connection, expired, folder)
         if len(calls) == 2:
             raise KeyboardInterrupt  # after its rows were deleted, before the commit
-        return tidy(expired)
+        return count
 
-    monkeypatch.setattr(prune, "_first_turns", fail_in_the_second)
+    monkeypatch.setattr(prune, "remove_runs", fail_in_the_second)
     with pytest.raises(KeyboardInterrupt):
         ledger.prune(CUTOFFS, observations)
     assert calls == [2, 2]

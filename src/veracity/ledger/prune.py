@@ -141,28 +141,29 @@ def _settled(connection: Connection, run_ids: Sequence[str]) -> list[str]:
 def _hand_down_documents(connection: Connection, expired: Sequence[ExpiredRun]) -> None:
     """Later turns were written with the answers of these, so they depend on the same documents."""
     removed = {run.run_id for run in expired}
-    of_conversations = sorted((run for run in expired if run.conversation), key=_conversation_of)
-    for (user, conversation), group in groupby(of_conversations, key=_conversation_of):
+    for user, conversation, _ in _first_turns(expired):
         turns = conversations.list_run_ids(connection, user, conversation)
-        for run in group:
-            later = [run_id for run_id in turns[turns.index(run.run_id) + 1 :] if run_id not in removed]
-            passages = _list_sources(connection, run.run_id, set(map(document_id_of, turns))) if later else []
-            for run_id in later:
-                evidence.put(connection, run_id, passages, given=True, forgotten=set())
+        last_kept = max((at for at, run_id in enumerate(turns) if run_id not in removed), default=-1)
+        documents, sources = set(map(document_id_of, turns)), dict[str, Evidence]()
+        for run_id in turns[: last_kept + 1]:
+            if run_id in removed:
+                sources |= _find_sources(connection, run_id, documents)
+            elif sources:
+                evidence.put(connection, run_id, list(sources.values()), given=True, forgotten=set())
 
 
-def _list_sources(connection: Connection, run_id: str, turns: set[str]) -> list[Evidence]:
-    """What the answer of the run may come from, without texts and without other turns of its conversation."""
+def _find_sources(connection: Connection, run_id: str, turns: set[str]) -> dict[str, Evidence]:
+    """What the answer of the run may come from, by document, without texts. Leaves out turns of its conversation."""
     answer = runs.get_answer(connection, run_id)
     rows = select(evidence_table).where((evidence_table.c.run_id == run_id) & ~evidence_table.c.forgotten)
-    sources = {}
+    sources: dict[str, Evidence] = {}
     for row in connection.execute(rows):
         exposure = Exposure.WRITTEN if row.given else Exposure.RETRIEVED
         exposure_of_answer = forget.measure_exposure(answer, exposure, {row.evidence_id})
         if exposure_of_answer >= Exposure.WRITTEN and row.document_id not in turns:
             passage = evidence.blank(Evidence.model_validate(row.body))
             sources[row.document_id] = passage.model_copy(update={"id": evidence.HANDED_DOWN + row.document_id})
-    return list(sources.values())
+    return sources
 
 
 def _refuse_late_evidence(connection: Connection, expired: Sequence[ExpiredRun]) -> None:
@@ -177,12 +178,8 @@ def _refuse_late_evidence(connection: Connection, expired: Sequence[ExpiredRun])
 
 def _first_turns(expired: Sequence[ExpiredRun]) -> list[tuple[str, str, int]]:
     """User, conversation and first turn of each conversation of these runs."""
-    turns = sorted((*_conversation_of(run), run.turn) for run in expired if run.conversation)
+    turns = sorted((run.user, run.conversation, run.turn) for run in expired if run.conversation)
     return [next(group) for _, group in groupby(turns, key=lambda turn: turn[:2])]
-
-
-def _conversation_of(run: ExpiredRun) -> tuple[str, str]:
-    return run.user, run.conversation
 
 
 def _tidy_conversation(connection: Connection, user: str, conversation: str, first_removed: int) -> bool:
