@@ -46,6 +46,7 @@ class Worker:
         self._queues = only
         self._sizes = {"runs": engine.settings.worker.runs, "decisions": DECISION_RUNS, "rejections": DECISION_RUNS}
         self._stopping = asyncio.Event()
+        self._running: set[str] = set()
 
     async def run(self) -> None:
         """Returns after stop(), when running jobs have ended or were given back."""
@@ -113,6 +114,7 @@ class Worker:
         await run_sync(self._drive, run_id, limiter=limiter, abandon_on_cancel=True)
 
     def _drive(self, run_id: str) -> None:
+        self._running.add(run_id)
         try:
             for _ in self._engine.resume(run_id):
                 pass
@@ -120,12 +122,22 @@ class Worker:
             pass  # another worker continues
         except VeracityError as error:  # the ledger has it, or the sweep queues the run again
             log.warning("Run %s: %s", run_id, error)
+        finally:
+            self._running.discard(run_id)
+
+    def _end_stopped(self) -> None:
+        """End what runs wait for that somebody stopped on a server."""
+        statuses = self._engine.run_statuses(list(self._running)) if self._running else {}
+        for run_id, status in statuses.items():
+            if status == "failed":
+                self._engine.stop(run_id)
 
     async def _sweep(self, app: procrastinate.App) -> None:
         """Queues runs whose process died, and jobs whose worker died."""
         while True:
             try:
                 await run_sync(self._engine.queue_interrupted)
+                await run_sync(self._end_stopped)
                 await self._retry_stalled(app)
             except VeracityError as error:
                 log.warning("Interrupted runs could not be queued: %s", error)

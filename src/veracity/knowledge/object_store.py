@@ -9,6 +9,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Store
 
 DEFAULT_REGION = "us-east-1"
+CONCURRENT_TESTS = 8
 TEST_OBJECT = ".veracity-test"
 CONNECT_SECONDS, REQUEST_SECONDS = 5, 60
 MAX_RETRIES, RETRY_SECONDS = 4, 20
@@ -204,18 +206,28 @@ class S3Location:
             )
 
     def _test_conditional_put(self) -> None:
-        """Puts an object that must not exist. If that succeeds, it exists, and the server has to refuse it again.
+        """Puts an object that must not exist several times at once: the server has to refuse all but one of them. Some
+        servers check the condition and then write, so that only concurrent requests show it.
 
         The object stays, so that the next process needs one request.
         """
         store = self._store
         from obstore.exceptions import AlreadyExistsError  # noqa: PLC0415 - an optional dependency
 
-        with self.explained():
+        def is_created(_: int) -> bool:
             try:
-                for _ in range(2):
-                    store.put(TEST_OBJECT, b"", mode="create")
+                store.put(TEST_OBJECT, b"", mode="create")
             except AlreadyExistsError:
+                return False
+            return True
+
+        with self.explained():
+            if not is_created(0):
+                return
+            store.delete(TEST_OBJECT)
+            with ThreadPoolExecutor(CONCURRENT_TESTS) as threads:
+                created = sum(threads.map(is_created, range(CONCURRENT_TESTS)))
+            if created == 1:
                 return
             store.delete(TEST_OBJECT)
         raise ConfigurationError(

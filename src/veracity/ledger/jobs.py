@@ -6,20 +6,23 @@ is not stored leaves no job. A job may be executed twice; the lease on its run l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 import procrastinate
 import psycopg
 import sqlalchemy as sa
-from procrastinate.exceptions import AlreadyEnqueued
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 
 from veracity.ledger.leases import count_waiting
-from veracity.ledger.postgres import KEEPALIVE, connect_alone, libpq_url
+from veracity.ledger.postgres import KEEPALIVE, connect_alone, libpq_url, translate_postgres_errors
 
 Queue = Literal["runs", "decisions", "rejections"]
 QUEUES: tuple[Queue, ...] = ("runs", "decisions", "rejections")
 FIRST = 1  # priority; those of questions are 0 or less
+RECONNECT_SECONDS = 1.0
 RESUME_TASK = "veracity.resume"
 _JOBS = sa.text(
     "SELECT args->>'run_id', status FROM procrastinate_jobs WHERE task_name = :task AND status IN ('todo', 'doing')"
@@ -27,10 +30,19 @@ _JOBS = sa.text(
 _LOCK = "hashtextextended('veracity:jobs:' || current_schema(), 0)"
 
 
+class ReconnectingConnector(procrastinate.PsycopgConnector):
+    """Listens again after Postgres was restarted. procrastinate's worker would poll only, and say nothing."""
+
+    async def listen_notify(self, on_notification: Any, channels: Iterable[str]) -> None:
+        names = list(channels)
+        while True:
+            with suppress(ConnectorException, psycopg.Error):
+                await super().listen_notify(on_notification, names)
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+
 def make_app(url: str, pool_size: int = 4) -> procrastinate.App:
-    connector = procrastinate.PsycopgConnector(
-        conninfo=libpq_url(url), kwargs=dict(KEEPALIVE), min_size=1, max_size=pool_size
-    )
+    connector = ReconnectingConnector(conninfo=libpq_url(url), kwargs=dict(KEEPALIVE), min_size=1, max_size=pool_size)
     return procrastinate.App(connector=connector)
 
 
@@ -43,28 +55,37 @@ class RunJobs:
         self._has_tables = False
 
     def prepare(self) -> None:
-        """Create the tables of the queue. Idempotent. Raises `psycopg.Error`."""
+        """Create the tables of the queue. Idempotent. Raises `LedgerError`."""
         if not self._has_tables:
             create_tables(self._url)
             self._has_tables = True
 
-    def defer(self, connection: sa.Connection, run_id: str, user: str, queue: Queue, *, first: bool = False) -> None:
+    def defer(
+        self, connection: sa.Connection, run_id: str, user: str, queue: Queue, *, first: bool = False, delay: int = 0
+    ) -> None:
         """Queue the run when the transaction commits. No-op if it is queued already.
 
         Users take turns: a question goes behind the other users' questions that have as many before them. One that is
-        `first` goes before all of them.
+        `first` goes before all of them. `delay` is in seconds.
         """
         self.prepare()
         priority = FIRST if first else -count_waiting(connection, user)
         raw = connection.connection.driver_connection
         deferrer = self._app.configure_task(
-            RESUME_TASK, queue=queue, priority=priority, queueing_lock=f"{queue}:{run_id}", connection=raw
+            RESUME_TASK,
+            queue=queue,
+            priority=priority,
+            queueing_lock=f"{queue}:{run_id}",
+            schedule_in={"seconds": delay} if delay else None,
+            connection=raw,
         )
         savepoint = connection.begin_nested()
         try:
             deferrer.defer(run_id=run_id)
         except AlreadyEnqueued:
             savepoint.rollback()
+        except ConnectorException as error:
+            raise error.__cause__ or error from None  # the driver's own, which the ledger explains
         else:
             savepoint.commit()
 
@@ -78,7 +99,8 @@ class RunJobs:
 
 
 def create_tables(url: str) -> None:
-    with connect_alone(url) as connection:
+    """Raises `LedgerError`."""
+    with translate_postgres_errors(url), connect_alone(url) as connection:
         connection.execute(f"SELECT pg_advisory_lock({_LOCK})")
         if not _has_tables(connection):
             schema = procrastinate.schema.SchemaManager.get_schema()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
@@ -95,10 +95,10 @@ def acquire(connection: Connection, run_id: str, owners: Owners, owner: str) -> 
     return token
 
 
-def renew(connection: Connection, owner: str, previous: str) -> None:
-    """Extend the leases of this process. It may have had a `previous` name, whose leases move over."""
-    expires = _read_clock(connection) + timedelta(seconds=LEASE_SECONDS)
-    own = leases.c.owner.in_((owner, previous))
+def renew(connection: Connection, owner: str, former_names: Collection[str]) -> None:
+    """Extend the leases of this process. Those under a name that it had before, and that nobody acquired, move over."""
+    expires = read_clock(connection) + timedelta(seconds=LEASE_SECONDS)
+    own = leases.c.owner.in_((owner, *former_names))
     connection.execute(update(leases).where(own).values(owner=owner, expires=expires))
 
 
@@ -116,6 +116,10 @@ def list_free(connection: Connection, owners: Owners) -> dict[str, bool]:
     is_free = _free_leases(connection, owners)
     rows = connection.execute(_RESUMABLE.order_by(runs.c.number)).all()
     return {row.run_id: row.owner is not None for row in rows if is_free(row)}
+
+
+def get_token(connection: Connection, run_id: str) -> int:
+    return int(connection.execute(_TOKEN, {"of_run": run_id}).scalar() or 0)
 
 
 def require(connection: Connection, run_id: str, token: int) -> None:
@@ -140,10 +144,10 @@ def revoke(connection: Connection, run_id: str) -> None:
 
 
 def _held_by(connection: Connection, owner: str, host: str) -> dict[str, object]:
-    return {"owner": owner, "host": host, "expires": _read_clock(connection) + timedelta(seconds=LEASE_SECONDS)}
+    return {"owner": owner, "host": host, "expires": read_clock(connection) + timedelta(seconds=LEASE_SECONDS)}
 
 
-def _read_clock(connection: Connection) -> datetime:
+def read_clock(connection: Connection) -> datetime:
     """The time of the database's machine: the clocks of its clients may differ."""
     if connection.dialect.name != "postgresql":
         return datetime.now(UTC)
@@ -153,12 +157,12 @@ def _read_clock(connection: Connection) -> datetime:
 
 def _free_leases(connection: Connection, owners: Owners) -> Callable[[Row[LeaseRow]], bool]:
     """A test whether a lease is free. It probes each owner once."""
-    is_alive, now = functools.cache(owners.is_alive), _read_clock(connection)
+    is_alive, now = functools.cache(owners.is_alive), read_clock(connection)
 
     def is_free(row: Row[LeaseRow]) -> bool:
         if row.status == "awaiting_approval" or row.owner is None or (row.run_id, row.token) in owners.abandoned:
             return True
-        if row.owner == owners.name:
+        if row.owner == owners.name or row.owner in owners.former_names:
             return False
         return row.expires is None or row.expires < now or not is_alive(row.owner)
 

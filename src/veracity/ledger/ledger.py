@@ -7,6 +7,7 @@ process; a power failure may lose the last milliseconds. Threads can share a led
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 
 MAX_REASON_LENGTH = 2000
 MAX_TURNS = 1_000_000
+MAX_RETRY_SECONDS = 300
+SCRUB_SECONDS = 60.0  # between attempts to finish interrupted forgetting
 ANY_STATE = "any"
 STATES = (*get_args(ApprovalState), ANY_STATE)
 WeakReason = Literal["failed_review", "low_score", "rejected", "disliked"]
@@ -87,15 +90,18 @@ class Ledger:
         self._folder = folder
         self._database, self._owners, self._jobs = open_backend(folder, url)
         self._renewal = leases.Renewal(self._renew)
-        self._has_joined = False
+        self._member: Member | None = None
+        self._is_shared = bool(url)
+        self._next_scrub = 0.0
         self.users = Users(self._database)
 
     def close(self) -> None:
         """Other processes can resume the runs of this one."""
         self._renewal.close()
-        if self._has_joined and (name := self._owners.name):
+        if self._member is not None:
             with suppress(LedgerError), self._database.writing() as connection:
-                members.remove(connection, [name])
+                members.remove(connection, [self._member.name])
+            self._member = None
         self._database.close()
         self._owners.close()
 
@@ -136,11 +142,12 @@ class Ledger:
             return leases.acquire(connection, run_id, self._owners, owner)
 
     @contextmanager
-    def fenced(self, run_id: str, token: int) -> Iterator[None]:
-        """No other process can acquire the run during the block."""
+    def fenced(self, run_id: str, token: int) -> Iterator[Any]:
+        """No other process can acquire the run during the block. Yields the driver's connection, which the block may
+        use: what it writes there is stored only if the token was current."""
         with self._database.writing() as connection:
             self._lock_run(connection, run_id, token)
-            yield
+            yield connection.connection.driver_connection
 
     def release(self, run_id: str, token: int) -> None:
         """Let any process resume the run. If that cannot be stored, at least this process can."""
@@ -165,23 +172,20 @@ class Ledger:
             free = leases.list_free(connection, self._owners)
             lost = self._jobs.without_job(connection, free) if free else []
         for run_id in lost:
-            with self._database.writing() as connection:
-                run = runs.lock(connection, run_id)
-                queue: Queue = "runs" if run.status == "running" else "decisions"
-                self._queue(connection, run_id, run.user, queue, first=True)
+            with suppress(NotFoundError), self._database.writing() as connection:
+                self._queue_again(connection, run_id, is_orphan=free[run_id])
         return len(lost)
 
     def join(self, kind: Literal["server", "worker"], configuration: str) -> None:
         """Register this process until it closes the ledger."""
-        name, now = self._register(), datetime.now(UTC)
-        member = Member(
-            name=name, kind=kind, host=self._owners.host, configuration=configuration, started=now, seen=now
-        )
+        name = self._register()
         dead = [other.name for other in self._read(members.list_members) if not self._owners.is_alive(other.name)]
         with self._database.writing() as connection:
-            members.remove(connection, dead)
-            members.add(connection, member)
-        self._has_joined = True
+            now = leases.read_clock(connection)
+            self._member = Member(
+                name=name, kind=kind, host=self._owners.host, configuration=configuration, started=now, seen=now
+            )
+            members.put(connection, self._member, dead)
 
     def members(self) -> list[Member]:
         """The live servers and workers, oldest first."""
@@ -377,9 +381,7 @@ class Ledger:
             approval = approvals.find_to_decide(connection, approval_id)
             decided = approvals.decide(connection, approval, decision, draft_hash, key or "")
             if queued:
-                searches_web = decided.state == "rejected" and decided.on_reject == "search"
-                queue: Queue = "rejections" if searches_web else "decisions"
-                self._queue(connection, decided.run_id, decided.user, queue)
+                self._queue(connection, decided.run_id, decided.user, _queue_of(decided))
             return decided
 
     def decision(self, run_id: str, attempt: int) -> Decision | None:
@@ -473,8 +475,10 @@ class Ledger:
         """Write outstanding observations to the file and finish interrupted forgetting. Returns the number written."""
         if not self._database.exists:
             return 0
-        written = observations.deliver(self._database, file)
-        if unscrubbed := self._read(forget.list_unscrubbed):
+        written = observations.deliver(self._database, file, shared=self._is_shared)
+        if time.monotonic() >= self._next_scrub and (unscrubbed := self._read(forget.list_unscrubbed)):
+            # Other readers of a shared database may delay it for long.
+            self._next_scrub = time.monotonic() + SCRUB_SECONDS if self._is_shared else 0.0
             self._scrub(unscrubbed, None)
         return written
 
@@ -518,16 +522,41 @@ class Ledger:
         return owner
 
     def _renew(self) -> None:
-        previous = self._owners.name
         owner = self._owners.check()
+        former_names = set(self._owners.former_names)
         with self._database.writing() as connection:
-            leases.renew(connection, owner, previous)
-            members.renew(connection, owner, previous, datetime.now(UTC))
+            leases.renew(connection, owner, former_names)
+            if self._member is not None:
+                seen = leases.read_clock(connection)
+                self._member = self._member.model_copy(update={"name": owner, "seen": seen})
+                members.put(connection, self._member, former_names)
+        self._owners.former_names.difference_update(former_names)
 
-    def _queue(self, connection: Connection, run_id: str, user: str, queue: Queue, *, first: bool = False) -> None:
+    def _queue_again(self, connection: Connection, run_id: str, *, is_orphan: bool) -> None:
+        """Unless it has ended. A run that was left with an error, instead of by a process that died, waits longer each
+        time."""
+        run = runs.lock(connection, run_id)
+        if run.status not in ("running", "awaiting_approval"):
+            return
+        drafts = approvals.list_of_run(connection, run_id)
+        queue: Queue = _queue_of(drafts[-1]) if drafts else "runs"
+        token = leases.get_token(connection, run_id)
+        delay = 0 if is_orphan or token <= leases.FIRST_TOKEN else min(MAX_RETRY_SECONDS, 2**token)
+        self._queue(connection, run_id, run.user, queue, first=True, delay=delay)
+
+    def _queue(
+        self,
+        connection: Connection,
+        run_id: str,
+        user: str,
+        queue: Queue,
+        *,
+        first: bool = False,
+        delay: int = 0,
+    ) -> None:
         if self._jobs is None:
             raise ConfigurationError("Only a ledger in Postgres has workers: set store.ledger.")
-        self._jobs.defer(connection, run_id, user, queue, first=first)
+        self._jobs.defer(connection, run_id, user, queue, first=first, delay=delay)
 
     def _read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self._database.reading() as connection:
@@ -563,11 +592,16 @@ class Ledger:
     def _scrub(self, document_ids: Sequence[str], file: Observations | None) -> None:
         """Remove erased texts from all files."""
         if file is not None:
-            observations.deliver(self._database, file)
+            observations.deliver(self._database, file, shared=self._is_shared)
         self._database.scrub()
         self.scrub_progress()
         with self._database.writing() as connection:
             forget.mark_scrubbed(connection, document_ids)
+
+
+def _queue_of(decided: Approval) -> Queue:
+    """Rejections that search the web take as long as a question, and must not delay approvals."""
+    return "rejections" if decided.state == "rejected" and decided.on_reject == "search" else "decisions"
 
 
 def _require_short_reason(reason: str) -> None:

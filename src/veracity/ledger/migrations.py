@@ -46,8 +46,11 @@ def _add_model_calls(connection: sa.Connection) -> None:
 
 
 def _add_members(connection: sa.Connection) -> None:
-    """Version 6: the servers and workers that share the ledger."""
+    """Version 6: the servers and workers that share the ledger, and which file got an observation."""
+    _add_columns(connection, tables.outbox, "place")
     tables.metadata.create_all(connection, tables=[tables.members])
+    for index in tables.leases.indexes:
+        connection.execute(CreateIndex(index, if_not_exists=True))
 
 
 def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:

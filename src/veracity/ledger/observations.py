@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from typing import Any
 
 from filelock import FileLock
 from pydantic_core import to_jsonable_python
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, insert, or_, select, true, update
 
 from veracity.ledger.database import Database, translate_errors
 from veracity.ledger.tables import outbox
@@ -92,16 +93,20 @@ def withdraw(connection: Connection, run_id: str) -> None:
     connection.execute(update(outbox).where(records).values(state=WITHDRAWN, record=None))
 
 
-def deliver(database: Database, file: Observations) -> int:
-    """Apply the outbox to the file. Returns the number of records written."""
-    unsettled = select(outbox.c.number).where(outbox.c.state.in_((PENDING, DELIVERING, WITHDRAWN))).limit(1)
+def deliver(database: Database, file: Observations, *, shared: bool = False) -> int:
+    """Apply the outbox to the file. Returns the number of records written.
+
+    Of a `shared` ledger, each record goes into the file of one machine, which also removes it."""
+    place = file.place() if shared else None
+    is_here = or_(outbox.c.place.is_(None), outbox.c.place == place) if shared else true()
+    unsettled = select(outbox.c.number).where(outbox.c.state.in_((PENDING, DELIVERING, WITHDRAWN)), is_here).limit(1)
     with database.reading() as connection:
         if connection.execute(unsettled).first() is None:
             return 0
     with file.locked():
-        _deliver_removals(database, file)
+        _deliver_removals(database, file, is_here)
         written = 0
-        while (count := _deliver_batch(database, file)) is not None:
+        while (count := _deliver_batch(database, file, is_here, place)) is not None:
             written += count
         return written
 
@@ -113,6 +118,14 @@ class Observations:
         self._path = path
         self._draft = path.with_name(f".{path.name}.draft")
         self._lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=LOCK_TIMEOUT_SECONDS, poll_interval=0.01)
+
+    def place(self) -> str:
+        """A name of the file that moves with its folder. Created on first use."""
+        path = self._path.with_name(f".{self._path.name}.place")
+        with self.locked():
+            if not path.exists():
+                path.write_text(secrets.token_hex(8), encoding="utf-8")
+            return path.read_text(encoding="utf-8")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -246,8 +259,8 @@ def _record(run_id: str, attempt: int, observation: dict[str, Any]) -> dict[str,
     return {**to_jsonable_python(observation, inf_nan_mode="null"), "run_id": run_id, "attempt": attempt}
 
 
-def _deliver_removals(database: Database, file: Observations) -> None:
-    withdrawn = select(outbox.c.number, outbox.c.run_id, outbox.c.attempt).where(outbox.c.state == WITHDRAWN)
+def _deliver_removals(database: Database, file: Observations, is_here: ColumnElement[bool]) -> None:
+    withdrawn = select(outbox.c.number, outbox.c.run_id, outbox.c.attempt).where(outbox.c.state == WITHDRAWN, is_here)
     with database.reading() as connection:
         rows = connection.execute(withdrawn).all()
     if rows:
@@ -255,13 +268,16 @@ def _deliver_removals(database: Database, file: Observations) -> None:
         _change_state(database, [row.number for row in rows], WITHDRAWN, REMOVED)
 
 
-def _deliver_batch(database: Database, file: Observations) -> int | None:
+def _deliver_batch(
+    database: Database, file: Observations, is_here: ColumnElement[bool], place: str | None
+) -> int | None:
     """The number of records written, or None if the outbox is empty."""
-    undelivered = outbox.c.state.in_((PENDING, DELIVERING))
+    undelivered = select(outbox).where(outbox.c.state.in_((PENDING, DELIVERING)), is_here).order_by(outbox.c.number)
     with database.writing() as connection:
-        rows = connection.execute(select(outbox).where(undelivered).order_by(outbox.c.number).limit(BATCH_SIZE)).all()
+        rows = connection.execute(undelivered.limit(BATCH_SIZE).with_for_update(skip_locked=True)).all()
         numbers = [row.number for row in rows]
-        connection.execute(update(outbox).where(outbox.c.number.in_(numbers)).values(state=DELIVERING))
+        taken = update(outbox).where(outbox.c.number.in_(numbers))
+        connection.execute(taken.values(state=DELIVERING, place=place))
     if not rows:
         return None
     interrupted = {(row.run_id, row.attempt) for row in rows if row.state == DELIVERING}

@@ -34,6 +34,10 @@ class Owners(Protocol):
         """The name of this process, or "" while it is not registered."""
 
     @property
+    def former_names(self) -> set[str]:
+        """Names of this process whose lock was lost. Its leases may still have them."""
+
+    @property
     def abandoned(self) -> set[tuple[str, int]]:
         """Runs of this process, with their tokens, whose release could not be stored."""
 
@@ -62,6 +66,7 @@ class FileOwners:
         self._name = ""
         self._pid = os.getpid()
         self._lock: FileLock | None = None
+        self.former_names: set[str] = set()
         self.abandoned: set[tuple[str, int]] = set()  # runs and tokens whose release could not be stored
 
     def register(self) -> str:

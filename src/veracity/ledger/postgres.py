@@ -6,6 +6,7 @@ read before, and no number of a run is missing below the highest. Everything els
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -45,6 +46,7 @@ SERVER_KEEPALIVE = (
 )
 _WRITE_LOCK = "hashtextextended('veracity:write:' || current_schema(), 0)"
 _MIGRATION_LOCK = "hashtextextended('veracity:migration:' || current_schema(), 0)"
+_REWRITE_LOCK = "hashtextextended('veracity:rewrite:' || current_schema(), 0)"
 _BUSY_STATES = ("55P03", "57014", "40001", "40P01", "53300")
 _LOST_STATES = ("57P01", "57P02", "57P03", "57P05", "25P03")
 
@@ -63,6 +65,7 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self._url = url
         self._opening = threading.Lock()
+        self._pid = os.getpid()
         self._engine: sa.Engine | None = None
 
     @property
@@ -86,7 +89,8 @@ class PostgresDatabase:
             yield connection
 
     def scrub(self) -> None:
-        """Rewrite the tables without deleted rows. Logs, replicas and backups of the database are not changed."""
+        """Rewrite the tables without deleted rows. Logs, replicas and backups of the database are not changed. Raises
+        `BusyLedgerError` if another process does."""
         self._rewrite([table.name for table in tables.metadata.sorted_tables])
 
     def erase_checkpoints(self, keep: Collection[str]) -> None:
@@ -112,6 +116,8 @@ class PostgresDatabase:
             with engine.connect() as connection:
                 connection.exec_driver_sql("SET statement_timeout = 0")
                 try:
+                    if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_REWRITE_LOCK})").scalar():
+                        raise BusyLedgerError(f'"{self._url}" is being rewritten: try again in a moment.')
                     self._wait_for_transactions(connection)
                     connection.exec_driver_sql(f"VACUUM FULL {', '.join(names)}")
                 finally:
@@ -127,6 +133,11 @@ class PostgresDatabase:
             time.sleep(POLL_SECONDS)
 
     def _open(self) -> sa.Engine:
+        if self._pid != os.getpid():  # after a fork: the connections are the parent's
+            self._opening, self._pid = threading.Lock(), os.getpid()
+            if self._engine is not None:
+                self._engine.dispose(close=False)
+                self._engine = None
         with self._opening:
             if self._engine is None:
                 self._engine = _connect(self._url)
@@ -188,10 +199,10 @@ def translate_postgres_errors(url: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, psycopg.Error) as error:
-        raise _ledger_error(url, error) from error
+        raise explain_postgres_error(url, error) from error
 
 
-def _ledger_error(url: str, error: BaseException) -> LedgerError:
+def explain_postgres_error(url: str, error: BaseException) -> LedgerError:
     # The driver's own message: SQLAlchemy's holds the statement and its values.
     cause = error.orig if isinstance(error, DBAPIError) else error
     state = getattr(cause, "sqlstate", None) or ""

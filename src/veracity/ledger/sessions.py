@@ -32,6 +32,7 @@ class SessionOwners:
     def __init__(self, url: str) -> None:
         self._url = url
         self.host = socket.gethostname()
+        self.former_names: set[str] = set()
         self.abandoned: set[tuple[str, int]] = set()
         self._using = threading.Lock()
         self._name = ""
@@ -47,6 +48,7 @@ class SessionOwners:
         self._detach_after_fork()
         with self._using, translate_postgres_errors(self._url):
             if self._session is None or self._session.closed:
+                self._discard()
                 self._open()
             return self._name
 
@@ -60,6 +62,7 @@ class SessionOwners:
             except psycopg.Error:
                 self._discard()
             if self._session is None or self._session.closed:
+                self._discard()
                 self._open()
             return self._name
 
@@ -78,6 +81,7 @@ class SessionOwners:
         self._detach_after_fork()
         with self._using:
             self._discard()
+            self.former_names.clear()
 
     def _execute(self, statement: str, name: str) -> list[Any]:
         """On the session's connection, or on a new one if it is lost or there is none."""
@@ -100,6 +104,8 @@ class SessionOwners:
         if self._session is not None:
             with contextlib.suppress(psycopg.Error):
                 self._session.close()
+        if self._name:
+            self.former_names.add(self._name)
         self._session, self._name = None, ""
 
     def _detach_after_fork(self) -> None:
@@ -115,3 +121,4 @@ class SessionOwners:
                     os.dup2(nothing.fileno(), self._session.fileno())
                 _inherited.append(self._session)
             self._session, self._name, self._pid = None, "", os.getpid()
+            self.former_names = set()

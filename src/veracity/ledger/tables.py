@@ -173,6 +173,7 @@ outbox = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("state", AnyText, nullable=False, index=True),
     sa.Column("record", Json),
+    sa.Column("place", AnyText),  # the file that got it, if machines share the ledger
     sa.UniqueConstraint("run_id", "attempt"),
     sqlite_autoincrement=True,
 )
@@ -195,6 +196,7 @@ leases = sa.Table(
     sa.Column("owner", AnyText),
     sa.Column("host", AnyText),
     sa.Column("expires", UtcDateTime),
+    sa.Index("leases_by_owner", "owner"),
 )
 
 approvals = sa.Table(

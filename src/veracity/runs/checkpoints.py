@@ -17,20 +17,27 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from filelock import FileLock
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from veracity.errors import LedgerError
 from veracity.ledger.database import translate_errors
 from veracity.ledger.sqlite import CHECKPOINTS_FILE, CHECKPOINTS_REMEDY, CHECKPOINTS_TIMEOUT_SECONDS
 from veracity.workspace import make_private_folder
 
 log = logging.getLogger("veracity")
 
-Fence = Callable[[], AbstractContextManager[None]]
+Fence = Callable[[], AbstractContextManager[Any]]
 COMPRESSED = "+zlib"
 MIN_COMPRESSED = 1000  # bytes
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON")
+
+
+def no_writes() -> AbstractContextManager[Any]:
+    """The fence of savers that only read and delete."""
+    raise TypeError("This saver cannot write.")
 
 
 class Checkpoints(Protocol):
@@ -38,7 +45,10 @@ class Checkpoints(Protocol):
     def errors(self) -> tuple[type[Exception], ...]:
         """What the savers raise if the checkpoints cannot be stored or read."""
 
-    def saver(self, fence: Fence | None = None) -> BaseCheckpointSaver[Any]:
+    def explain(self, error: Exception) -> LedgerError:
+        """One of `errors`, as a sentence."""
+
+    def saver(self, fence: Fence = no_writes) -> BaseCheckpointSaver[Any]:
         """A saver for one run. Each write holds the fence. Without one it can only read and delete."""
 
     def run_ids(self) -> list[str]:
@@ -69,27 +79,16 @@ class Serializer(JsonPlusSerializer):
         return super().loads_typed((kind, content))
 
 
-class FencedWrites:
-    """For savers: holds `fence` during every write."""
+class _FencedSqliteSaver(SqliteSaver):
+    fence: Fence = staticmethod(no_writes)
 
-    fence: Fence | None = None
-
-    def put(self, *args: Any, **kwargs: Any) -> Any:
-        with self._fenced():
-            return super().put(*args, **kwargs)  # type: ignore[misc]
+    def put(self, *args: Any, **kwargs: Any) -> RunnableConfig:
+        with self.fence():
+            return super().put(*args, **kwargs)
 
     def put_writes(self, *args: Any, **kwargs: Any) -> None:
-        with self._fenced():
-            super().put_writes(*args, **kwargs)  # type: ignore[misc]
-
-    def _fenced(self) -> AbstractContextManager[None]:
-        if self.fence is None:
-            raise TypeError("This saver cannot write.")
-        return self.fence()
-
-
-class _FencedSqliteSaver(FencedWrites, SqliteSaver):
-    pass
+        with self.fence():
+            super().put_writes(*args, **kwargs)
 
 
 class SqliteCheckpoints:
@@ -104,7 +103,10 @@ class SqliteCheckpoints:
                 self._connection = _open_or_replace(path)
         self._using = threading.Lock()  # of all savers, which share the connection
 
-    def saver(self, fence: Fence | None = None) -> BaseCheckpointSaver[Any]:
+    def explain(self, error: Exception) -> LedgerError:
+        return LedgerError(f"The progress of the run cannot be stored ({error}): ask again.")
+
+    def saver(self, fence: Fence = no_writes) -> BaseCheckpointSaver[Any]:
         saver = _FencedSqliteSaver(self._connection, serde=Serializer())
         saver.fence, saver.lock, saver.is_setup = fence, self._using, True
         return saver

@@ -123,7 +123,7 @@ class Driver:
         try:
             yield
         except self._checkpoints.errors as error:
-            raise LedgerError(f"The progress of the run cannot be stored ({error}): ask again.") from None
+            raise self._checkpoints.explain(error) from None
 
 
 class _StepLog:

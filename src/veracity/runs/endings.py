@@ -11,7 +11,14 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from veracity.errors import LedgerError, ShutdownError, SupersededError, VeracityError
+from veracity.errors import (
+    BusyLedgerError,
+    LedgerError,
+    ShutdownError,
+    SupersededError,
+    UnreachableLedgerError,
+    VeracityError,
+)
 from veracity.graph.context import RunContext
 from veracity.graph.state import RunState
 from veracity.ledger import Ledger, Observations, RunRecords, draft_hash
@@ -74,12 +81,15 @@ class Endings:
     def abandon(self, context: RunContext, error: BaseException) -> None:
         """Fail the run, or release it so that it can be resumed.
 
-        Runs with a decision are always released, so that no decision is lost; so are all runs on shutdown, and resumed
-        runs on Ctrl-C.
+        Runs with a decision are always released, so that no decision is lost; so are all runs on shutdown or while
+        Postgres cannot be used, and resumed runs on Ctrl-C.
         """
         run_id, token = context.run.run_id, context.token
         is_resumed_and_cancelled = token > 1 and not isinstance(error, Exception)
-        if is_resumed_and_cancelled or isinstance(error, ShutdownError) or not self._try_to_fail(context, error):
+        is_temporary = isinstance(error, ShutdownError | UnreachableLedgerError) or (
+            isinstance(error, BusyLedgerError) and bool(context.settings.store.ledger)
+        )
+        if is_resumed_and_cancelled or is_temporary or not self._try_to_fail(context, error):
             with contextlib.suppress(VeracityError):  # the first error is reported
                 self._ledger.release(run_id, token)
         if isinstance(error, SupersededError):

@@ -6,22 +6,45 @@ import time
 from typing import Any
 
 import psycopg
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres import PostgresSaver
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
+from veracity.errors import LedgerError
 from veracity.ledger.database import BUSY_SECONDS
-from veracity.ledger.postgres import KEEPALIVE, SERVER_KEEPALIVE, connect_alone, libpq_url, translate_postgres_errors
-from veracity.runs.checkpoints import Fence, FencedWrites, Serializer
+from veracity.ledger.postgres import (
+    KEEPALIVE,
+    SERVER_KEEPALIVE,
+    connect_alone,
+    explain_postgres_error,
+    libpq_url,
+    translate_postgres_errors,
+)
+from veracity.runs.checkpoints import Fence, Serializer, no_writes
 
 MAX_CONNECTIONS = 8
 POLL_SECONDS = 0.05
 _LOCK = "hashtextextended('veracity:checkpoints:' || current_schema(), 0)"
 
 
-class _FencedPostgresSaver(FencedWrites, PostgresSaver):
-    pass
+class _FencedPostgresSaver(PostgresSaver):
+    """Writes on the connection of the fence: a checkpoint is stored in the transaction that checks the token."""
+
+    fence: Fence = staticmethod(no_writes)
+
+    def put(
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, _: ChannelVersions
+    ) -> RunnableConfig:
+        """Stores the whole state: forgetting may have deleted what earlier checkpoints of the run stored."""
+        with self.fence() as connection:
+            writer = PostgresSaver(connection, serde=self.serde)
+            return writer.put(config, checkpoint, metadata, checkpoint["channel_versions"])
+
+    def put_writes(self, *args: Any, **kwargs: Any) -> None:
+        with self.fence() as connection:
+            PostgresSaver(connection, serde=self.serde).put_writes(*args, **kwargs)
 
 
 class PostgresCheckpoints:
@@ -44,7 +67,10 @@ class PostgresCheckpoints:
             open=True,
         )
 
-    def saver(self, fence: Fence | None = None) -> BaseCheckpointSaver[Any]:
+    def explain(self, error: Exception) -> LedgerError:
+        return explain_postgres_error(self._url, error)
+
+    def saver(self, fence: Fence = no_writes) -> BaseCheckpointSaver[Any]:
         saver = _FencedPostgresSaver(self._pool, serde=Serializer())
         saver.fence = fence
         return saver

@@ -66,6 +66,6 @@ async def metrics(caller: Caller, live: Live, request: Request) -> PlainTextResp
     """Metrics in Prometheus's text format."""
     metrics: Metrics = request.app.state.metrics
     metrics.running.set(live.running)
-    metrics.waiting.set(live.waiting)
+    metrics.waiting.set(await live.count_waiting())
     metrics.streams.set(request.app.state.limits.streams)
     return PlainTextResponse(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)

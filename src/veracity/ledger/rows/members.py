@@ -5,25 +5,21 @@ The oldest live member leads: one with another configuration takes no jobs, beca
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Collection
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select
 
 from veracity.ledger.tables import members
 from veracity.models import Member
 
 
-def add(connection: Connection, member: Member) -> None:
-    """Replaces an earlier registration under the same name."""
-    connection.execute(delete(members).where(members.c.name == member.name))
+def put(connection: Connection, member: Member, former_names: Collection[str]) -> None:
+    """Replaces what is stored under this name and the names that it had before."""
+    remove(connection, [member.name, *former_names])
     connection.execute(insert(members), member.model_dump())
 
 
-def renew(connection: Connection, name: str, previous: str, now: datetime) -> None:
-    connection.execute(update(members).where(members.c.name.in_((name, previous))).values(name=name, seen=now))
-
-
-def remove(connection: Connection, names: list[str]) -> None:
+def remove(connection: Connection, names: Collection[str]) -> None:
     connection.execute(delete(members).where(members.c.name.in_(names)))
 
 

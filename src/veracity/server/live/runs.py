@@ -278,6 +278,10 @@ class LiveRuns:
     def waiting(self) -> int:
         return self._slots.taken
 
+    async def count_waiting(self) -> int:
+        """The queued questions: of this server, or of all if workers answer them."""
+        return self.waiting if self._works else await run_sync(self._engine.queued)
+
     @property
     def running(self) -> int:
         return self._pool.running
