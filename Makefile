@@ -51,7 +51,7 @@ campaign-kill: .venv/installed-dev
 campaign-races: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.races --races $(N) --seed $(SEED)
 
-# The tests of ledger and runs with the ledger in Postgres. `make test` runs those of the ledger on both engines.
+# The tests of ledger and runs with the ledger in Postgres. `make test` runs those that depend on the engine on both.
 test-postgres: .venv/installed-dev
 	TEST_ENGINE=postgres $(PYTEST) tests/ledger tests/runs
 

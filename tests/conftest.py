@@ -29,18 +29,27 @@ hypothesis.settings.load_profile("tests")
 SLOW = ("tests/server/", "tests/cli/", "tests/runs/", "tests/uploads/", "tests/knowledge/")
 
 
+# Locks, transactions, forgetting: what SQL means is the same elsewhere, and `make test-postgres` runs the rest, too.
+ON_BOTH_ENGINES = (
+    "tests/ledger/test_",
+    "tests/ledger/rows/test_approvals",
+    "tests/ledger/rows/test_conversations",
+    "tests/ledger/rows/test_users",
+)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "both_engines: runs with the ledger in SQLite and in Postgres")
     config.addinivalue_line("markers", "only_sqlite: is about SQLite or its files")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests of the ledger run on both engines. TEST_ENGINE=postgres runs all tests on Postgres."""
+    """Tests of what depends on the engine run on both. TEST_ENGINE=postgres runs all tests on Postgres."""
     is_bound = metafunc.definition.get_closest_marker("only_sqlite") is not None
     is_for_both = metafunc.definition.get_closest_marker("both_engines") is not None
     if os.environ.get("TEST_ENGINE") == "postgres" and not is_bound:
         metafunc.parametrize("ledger_engine", ["postgres"], indirect=True)
-    elif not is_bound and (is_for_both or metafunc.definition.nodeid.startswith("tests/ledger/")):
+    elif not is_bound and (is_for_both or metafunc.definition.nodeid.startswith(ON_BOTH_ENGINES)):
         metafunc.parametrize("ledger_engine", ["sqlite", "postgres"], indirect=True)
 
 

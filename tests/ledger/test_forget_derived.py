@@ -23,7 +23,7 @@ from tests.ledger.material import (
 )
 from tests.ledger.test_observations import keys
 from veracity.errors import InputError, LedgerError, LostLeaseError, SupersededError
-from veracity.ledger import Ledger, Observations, RunRecords, sqlite
+from veracity.ledger import Ledger, Observations, RunRecords, database, sqlite
 from veracity.models import Answer, Decision, EvaluationResult, Evidence, MetricScore, OnReject
 from veracity.runs.checkpoints import SqliteCheckpoints
 
@@ -379,6 +379,7 @@ def test_the_next_delivery_erases_checkpoints_that_were_being_read(
 ) -> None:
     """The log of a database cannot be truncated while it is read."""
     monkeypatch.setattr(sqlite, "CHECKPOINTS_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
     finish_run(ledger, "r1")
     path = tmp_path / "ledger" / sqlite.CHECKPOINTS_FILE
     checkpoints = SqliteCheckpoints(tmp_path / "ledger")._connection

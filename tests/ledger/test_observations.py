@@ -209,6 +209,7 @@ def test_a_lock_timeout_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "is being written by another process: try again" in str(errors[0])
 
 
+@pytest.mark.only_sqlite
 def test_killed_processes_lose_nothing_and_write_nothing_twice(tmp_path: Path, path: Path) -> None:
     """Set VERACITY_KILLS=500 for a thorough run."""
     print(run_alone("kill_writers", tmp_path, 11, KILLS, 5 * KILLS))

@@ -20,7 +20,9 @@ Serve = Callable[[Veracity, Listener, Callable[[Listener], None]], None]
 @pytest.fixture
 def served_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Serve], None]:
     def serve(by: Serve) -> None:
-        def serve_and_close(engine: Veracity, listener: Listener, announce: Callable[[Listener], None]) -> None:
+        def serve_and_close(
+            engine: Veracity, listener: Listener, announce: Callable[[Listener], None], *, works: bool
+        ) -> None:
             with listener.listening:
                 by(engine, listener, announce)
 
