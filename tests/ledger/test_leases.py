@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_live_owner_renews_its_lease(ledger: Ledger, folder: Path) -> None:
-    owner = start("own", folder, "r1", 1.0)
+    owner = start("own", folder, "r1", 6.0)
     assert owner.stdout is not None
     assert owner.stdout.readline() == "1\n"
     first = expires(ledger)
