@@ -5,7 +5,7 @@
 
 Models are scripted: each call waits `--seconds`, as a provider would. A question takes three calls, and every third
 answer waits for approval. `scale` answers the same questions with one, two and four workers. `kill` has three workers
-and two processes that ask and decide; it kills one of the five at random, again and again, and starts it anew. At the
+and two processes that ask and decide. It repeatedly kills one of the five, chosen at random, and restarts it. At the
 end every question that was accepted must have ended, every decision must have been carried out, and no step and no
 answer may exist twice. A run is taken over when another owner has its lease.
 """

@@ -94,7 +94,7 @@ class Moto(LocalServer):
 
     @contextmanager
     def checking_keys(self) -> Iterator[None]:
-        """moto accepts any keys unless it is told to check them. It knows none."""
+        """Makes moto check keys, which it does not do by default. It has no valid ones, so it refuses all."""
         self._send("POST", "/moto-api/reset-auth", b"0")
         try:
             yield
