@@ -238,8 +238,9 @@ def test_a_receipt_is_reduced_to_the_question_and_the_answer(
     assert ledger.prune(cutoffs, observations).receipts == 0
     after = ledger.answer("old")
     assert before is not None and after is not None and before.review is not None and after.review is not None
-    for field in ("question", "text", "sentences", "status", "form", "quality", "notices", "usage", "conversation"):
+    for field in ("question", "text", "sentences", "status", "form", "quality", "usage", "conversation"):
         assert getattr(after, field) == getattr(before, field)
+    assert after.notices[:-1] == before.notices and after.notices[-1].code == "reduced"
     assert [passage.text for passage in after.evidence] == [SECRET, ""]  # the cited one is kept
     assert (after.review.outcome, after.review.suggestions) == (before.review.outcome, [])
     assert [decision.by for decision in after.decisions] == ["bob"] and SECRET not in str(after.decisions)

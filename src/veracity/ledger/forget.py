@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path
+from typing import Literal
 
 from sqlalchemy import Connection, delete, false, func, insert, select, update
 
@@ -292,9 +293,7 @@ def _erase_all_texts(answer: Answer, *, keep_question: bool) -> Answer:
         evaluation = evaluation.model_copy(update={"metrics": metrics, "warnings": []})
     grounding = [check.model_copy(update={"evaluator_comment": ""}) for check in answer.grounding]
     notices = [notice for notice in erase_notices(answer.notices) if notice.code != "forgotten"]
-    translations = {other: text(other, "ledger", "forgotten") for other in LANGUAGES if other != answer.language}
-    forgotten = text(answer.language, "ledger", "forgotten")
-    notice = Notice(code="forgotten", text=forgotten, translations=translations)
+    notice = make_notice("forgotten", answer.language)
     decisions = [decision.model_copy(update={"reason": "", "edit": None}) for decision in answer.decisions]
     erased = {
         "text": "",
@@ -323,3 +322,8 @@ def _replace_file(path: Path, content: bytes) -> None:
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
     new.replace(path)
+
+
+def make_notice(code: Literal["forgotten", "reduced"], language: str) -> Notice:
+    translations = {other: text(other, "ledger", code) for other in LANGUAGES if other != language}
+    return Notice(code=code, text=text(language, "ledger", code), translations=translations)

@@ -114,8 +114,10 @@ def strip_answer(answer: Answer) -> Answer:
     """A copy without explanations, and without passages that it does not cite. The others keep their positions."""
     cited = {citation.evidence_id for sentence in answer.sentences for citation in sentence.citations}
     passages = [passage if passage.id in cited else evidence.blank(passage) for passage in answer.evidence]
-    kept = {name: getattr(answer, name) for name in ("text", "standalone", "sentences", "missing", "notices")}
-    return _without_texts(answer).model_copy(update={**kept, "evidence": passages})
+    kept = {name: getattr(answer, name) for name in ("text", "standalone", "sentences", "missing")}
+    notices = [notice for notice in answer.notices if notice.code != "reduced"]
+    added = {"evidence": passages, "notices": [*notices, forget.make_notice("reduced", answer.language)]}
+    return _without_texts(answer).model_copy(update={**kept, **added})
 
 
 def _without_texts(answer: Answer) -> Answer:

@@ -29,6 +29,7 @@ NoticeCode = Literal[
     "search_incomplete",
     "not_reranked",
     "forgotten",
+    "reduced",
     "recalled",
     "from_web",
     "snippets",

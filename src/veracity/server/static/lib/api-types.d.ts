@@ -361,6 +361,7 @@ export interface Notice {
     | "search_incomplete"
     | "not_reranked"
     | "forgotten"
+    | "reduced"
     | "recalled"
     | "from_web"
     | "snippets"
