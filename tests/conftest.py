@@ -15,6 +15,7 @@ import pytest
 from tests.commands import Ran, Run
 from tests.loopback import LoopbackServer
 from tests.postgres import URL_VARIABLE, shared_url, stop_shared, use_postgres
+from tests.waiting import PATIENT
 from veracity.cli import main
 from veracity.ledger.backend import open_backend
 from veracity.runs.factory import open_checkpoints
@@ -90,13 +91,17 @@ def block_network() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Remove the developer's keys and settings, and change to a directory that is not a workspace."""
     for names in PROVIDERS.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
     for name in [name for name in os.environ if name.upper().startswith(PREFIX) or name in ALIASES.values()]:
         monkeypatch.delenv(name)
+    if not request.node.nodeid.startswith("tests/settings/"):
+        for section, deadlines in PATIENT.items():
+            for key, seconds in deadlines.items():
+                monkeypatch.setenv(f"{PREFIX}{section}__{key}".upper(), str(seconds))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.runs.scripts import DOCUMENTS
 from tests.runs.websites import SearchServer
+from tests.waiting import PATIENT
 from veracity.engine import Veracity
 from veracity.settings import Settings
 from veracity.testing import ScriptedLLM
@@ -41,6 +42,7 @@ def engine_with(root: Path) -> Iterator[MakeEngine]:
         roles = [role for role in ROLES if llm and llm._script.of(role)]
         models = {"embedder": "none", **{role: f"test:{role}" for role in roles}, **sections.pop("models", {})}
         sections.setdefault("approval", {"policy": "never"})
+        sections.update({name: {**deadlines, **sections.get(name, {})} for name, deadlines in PATIENT.items()})
         engines.append(Veracity(root, settings=Settings.model_validate({"models": models, **sections}), llm=llm))
         return engines[-1]
 

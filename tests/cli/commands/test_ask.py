@@ -234,9 +234,11 @@ def test_document_cannot_control_the_terminal(run: Run, workspace: Path) -> None
 def test_interrupt_fails_the_run(filled: Path) -> None:
     """In a separate process."""
     code = (
-        "import sys, time, _thread, threading\n"
+        "import os, signal, sys, threading, time\n"
         "from veracity.retrieval.search import Searcher\n"
-        "Searcher.find = lambda *_: (threading.Timer(0.3, _thread.interrupt_main).start(), time.sleep(30))\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "Searcher.find = lambda *_: (threading.Timer(0.3, interrupt).start(), time.sleep(30))\n"
         "sys.argv = ['veracity', 'ask', 'How many days of leave?', '-w', sys.argv[1]]\n"
         "from veracity.cli import main; main()"
     )
@@ -245,7 +247,7 @@ def test_interrupt_fails_the_run(filled: Path) -> None:
         [sys.executable, "-c", code, str(filled)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env=environment,
         check=False,
     )
