@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # with it, every process would compile all its modules
 
-.PHONY: demo serve test page-types chromium coverage fuzz fuzz-api kills campaign-kill campaign-races campaign-servers campaign-cluster campaign-object-store s3rver test-postgres bench-scale bench-conversation-growth bench-server clean
+.PHONY: demo serve test page-types chromium coverage fuzz fuzz-api kills campaign-kill campaign-races campaign-races-postgres campaign-partition campaign-servers campaign-cluster campaign-object-store s3rver test-postgres bench-ledger bench-scale bench-conversation-growth bench-server clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
@@ -51,6 +51,9 @@ campaign-kill: .venv/installed-dev
 campaign-races: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.races --races $(N) --seed $(SEED)
 
+campaign-races-postgres: .venv/installed-dev
+	$(BIN)/python -m benchmarks.campaigns.races --races $(N) --seed $(SEED) --postgres
+
 # The tests of ledger and runs with the ledger in Postgres. `make test` runs those that depend on the engine on both.
 test-postgres: .venv/installed-dev
 	TEST_ENGINE=postgres $(PYTEST) tests/ledger tests/runs
@@ -58,6 +61,15 @@ test-postgres: .venv/installed-dev
 # Kills servers and workers that share a Postgres N times: nothing may be lost or repeated.
 campaign-cluster: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.cluster kill --kills $(N) --seed $(SEED)
+
+# Cuts a process off from Postgres CUTS times while it writes: another one must take its run over within 10 s.
+CUTS ?= 10
+campaign-partition: .venv/installed-dev
+	$(BIN)/python -m benchmarks.campaigns.partition --cuts $(CUTS)
+
+# Measures writes and checkpoints per second in SQLite and Postgres.
+bench-ledger: .venv/installed-dev
+	$(BIN)/python -m benchmarks.ledger_writes
 
 # Measures the throughput of one, two and four workers.
 bench-scale: .venv/installed-dev

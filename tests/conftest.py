@@ -27,7 +27,16 @@ from veracity.testing import offline
 hypothesis.settings.register_profile("tests", deadline=None, max_examples=60)
 hypothesis.settings.load_profile("tests")
 
-SLOW = ("tests/server/", "tests/cli/", "tests/runs/", "tests/uploads/", "tests/knowledge/")
+SLOW = (
+    "tests/server/",
+    "tests/cli/",
+    "tests/runs/",
+    "tests/uploads/",
+    "tests/knowledge/",
+    "tests/cluster/",
+    "tests/transfer/",
+)
+SHOW_SETTINGS = ("tests/settings/", "tests/cli/commands/test_doctor.py", "tests/test_documents.py")
 
 
 # Locks, transactions, forgetting: what SQL means is the same elsewhere, and `make test-postgres` runs the rest, too.
@@ -98,7 +107,7 @@ def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
             monkeypatch.delenv(name, raising=False)
     for name in [name for name in os.environ if name.upper().startswith(PREFIX) or name in ALIASES.values()]:
         monkeypatch.delenv(name)
-    if not request.node.nodeid.startswith("tests/settings/"):
+    if not request.node.nodeid.startswith(SHOW_SETTINGS):
         for section, deadlines in PATIENT.items():
             for key, seconds in deadlines.items():
                 monkeypatch.setenv(f"{PREFIX}{section}__{key}".upper(), str(seconds))

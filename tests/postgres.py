@@ -1,4 +1,4 @@
-"""A Postgres cluster for tests: one per test run, shared by its workers, with a schema for each ledger."""
+"""A Postgres cluster for tests: one per test run, with a database per pytest worker and a schema per ledger."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,39 +25,46 @@ URL_VARIABLE = "TEST_POSTGRES_URL"  # of the shared cluster, for subprocesses
 
 
 class Cluster:
-    """A running cluster with its own port. `command` starts it again after stop()."""
+    """A cluster with its own port. start() starts it again after stop()."""
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder, self.port = folder, port
+    def __init__(self, folder: Path, port: int, settings: Mapping[str, str] = FAST) -> None:
+        self.folder, self.port, self._settings = folder, port, settings
         self.url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
 
-    def start(self) -> None:
-        options = " ".join(f"-c {name}={value}" for name, value in FAST.items())
+    def start(self, hosts: str = "127.0.0.1") -> None:
+        """Listens on these addresses, separated by commas, and on a socket in its folder."""
+        options = " ".join(f"-c {name}={value}" for name, value in self._settings.items())
         command = ["pg_ctl", "-D", str(self.folder / "data"), "-l", str(self.folder / "log"), "-w"]
-        _run([*command, "-o", f"-p {self.port} -k {self.folder} -h 127.0.0.1 {options}", "start"])
+        _run([*command, "-o", f"-p {self.port} -k {self.folder} -h {hosts} {options}", "start"])
 
     def stop(self, mode: str = "immediate") -> None:
         _run(["pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop"])
 
 
-def start_cluster() -> Cluster:
-    """Raises `subprocess.CalledProcessError`."""
+def start_cluster(
+    hosts: str = "127.0.0.1", network: str = "127.0.0.1/32", settings: Mapping[str, str] = FAST
+) -> Cluster:
+    """Listens on these addresses, and lets in everybody from the network. Raises `subprocess.CalledProcessError`."""
     folder = Path(tempfile.mkdtemp(prefix="veracity-pg-"))
     if os.geteuid() == 0:
         shutil.chown(folder, "nobody")
     _run(["initdb", "-D", str(folder / "data"), "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C.UTF-8"])
+    with (folder / "data" / "pg_hba.conf").open("a") as rules:
+        rules.write(f"host all all {network} trust\n")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    cluster = Cluster(folder, port)
-    cluster.start()
+    cluster = Cluster(folder, port, settings)
+    cluster.start(hosts)
     return cluster
 
 
 @contextmanager
-def running_cluster() -> Iterator[Cluster]:
-    """A cluster of one's own, for tests that stop it."""
-    cluster = start_cluster()
+def running_cluster(
+    hosts: str = "127.0.0.1", network: str = "127.0.0.1/32", settings: Mapping[str, str] = FAST
+) -> Iterator[Cluster]:
+    """A cluster of one's own, for tests that stop it or reach it in another way."""
+    cluster = start_cluster(hosts, network, settings)
     try:
         yield cluster
     finally:
@@ -67,14 +74,18 @@ def running_cluster() -> Iterator[Cluster]:
 
 
 def shared_url(folder: Path) -> str:
-    """The URL of the cluster that this test run shares, which the first caller starts. `folder` is the test run's."""
+    """The URL of this worker's database in the cluster of the test run, which the first caller starts. `folder` is the
+    test run's. Not one database for all: forgetting waits for the open transactions of a database."""
     record = folder / "postgres.txt"
     with FileLock(folder / ".postgres.lock"):
         if not record.exists():
             cluster = start_cluster()
             record.write_text(f"{cluster.folder}\n{cluster.port}")
     data, port = record.read_text().split("\n")
-    return Cluster(Path(data), int(port)).url
+    url, name = Cluster(Path(data), int(port)).url, os.environ.get("PYTEST_XDIST_WORKER", "postgres")
+    with psycopg.connect(url, autocommit=True) as connection, suppress(psycopg.errors.DuplicateDatabase):
+        connection.execute(f"CREATE DATABASE {name}")
+    return url.removesuffix("postgres") + name
 
 
 def stop_shared(folder: Path) -> None:

@@ -20,7 +20,7 @@ from veracity.errors import OutdatedIndexError
 from veracity.knowledge.library import Library
 from veracity.knowledge.store import Store
 
-KILLS = int(os.environ.get("VERACITY_KILLS", "6"))
+KILLS = int(os.environ.get("VERACITY_KILLS", "4"))
 # Slow to import, and start no threads.
 PRELOADED = ["lance_namespace", "numpy", "pyarrow", "pydantic", "pytest", "veracity.embedding", "veracity.language"]
 WAIT_SECONDS = 60.0

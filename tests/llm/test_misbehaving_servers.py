@@ -7,15 +7,10 @@ from benchmarks.campaigns import servers
 from benchmarks.campaigns.misbehaviours import KINDS
 
 SAMPLE = {
-    "accepts, then closes": "judge",
     "endless looping reply": "streamed writer",
-    "endless reply": "reviewer",
     "loop in JSON": "reviewer",
-    "cut off": "judge",
     "10 MB": "streamed writer",
-    "disconnects midway": "streamed writer",
     "gzip that is none": "writer",
-    "deeply nested arguments": "judge",
     "a number of 4,000 digits": "judge",
     "never answers": "reviewer",
 }

@@ -16,8 +16,8 @@ from benchmarks.campaigns import kill, races, records, worker
 from benchmarks.campaigns.fork_server import ForkServer
 from benchmarks.campaigns.step_invariants import check_path, read_shown
 
-KILLS = int(os.environ.get("VERACITY_KILLS", "10"))
-RACES = 20
+KILLS = int(os.environ.get("VERACITY_KILLS", "5"))
+RACES = 8
 SEED = 11
 
 

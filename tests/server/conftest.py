@@ -102,7 +102,7 @@ def serving(engine: Veracity, *, works: bool = True) -> Iterator[Served]:
 
 def chromium_path(of_playwright: str) -> str:
     """That of this machine, else the one that Playwright installed."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     found = os.environ.get("VERACITY_CHROMIUM") or next(filter(None, map(shutil.which, names)), of_playwright)
     if not Path(found).exists():
         pytest.fail("There is no Chromium: scripts/install_chromium.sh installs one.")

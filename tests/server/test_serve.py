@@ -120,7 +120,7 @@ def asked(process: Process, until: str) -> list[Event]:
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
 def test_a_restart_loses_no_run(root: Path, server: LoopbackServer, sign: signal.Signals) -> None:
-    variables = slow_writer(server, 6)
+    variables = slow_writer(server, 3)
     with Process(root, VERACITY_SERVER__GRACE="0", **variables) as process:
         seen = asked(process, "generate_answer")
         process.tell(sign)

@@ -238,7 +238,7 @@ def test_interrupt_fails_the_run(filled: Path) -> None:
         "from veracity.retrieval.search import Searcher\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
-        "Searcher.find = lambda *_: (threading.Timer(0.3, interrupt).start(), time.sleep(30))\n"
+        "Searcher.find = lambda *_: (threading.Timer(0.3, interrupt).start(), time.sleep(3))\n"
         "sys.argv = ['veracity', 'ask', 'How many days of leave?', '-w', sys.argv[1]]\n"
         "from veracity.cli import main; main()"
     )

@@ -18,13 +18,6 @@ def test_good_answers_score_high_and_bad_ones_low(run: Run) -> None:
     assert min(good) >= 75 and max(bad) < 60
 
 
-def test_table(run: Run) -> None:
-    ran = run("demo")
-    assert ran.code == 0
-    for word in ("en-returns-good", "zh-leave-bad", "ja-visa-bad", "Overall", "What is wrong"):
-        assert word in ran.out
-
-
 def test_metrics_of_a_workspace(run: Run, workspace: Path, server: LoopbackServer) -> None:
     (workspace / "configs/evaluator.toml").write_text('[[metrics]]\nname = "LLMPlain"\nmodel = "openai-chat:m"\n')
     ran = run("demo", "-w", workspace)
