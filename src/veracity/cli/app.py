@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-import os.path
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from veracity.errors import InputError
+from veracity.cli.options import (
+    LOCAL,
+    ROLE_HELP,
+    ROLES,
+    ApprovalArgument,
+    ByOption,
+    FilterUserOption,
+    ForgottenOption,
+    JsonOption,
+    LimitOption,
+    OnlyOption,
+    OwnerOption,
+    StepsOption,
+    UserArgument,
+    UserOption,
+    WorkspaceOption,
+    name_option,
+    place_option,
+    require_name,
+)
 from veracity.version import __version__
 
 app = typer.Typer(
@@ -23,64 +42,11 @@ app.add_typer(users, name="users")
 observations = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 app.add_typer(observations, name="observations", help="Export the answers that passed their review.")
 
-LOCAL = "local"  # equals models.LOCAL, which would load Pydantic for every --help
-ROLES = "asker|approver|admin"
-ROLE_HELP = "asker: asks and sees own answers; approver: also decides on drafts; admin: also changes documents."
-
-
-def _require_name(option: typer.CallbackParam, name: str | None) -> str | None:
-    if name is not None and not name.strip():
-        raise InputError(f"{option.opts[0]} is given without a name: name it, or leave the option out.")
-    return name
-
-
-def _resolve_paths(paths: list[str] | None) -> list[str]:
-    """A path that exists means this file or folder. Anything else is a pattern for the engine."""
-    return [_resolve_path(path) for path in paths or []]
-
-
-def _resolve_path(path: str) -> str:
-    full = os.path.normpath(Path(path).absolute())
-    if not path.strip() or not os.path.lexists(full):
-        return path
-    return f"{full}/" if Path(full).is_dir() else full
-
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
         typer.echo(f"veracity {__version__}")
         raise typer.Exit
-
-
-def _name_option(text: str, *flags: str) -> Any:
-    return typer.Option(*flags, metavar="NAME", help=text, show_default=False, callback=_require_name)
-
-
-WorkspaceOption = Annotated[
-    Path | None,
-    typer.Option("--workspace", "-w", metavar="DIR", help="The workspace. Default: this directory, if it is one."),
-]
-UserOption = Annotated[str, _name_option("The name of the user. Default: local.", "--user")]
-OwnerOption = Annotated[str, _name_option("The conversation's user. Default: local.", "--user")]
-FilterUserOption = Annotated[str | None, _name_option("Only questions of this user.", "--user")]
-ByOption = Annotated[str | None, _name_option("Your name. Default: the login name.", "--by")]
-LimitOption = Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, help="Maximum number of rows.")]
-ApprovalArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="The approval's id or a prefix of it, its run's id, or: last.")
-]
-UserArgument = Annotated[str, typer.Argument(metavar="NAME", help="The user.")]
-OnlyOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--only",
-        metavar="PATH|GLOB",
-        help="Use only documents that match, such as handbook/ or *.pdf; may be repeated.",
-        show_default=False,
-        callback=_resolve_paths,
-    ),
-]
-StepsOption = Annotated[bool, typer.Option("--show-steps", help="Print each step to standard error.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.callback()
@@ -139,7 +105,7 @@ def ingest(
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     workspace: WorkspaceOption = None,
-    conversation: Annotated[str | None, _name_option("Continue this conversation.", "--conversation", "-c")] = None,
+    conversation: Annotated[str | None, name_option("Continue this conversation.", "--conversation", "-c")] = None,
     user: UserOption = LOCAL,
     max_rewrites: Annotated[
         int | None,
@@ -169,7 +135,7 @@ def ask(
 def chat(
     workspace: WorkspaceOption = None,
     conversation: Annotated[
-        str | None, _name_option("Continue or start this conversation.", "--conversation", "-c")
+        str | None, name_option("Continue or start this conversation.", "--conversation", "-c")
     ] = None,
     continues: Annotated[bool, typer.Option("--continue", help="Continue the latest conversation.")] = False,
     user: UserOption = LOCAL,
@@ -359,17 +325,27 @@ def forget(
     document: Annotated[
         str | None, typer.Argument(metavar="[ID|PATH]", help="The document, as `veracity documents` lists it.")
     ] = None,
-    conversation: Annotated[str | None, _name_option("Forget a conversation instead.", "--conversation", "-c")] = None,
+    conversation: Annotated[str | None, name_option("Forget a conversation instead.", "--conversation", "-c")] = None,
     user: OwnerOption = LOCAL,
+    again: Annotated[
+        bool, typer.Option("--again", help="After a restore of Postgres: forget what was forgotten since.")
+    ] = False,
+    since: Annotated[
+        datetime | None, typer.Option("--since", metavar="TIME", help="When that backup was made, in UTC.")
+    ] = None,
+    forgotten: ForgottenOption = None,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Remove a document, or a conversation with its questions and answers.
 
     Quotes of it are erased from receipts and observations. The document's file is kept unless it was uploaded.
     """
-    from veracity.cli.commands.documents import forget
+    from veracity.cli.commands.documents import forget, forget_again
 
-    forget(document, conversation, user, workspace)
+    if again:
+        forget_again(since, forgotten or [], workspace)
+    else:
+        forget(document, conversation, user, workspace)
 
 
 @app.command()
@@ -398,6 +374,64 @@ def prune(
     from veracity.cli.commands.prune import prune
 
     prune(workspace, dry_run, yes, as_json)
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, such as veracity.tar.zst.")],
+    workspace: WorkspaceOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write everything in the workspace to one file, while servers and commands use it.
+
+    The file is read back and compared before it gets its name. It holds texts: only its owner can read it.
+    """
+    from veracity.cli.commands.backup import make_backup
+
+    make_backup(file, force, workspace, as_json)
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that veracity backup has written.")],
+    workspace: Annotated[
+        Path, typer.Option("--workspace", "-w", metavar="DIR", help="The folder to restore the workspace into.")
+    ],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Set aside a workspace that is there. It is not deleted.")
+    ] = False,
+    forgotten: ForgottenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a workspace from a backup, and forget again what was forgotten since.
+
+    The backup is checked before anything is changed. It contains metrics, which are programs: restore only your own.
+    """
+    from veracity.cli.commands.backup import restore_backup
+
+    restore_backup(file, workspace, replace, forgotten or [], as_json)
+
+
+@app.command("move-to")
+def move_to(
+    ledger: Annotated[str | None, place_option("--ledger", "postgresql://…", "runs, approvals and users")] = None,
+    knowledge: Annotated[str | None, place_option("--knowledge", "s3://…", "documents")] = None,
+    uploads: Annotated[str | None, place_option("--uploads", "s3://…", "uploaded files")] = None,
+    s3_endpoint: Annotated[
+        str | None, typer.Option("--s3-endpoint", metavar="URL", help="The S3-compatible server; not set for AWS.")
+    ] = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Move the ledger, documents or uploads to places that several machines share, or back into the workspace.
+
+    Stop servers and workers first. Everything is copied and compared; then the old place is marked, and veracity.toml
+    is changed. Nothing is deleted. Run it again if it was interrupted.
+    """
+    from veracity.cli.commands.move import move_to
+
+    move_to(ledger, knowledge, uploads, s3_endpoint, workspace, as_json)
 
 
 @app.command()
@@ -467,13 +501,15 @@ def demo(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None
 def serve(
     workspace: WorkspaceOption = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="The address to listen on. Default: settings.", callback=_require_name)
+        str | None, typer.Option("--host", help="The address to listen on. Default: settings.", callback=require_name)
     ] = None,
     port: Annotated[
         int | None, typer.Option("--port", min=0, max=65535, help="The port; 0 chooses a free one.", show_default=False)
     ] = None,
     opens_browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    no_work: Annotated[bool, typer.Option("--no-work", help="Leave questions to veracity worker.")] = False,
+    no_work: Annotated[
+        bool, typer.Option("--no-work", help="Leave questions, uploads and evaluations to veracity worker.")
+    ] = False,
 ) -> None:
     """Serve the page and the API.
 
@@ -487,10 +523,15 @@ def serve(
 def worker(
     workspace: WorkspaceOption = None,
     only: Annotated[
-        str, typer.Option("--only", help="Queues to work on: runs, decisions, rejections.", metavar="QUEUE,…")
+        str,
+        typer.Option(
+            "--only",
+            help="Queues to work on: runs, decisions, rejections, documents, commits, evaluations.",
+            metavar="QUEUE,…",
+        ),
     ] = "",
 ) -> None:
-    """Answer the questions of servers that share the ledger.
+    """Answer the questions of servers that share the ledger, and ingest what is uploaded to them.
 
     Needs store.ledger in Postgres. Runs until Ctrl-C or SIGTERM; another worker continues what it leaves."""
     from veracity.cli.commands.worker import work

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import Run
-from veracity.cli.app import LOCAL as OF_OPTIONS
+from veracity.cli.options import LOCAL as OF_OPTIONS
 from veracity.engine import Veracity
 from veracity.models import LOCAL
 

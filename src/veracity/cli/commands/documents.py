@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from veracity.cli.ui.console import console, count, is_narrow, plain, print_json, shorten_start, shown_path, table
@@ -26,6 +28,15 @@ def list_documents(workspace: Path | None, as_json: bool) -> None:
     console.print(rows)
     passages = sum(document.passages for document in documents)
     console.print(plain(f"\n{count(len(documents), 'document')}, {count(passages, 'passage')}"))
+
+
+def forget_again(since: datetime | None, journals: Sequence[Path], workspace: Path | None) -> None:
+    if since is None:
+        raise InputError("--again needs the time of the backup: add --since, such as --since 2026-05-17T08:30.")
+    from veracity.cli.commands.backup import print_forgotten  # noqa: PLC0415 - imports LanceDB
+    from veracity.transfer.reforget import forget_since  # noqa: PLC0415 - imports LanceDB
+
+    print_forgotten(forget_since(workspace, since if since.tzinfo else since.replace(tzinfo=UTC), journals))
 
 
 def forget(document: str | None, conversation: str | None, user: str, workspace: Path | None) -> None:
