@@ -28,7 +28,7 @@ from veracity.engine import Veracity
 from veracity.ledger.jobs import QUEUES, create_tables
 from veracity.server import health, metrics, serve
 from veracity.settings import SECTIONS, ServerSettings, Settings
-from veracity.worker import DECISION_RUNS, EXTRA_CONNECTIONS
+from veracity.worker import POOL_CONNECTIONS
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -252,8 +252,7 @@ def test_the_stores_are_reached_by_no_one_else() -> None:
 
 
 def test_postgres_has_enough_connections() -> None:
-    settings = Settings.model_validate(tomllib.loads(SETTINGS["compose"]))
-    of_worker = settings.worker.runs + DECISION_RUNS * (len(QUEUES) - 1) + EXTRA_CONNECTIONS
+    of_worker = POOL_CONNECTIONS + len(QUEUES)
     workers = sum(service["command"][0] == "worker" for service in OURS.values())
     needed = len(OURS) * LEDGER_CONNECTIONS + workers * of_worker
     (maximum,) = re.findall(r"max_connections=(\d+)", " ".join(SERVICES["postgres"]["command"]))

@@ -39,7 +39,13 @@ from veracity.settings import Settings
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 USERS = ("ann", "bob", "eve")
-PRELOADED = ["veracity.worker", "veracity.evaluator", "veracity.runs.factory"]
+PRELOADED = [  # all that a process needs: kills are more frequent than it could import them
+    "benchmarks.campaigns.cluster",
+    "veracity.evaluator",
+    "veracity.ledger.jobs",
+    "veracity.runs.postgres_checkpoints",
+    "veracity.runs.runner",
+]
 WORKERS, ASKERS = 3, 2
 PAUSE_SECONDS = (0.2, 2.0)  # between kills
 PATIENCE_SECONDS = 120.0

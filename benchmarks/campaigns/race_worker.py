@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks.campaigns import scenario
 from benchmarks.campaigns.boundaries import Boundaries
 from benchmarks.campaigns.worker import Job, decide, log_errors, open_log
+from veracity.engine import Veracity
 
 SIDES = ("left", "right")
 JITTER_SECONDS = 0.001
@@ -24,7 +25,7 @@ VERDICTS: tuple[dict[str, Any], ...] = (
 
 def prepare(options: dict[str, Any]) -> None:
     """Asks a question for each ticket."""
-    with open_log(options["log"]) as log, scenario.open_engine(Path(options["root"])) as engine:
+    with open_log(options["log"]) as log, _open_engine(options) as engine:
         for ticket in options["tickets"]:
             log("asks", ticket)
             answer = engine.ask(scenario.question(ticket))
@@ -35,7 +36,7 @@ def prepare(options: dict[str, Any]) -> None:
 def race(options: dict[str, Any]) -> None:
     """One side of all races."""
     side, generator = options["side"], random.Random(f"{options['seed']}/{options['side']}")
-    with open_log(options["log"]) as log, scenario.open_engine(Path(options["root"])) as engine:
+    with open_log(options["log"]) as log, _open_engine(options) as engine:
         engine.approvals(limit=1)
         synchronize = _make_barrier(Path(options["meeting"]), side)
         for number, approval_id in enumerate(options["approvals"]):
@@ -48,6 +49,10 @@ def race(options: dict[str, Any]) -> None:
             log("off", number, time.monotonic())
             with log_errors(log):
                 decide(job, engine, log, Boundaries("", 0, lambda _: None))
+
+
+def _open_engine(options: dict[str, Any]) -> Veracity:
+    return scenario.open_engine(Path(options["root"]), store={"ledger": options["url"]})
 
 
 def _make_barrier(folder: Path, side: str) -> Callable[[], None]:

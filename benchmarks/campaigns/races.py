@@ -1,9 +1,10 @@
 """Races two processes that decide on the same draft: exactly one must win, and the other must get an error.
 
-    python -m benchmarks.campaigns.races [--races 1000] [--seed 1]
+    python -m benchmarks.campaigns.races [--races 1000] [--seed 1] [--postgres]
 
 A barrier before each draft starts both within a fraction of a millisecond; then each sleeps for up to a millisecond, by
-seed. Each approves, edits or rejects, never both the same. The winner resumes the run.
+seed. Each approves, edits or rejects, never both the same. The winner resumes the run. With `--postgres`, the ledger
+is in a Postgres of the campaign's own, else in a file.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.postgres import running_cluster
 
 from benchmarks.campaigns import records, scenario
 from benchmarks.campaigns.fork_server import ForkServer
@@ -39,13 +43,14 @@ class RaceResult:
     violations: list[str]
 
 
-def run(server: ForkServer, folder: Path, count: int, seed: int) -> RaceResult:
+def run(server: ForkServer, folder: Path, count: int, seed: int, url: str = "") -> RaceResult:
+    """`url` is that of a Postgres for the ledger."""
     root, logs = folder / "workspace", [folder / f"{name}.log" for name in (*SIDES, "ask")]
     scenario.make_workspace(root)
     tickets = [n for n in range(1, 2 * count + 9) if scenario.outcome_of(n) != scenario.HIGH_SCORE][:count]
-    common = {"root": str(root), "seed": seed}
+    common = {"root": str(root), "seed": seed, "url": url}
     _run_all(server, [(prepare, {**common, "log": str(logs[-1]), "tickets": tickets})])
-    approvals = [row.approval_id for row in records.read(root).pending]
+    approvals = [row.approval_id for row in records.read(root, url).pending]
     for name in SIDES:
         os.mkfifo(folder / name)
     sides = [
@@ -54,14 +59,13 @@ def run(server: ForkServer, folder: Path, count: int, seed: int) -> RaceResult:
     ]
     _run_all(server, [(race, {**side, "approvals": approvals}) for side in sides])
     lines = [[json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] for log in logs]
-    return _make_result(root, count, approvals, lines)
+    return _make_result(records.read(root, url), count, approvals, lines)
 
 
-def _make_result(root: Path, count: int, approvals: list[str], lines: list[list[list[Any]]]) -> RaceResult:
+def _make_result(stored: records.Records, count: int, approvals: list[str], lines: list[list[list[Any]]]) -> RaceResult:
     invariants = Invariants()
     for log in lines:
         invariants.reports.read(log)
-    stored = records.read(root)
     violations = invariants.check(stored, at_end=True)
     decisions = {row.approval_id: row.decision for row in stored.approvals}
     winners = [(decisions[name] or ("nobody", "", None)) for name in approvals]
@@ -90,11 +94,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--races", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--postgres", action="store_true", help="with the ledger in Postgres")
     options = parser.parse_args()
     folder, started = Path(tempfile.mkdtemp()), time.monotonic()
-    with ForkServer(*MODULES) as server:
-        result = run(server, folder, options.races, options.seed)
+    with ForkServer(*MODULES) as server, ExitStack() as stack:
+        url = stack.enter_context(running_cluster()).url if options.postgres else ""
+        result = run(server, folder, options.races, options.seed, url)
     rows = {
+        "ledger": "Postgres" if options.postgres else "SQLite",
         "races": result.races,
         "won by": ", ".join(f"{side} {count}" for side, count in sorted(result.wins.items())),
         "winning decisions": ", ".join(f"{verdict} {count}" for verdict, count in sorted(result.verdicts.items())),

@@ -12,6 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg
+from psycopg.rows import dict_row
+
 ENDED = ("answered", "abstained", "rejected", "failed")
 
 
@@ -71,19 +74,19 @@ class Records:
         return [approval for approval in self.approvals if approval.state == "pending"]
 
 
-def read(root: Path) -> Records:
+def read(root: Path, url: str = "") -> Records:
+    """`url` is that of a ledger in Postgres."""
     path = root / "ledger" / "ledger.sqlite"
-    if not path.exists():
+    if not url and not path.exists():
         return Records([])
-    with _connect(path) as ledger:
-        ledger.execute("BEGIN")  # one snapshot for all queries
+    with _connect_postgres(url) if url else _connect(path) as ledger:
         approvals: dict[str, list[ApprovalRow]] = defaultdict(list)
         for row in ledger.execute("SELECT * FROM approvals ORDER BY number"):
             approvals[row["run_id"]].append(_approval(row))
         steps: dict[str, list[StepRow]] = defaultdict(list)
         for row in ledger.execute("SELECT * FROM steps ORDER BY run_id, seq"):
-            started = datetime.fromisoformat(row["started"]).replace(tzinfo=UTC)
-            steps[row["run_id"]].append(StepRow(row["name"], started, json.loads(row["facts"])))
+            started = datetime.fromisoformat(str(row["started"])).replace(tzinfo=UTC)
+            steps[row["run_id"]].append(StepRow(row["name"], started, _load(row["facts"])))
         rows = ledger.execute("SELECT * FROM runs ORDER BY number").fetchall()
         unsettled = ledger.execute("SELECT run_id, attempt FROM outbox WHERE state IN ('pending', 'delivering')")
         undelivered = {(row["run_id"], row["attempt"]) for row in unsettled}
@@ -112,11 +115,24 @@ def count_leftover_checkpoints(root: Path) -> int:
 def _connect(path: Path) -> Iterator[sqlite3.Connection]:
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as connection:
         connection.row_factory = sqlite3.Row
+        connection.execute("BEGIN")  # one snapshot for all queries
         yield connection
 
 
-def _approval(row: sqlite3.Row) -> ApprovalRow:
-    draft = json.loads(row["draft"])
+@contextlib.contextmanager
+def _connect_postgres(url: str) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+    with psycopg.connect(url, row_factory=dict_row) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        yield connection
+
+
+def _load(value: Any) -> Any:
+    """JSON, which psycopg has parsed already."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _approval(row: Any) -> ApprovalRow:
+    draft = _load(row["draft"])
     return ApprovalRow(
         approval_id=row["approval_id"],
         run_id=row["run_id"],
@@ -129,7 +145,7 @@ def _approval(row: sqlite3.Row) -> ApprovalRow:
     )
 
 
-def _run(row: sqlite3.Row, approvals: list[ApprovalRow], steps: list[StepRow]) -> RunRow:
+def _run(row: Any, approvals: list[ApprovalRow], steps: list[StepRow]) -> RunRow:
     return RunRow(
         run_id=row["run_id"],
         question=row["question"],
@@ -137,7 +153,7 @@ def _run(row: sqlite3.Row, approvals: list[ApprovalRow], steps: list[StepRow]) -
         problem=row["problem"],
         conversation=row["conversation"],
         turn=row["turn"],
-        answer=json.loads(row["answer"]) if row["answer"] else None,
+        answer=_load(row["answer"]),
         approvals=approvals,
         steps=steps,
     )

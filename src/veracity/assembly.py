@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from veracity.knowledge.store import Store
     from veracity.knowledge.uploads import Uploads
     from veracity.ledger import Ledger
+    from veracity.queues.evaluation_queue import EvaluationQueue
+    from veracity.queues.ingestion_queue import IngestionQueue
     from veracity.reranking import Reranker
     from veracity.retrieval import Searcher
     from veracity.runs.runner import Runner
@@ -89,7 +91,10 @@ class Assembly:
     def _ledger(self) -> Ledger:
         from veracity.ledger import Ledger  # noqa: PLC0415 - imports SQLAlchemy
 
-        return Ledger(self.workspace.ledger_folder, self.settings.store.ledger)
+        ledger = Ledger(self.workspace.ledger_folder, self.settings.store.ledger)
+        if self.settings.store.knowledge:
+            ledger.journal.mirror = self._s3_location(self.settings.store.knowledge).put
+        return ledger
 
     @_part
     def runner(self) -> Runner:
@@ -158,12 +163,27 @@ class Assembly:
 
     @_part
     def uploads(self) -> Uploads:
+        from veracity.knowledge.staging import FolderStaging, ObjectStaging  # noqa: PLC0415 - only uploads need it
         from veracity.knowledge.upload_files import FolderFiles, ObjectFiles  # noqa: PLC0415 - only uploads need it
         from veracity.knowledge.uploads import Uploads  # noqa: PLC0415 - imports LanceDB
 
-        folder, url = self.workspace.uploads_folder, self.settings.store.uploads
-        files = ObjectFiles(self._s3_location(url), folder, self.shared_lock) if url else FolderFiles(folder)
-        return Uploads(files, self.settings.reading.max_megabytes)
+        folder, store, largest = self.workspace.uploads_folder, self.settings.store, self.settings.reading.max_megabytes
+        if not store.uploads:
+            return Uploads(FolderFiles(folder), largest, FolderStaging(folder) if store.ledger else None)
+        location = self._s3_location(store.uploads)
+        return Uploads(ObjectFiles(location, folder, self.shared_lock), largest, ObjectStaging(location, folder))
+
+    @_part
+    def ingestion_queue(self) -> IngestionQueue:
+        from veracity.queues.ingestion_queue import IngestionQueue  # noqa: PLC0415 - imports LanceDB
+
+        return IngestionQueue(self._ledger.ingestions, self.uploads, lambda: self.library)
+
+    @_part
+    def evaluation_queue(self) -> EvaluationQueue:
+        from veracity.queues.evaluation_queue import EvaluationQueue  # noqa: PLC0415 - imports SQLAlchemy
+
+        return EvaluationQueue(self._ledger.evaluations, self.settings.evaluator.deadline)
 
     @property
     def shared_lock(self) -> SharedLock | None:

@@ -34,6 +34,7 @@ from veracity.models import (
     Feedback,
     IngestReport,
     KnownDocument,
+    LedgerChange,
     Member,
     Outcome,
     PastTurn,
@@ -46,6 +47,7 @@ from veracity.models import (
     RunStatus,
     RunSummary,
     Thumb,
+    Traffic,
     Verdict,
 )
 from veracity.printable import encodable
@@ -66,6 +68,9 @@ if TYPE_CHECKING:
     from veracity.knowledge.store import Store
     from veracity.knowledge.uploads import Uploads
     from veracity.ledger import Observations, Users
+    from veracity.ledger.notifications import ChangeListener
+    from veracity.queues.evaluation_queue import EvaluationQueue
+    from veracity.queues.ingestion_queue import IngestionQueue
 
 __all__ = [
     "MAX_PATTERNS",
@@ -226,9 +231,22 @@ class Veracity:
         """Register this process among the servers and workers that share the ledger."""
         self._parts.ledger.join(kind, self.configuration)
 
+    def register(self) -> None:
+        """Let other processes of this machine know that this one uses the workspace, until it is closed."""
+        self._parts.ledger.register()
+
     def members(self) -> list[Member]:
         """The live servers and workers, oldest first."""
         return self._parts.ledger.members()
+
+    def other_leader(self) -> Member | None:
+        """The oldest server or worker, if its configuration differs. Then this process takes no jobs."""
+        return self._parts.ledger.other_leader()
+
+    def listen(self, on_change: Callable[[LedgerChange], None]) -> ChangeListener | None:
+        """Calls `on_change`, on another thread, when any process has changed a run, a draft or the documents. None if
+        the ledger is a file: then callers must poll."""
+        return self._parts.ledger.listen(on_change)
 
     @property
     def configuration(self) -> str:
@@ -238,6 +256,11 @@ class Veracity:
     def nth_newest_ask(self, user: str, number: int) -> datetime | None:
         """When the user asked the last question but `number` - 1."""
         return self._parts.ledger.nth_newest_start(user, number)
+
+    def exchange_traffic(self, requests: Mapping[str, int], streams: Mapping[str, int]) -> Traffic:
+        """Report the requests since the last call and the open streams of this server, by user. Returns those of all
+        servers that share the ledger."""
+        return self._parts.ledger.traffic.exchange(requests, streams, self.settings.server.requests_per_minute)
 
     def queued(self, user: str | None = None) -> int:
         """The questions that wait for a worker."""
@@ -315,6 +338,11 @@ class Veracity:
         progress(outcome, 0)
         return IngestReport(outcomes=[outcome], seconds=time.monotonic() - started)
 
+    @property
+    def ingestion_queue(self) -> IngestionQueue:
+        """Uploads that workers ingest. Needs a ledger in Postgres."""
+        return self._parts.ingestion_queue
+
     def unfinished_uploads(self) -> list[str]:
         """The names of uploaded files whose process died before they were indexed."""
         return self._uploads.unfinished()
@@ -378,11 +406,11 @@ class Veracity:
         store, uploads = self._store(), self._uploads
 
         def forget_elsewhere(document_ids: list[str]) -> None:
-            if self._parts.has_ledger:
-                self._parts.ledger.forget_documents(document_ids, self._observations())
+            record("document", document_ids)
+            self._parts.ledger.forget_documents(document_ids, self._observations())
             uploads.remove(document.location for document in store.documents() if document.id in document_ids)
 
-        with uploads.lock(FORGET_TIMEOUT_SECONDS):
+        with uploads.lock(FORGET_TIMEOUT_SECONDS), self._parts.ledger.journal.forgetting() as record:
             return forget(store, name, uploads.locations, forget_elsewhere, self._parts.shared_lock)
 
     def purge_forgotten(self, *, only_if_cheap: bool = False) -> bool:
@@ -663,6 +691,11 @@ class Veracity:
             config=evaluator.choose(chosen) if chosen else None,
         )
         return evaluator.evaluate(request, stop=stop)
+
+    @property
+    def evaluation_queue(self) -> EvaluationQueue:
+        """Evaluations by workers. Needs a ledger in Postgres."""
+        return self._parts.evaluation_queue
 
     def _run_parameters(
         self,

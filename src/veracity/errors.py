@@ -36,6 +36,9 @@ Each message is one sentence: what is wrong, where, and how to fix it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from veracity.secrets import without_secrets
 
 
@@ -205,3 +208,19 @@ class EvaluationError(VeracityError):
 
 class Stopped(BaseException):
     """A run is stopped while it waits. Not an Exception, so that nothing takes it for a failed call and goes on."""
+
+
+def error_to_json(error: VeracityError) -> dict[str, Any]:
+    """For another process, which raises the same error with `error_from_json`."""
+    cause = error.cause if isinstance(error, EvaluationError) and isinstance(error.cause, VeracityError) else None
+    return {"kind": type(error).__name__, "message": str(error), "cause": cause and error_to_json(cause)}
+
+
+def error_from_json(stored: Mapping[str, Any]) -> VeracityError:
+    """An error of a class that is not in the tree above is raised as its root."""
+    found = globals().get(stored["kind"])
+    kind = found if isinstance(found, type) and issubclass(found, VeracityError) else VeracityError
+    error = kind.__new__(kind, stored["message"])  # without __init__, whose arguments are not known
+    if isinstance(error, EvaluationError):
+        error.cause = error_from_json(stored["cause"]) if stored["cause"] else error
+    return error

@@ -16,6 +16,9 @@ from veracity.ledger import Ledger, Observations, RunRecords
 from veracity.ledger.rows import runs
 from veracity.ledger.sessions import SessionOwners
 from veracity.ledger.tables import leases
+from veracity.server.errors import RefusedError
+from veracity.server.limits import Limits
+from veracity.settings import ServerSettings
 from veracity.testing import ScriptedLLM
 
 
@@ -107,3 +110,26 @@ def test_forgetting_another_document_leaves_a_run_its_progress(sharing: MakeEngi
     second = sharing(ScriptedLLM.by_role(writer=GOOD, reviewer=PASS, judge=judged(90)[0]))
     answers = [event.answer for event in second.resume(run_id) if event.answer]
     assert [(answer.status, answer.text) for answer in answers] == [("answered", GOOD)]
+
+
+def test_requests_and_streams_of_all_servers_are_counted(sharing: MakeEngine) -> None:
+    settings = ServerSettings(requests_per_minute=2, streams=8)
+    first, second = Limits(settings), Limits(settings)
+    engines = [sharing(), sharing()]
+    for _ in range(2):
+        first.require_request("ann")
+    close = first.open_stream("ann")
+    first.exchange(engines[0])
+    for _ in range(2):  # it has not heard of the first
+        second.require_request("ann")
+    second.exchange(engines[1])
+    with pytest.raises(RefusedError, match="More than 2 requests in a minute"):
+        second.require_request("ann")
+    second.require_request("bob")
+    second.open_stream("ann")
+    with pytest.raises(RefusedError, match="Too many event streams"):
+        second.open_stream("ann")  # a user may hold a quarter of eight
+    close()
+    first.exchange(engines[0])
+    second.exchange(engines[1])
+    second.open_stream("ann")

@@ -8,11 +8,12 @@ import pytest
 
 from tests.cluster.conftest import MakeEngine, StartWorker
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, judged
-from tests.server.conftest import Served
+from tests.server.conftest import Served, serving
 from tests.server.live.test_runs import Held
 from tests.waiting import until
 from veracity.engine import Veracity
 from veracity.errors import ConfigurationError, LostLeaseError
+from veracity.server import health
 from veracity.testing import ScriptedLLM
 from veracity.worker import Worker
 
@@ -106,6 +107,65 @@ def test_a_worker_with_other_settings_takes_no_jobs(
     assert server.queued() == 1
     work(sharing(script()))
     until(lambda: has_ended(server, run_id))
+
+
+def test_a_server_without_workers_is_not_ready(
+    sharing: MakeEngine, work: StartWorker, serve: Callable[[Veracity], Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor with one whose configuration differs."""
+    monkeypatch.setattr(health, "KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(health, "CHECK_SECONDS", 60.0)
+    served = serve(sharing(script()))
+    other = sharing(script(), answering={"evidence": 3})
+    other.join("worker")
+    response = served.client(token="").get("/readyz")
+    assert (response.status_code, response.json()["checks"]["workers"]) == (503, False)
+    assert response.json()["problems"] == [health.PROBLEMS["workers"]]
+    same = sharing(script())
+    same.join("worker")
+    ready = served.client(token="").get("/readyz")
+    assert (ready.status_code, ready.json()["problems"], ready.json()["warnings"]) == (200, [], [])
+    same.close()
+    until(lambda: served.client(token="").get("/readyz").status_code == 503)
+
+
+def test_a_server_with_other_settings_continues_nothing_of_others(
+    sharing: MakeEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    """But answers its own questions, and is ready."""
+    leader, llm = sharing(script()), script(WRONG, 20)
+    leader.join("server")
+    waiting = sharing(script(WRONG, 20), answering={"gener_epoch": 0}).ask(QUESTION)
+    left = leader.begin(QUESTION, queued=True)
+    with caplog.at_level(logging.ERROR, "veracity.server"), serving(sharing(llm, answering={"evidence": 3})) as served:
+        client = served.client()
+        until(lambda: "answers its own questions only" in caplog.text)
+        assert client.post("/api/ask", json={"question": QUESTION}).json()["status"] == "awaiting_approval"
+        ready = client.get("/readyz")
+        assert (ready.status_code, ready.json()["checks"]["configuration"]) == (200, False)
+        assert ready.json()["warnings"] == [health.PROBLEMS["configuration"]]
+        decision = client.post(f"/api/approvals/{waiting.approval_id}/decision", json={"verdict": "approve"})
+        assert decision.status_code == 200
+        assert caplog.text.count("answers its own questions only") == 1
+        assert set(leader.interrupted()) == {left, waiting.run_id}  # nobody took them
+    with psycopg.connect(leader.settings.store.ledger) as connection:
+        jobs = connection.execute("SELECT queue_name FROM procrastinate_jobs ORDER BY id").fetchall()
+    assert jobs == [("runs",), ("decisions",)]
+
+
+def test_a_member_registers_again_after_an_outage(sharing: MakeEngine) -> None:
+    """Another one that started meanwhile took it for dead."""
+    engine, other = sharing(script()), sharing(script())
+    engine.join("worker")
+    [before] = engine.members()
+    ledger = engine._parts.ledger
+    ledger._renewal.close()  # the test renews
+    ledger._owners._discard()  # type: ignore[attr-defined]  # as if Postgres had ended its session
+    other.join("server")
+    assert [member.kind for member in other.members()] == ["server"]
+    ledger._renew()
+    after = other.members()[0]
+    assert (after.kind, after.started) == ("worker", before.started) and after.name != before.name
 
 
 def test_limits_hold_for_all_servers(sharing: MakeEngine, serve: Callable[[Veracity], Served]) -> None:

@@ -301,6 +301,26 @@ def test_uploads_are_stored_replaced_and_forgotten(engine: Veracity, moto: Moto,
     assert not (tmp_path / "work" / "knowledge").exists()
 
 
+def test_queued_uploads_are_objects_until_they_are_committed(
+    engine: Veracity, moto: Moto, url: str, tmp_path: Path
+) -> None:
+    """So that workers on other machines see them."""
+    queue, uploads = engine.ingestion_queue, f"{url}-uploads"
+    for name, text in (("leave #1.md", ENGLISH), ("休暇.md", JAPANESE)):
+        [slice_id] = queue.add(name, "ann", [(name, io.BytesIO(text.encode()))])
+        assert objects(uploads, moto)[f".queued/upload/{slice_id}/{name}"] == text.encode()
+        queue.prepare(str(slice_id))
+    assert engine.unfinished_uploads() == []
+    queue.commit()
+    assert objects(uploads, moto).keys() == {"leave #1.md", "休暇.md"}
+    assert [found.location for found in engine.search("有給休暇", 1)] == ["uploads/休暇.md"]
+    queue.add("again", "ann", [("休暇.md", io.BytesIO(CHINESE.encode()))])
+    engine.forget("uploads/休暇.md")
+    queue.clean_up()
+    assert objects(uploads, moto).keys() == {"leave #1.md"}
+    assert [path for path in (tmp_path / "work" / "uploads").rglob("*") if path.is_file()] == []
+
+
 def test_an_interrupted_upload_is_finished(engine: Veracity, moto: Moto, url: str) -> None:
     """The process died after it stored a new file, and another before it did."""
     location = S3Location(f"{url}-uploads", moto.url)

@@ -6,21 +6,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from tests.ledger.material import begin
+from tests.ledger.material import begin, make_step
 from tests.postgres import use_postgres_of_parent
-from veracity.errors import DecidedError
-from veracity.ledger import Ledger, leases
+from veracity.errors import DecidedError, LedgerError, LostLeaseError
+from veracity.ledger import Ledger, database, leases
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_SECONDS = 60.0
+WRITE_SECONDS = 0.02
 
 
-def start(task: str, *arguments: object) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.ledger.leased", task, *map(str, arguments)]
+def start(task: str, *arguments: object, prefix: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    """`prefix` is a command that executes another one."""
+    command = [*prefix, sys.executable, "-m", "tests.ledger.leased", task, *map(str, arguments)]
     return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -37,6 +39,26 @@ def own(folder: str, run_id: str, seconds: str) -> None:
     ledger = Ledger(Path(folder))
     print(begin(ledger, run_id), flush=True)
     sys.stdin.readline()
+    ledger.close()
+
+
+def keep_writing(folder: str, url: str, run_id: str, seconds: str) -> None:
+    """Begin a run with a lease of so many seconds, print its token, and add steps until one is refused. A step that
+    cannot be stored is tried again."""
+    leases.LEASE_SECONDS, leases.RENEW_SECONDS = float(seconds), float(seconds) / 3
+    database.BUSY_SECONDS = min(database.BUSY_SECONDS, float(seconds))  # Postgres ends an idle transaction sooner
+    ledger = Ledger(Path(folder), url)
+    token = begin(ledger, run_id)
+    print(token, flush=True)
+    while True:
+        try:
+            ledger.record(run_id, make_step(), token=token)
+        except LostLeaseError:
+            break
+        except LedgerError:
+            print("cannot be stored", flush=True)
+        time.sleep(WRITE_SECONDS)
+    print("refused", flush=True)
     ledger.close()
 
 
@@ -99,5 +121,10 @@ RACES = {"decide": _decide, "acquire_lease": _acquire_lease}
 
 if __name__ == "__main__":
     use_postgres_of_parent()
-    TASKS: dict[str, Callable[..., None]] = {"own": own, "own_and_fork": own_and_fork, "race": race}
+    TASKS: dict[str, Callable[..., None]] = {
+        "own": own,
+        "keep_writing": keep_writing,
+        "own_and_fork": own_and_fork,
+        "race": race,
+    }
     TASKS[sys.argv[1]](*sys.argv[2:])

@@ -355,7 +355,7 @@ def test_checkpoints_are_erased_except_those_of_pending_runs(ledger: Ledger, tmp
         state = {"v": 1, "id": "1", "ts": "", "channel_values": {"text": RARE + run_id}, "channel_versions": {}}
         config: Any = {"configurable": {"thread_id": run_id, "checkpoint_ns": ""}}
         saved = checkpoints.put(config, {**state, "versions_seen": {}, "pending_sends": []}, {}, {})  # type: ignore[typeddict-item]
-        checkpoints.put_writes(saved, [("text", RARE + run_id)], "task")
+        checkpoints.put_writes(saved, [("__interrupt__", RARE + run_id)], "task")
     store.close()
     suspend_run(ledger, "touched")
     begin(ledger, "waits")

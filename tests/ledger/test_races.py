@@ -119,7 +119,7 @@ def test_a_process_that_lost_its_lease_cannot_write_checkpoints(ledger: Ledger, 
     with pytest.raises(LostLeaseError):
         saver.put(saved, state | {"id": "2"}, {}, {})
     with pytest.raises(LostLeaseError):
-        saver.put_writes(saved, [], "task")
+        saver.put_writes(saved, [("__interrupt__", "why")], "task")
     found = checkpoints.saver().get_tuple({"configurable": {"thread_id": "r1"}})
     assert found and found.checkpoint["id"] == "1"
     checkpoints.close()

@@ -39,6 +39,9 @@ class Locations:
                     return self._prefix + name
         return path
 
+    def location_of_upload(self, name: str) -> str:
+        return self._prefix + name
+
     def path_of(self, location: str) -> str:
         if not self._folder or not location.startswith(self._prefix):
             return location

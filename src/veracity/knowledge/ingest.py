@@ -5,7 +5,7 @@ Documents reported as added or updated are on disk. A document that fails does n
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from veracity.embedding import Embedder
 from veracity.errors import KnowledgeError
@@ -165,6 +166,47 @@ class Ingestion:
                 batch = _Batch(MAX_BATCH_PASSAGES)
         yield self._table(batch.entries), batch.outcomes()
 
+    def rows_by_document(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, pa.Table | Outcome]]:
+        """Yield the rows of each document, or why it has none, for a caller that writes them later. The tasks have
+        different ids."""
+        batch = _Batch(MAX_BATCH_PASSAGES)
+        for task, prepared in self._prepare_all(tasks):
+            if isinstance(prepared, Outcome):
+                yield task, prepared
+                continue
+            batch.add(task, prepared)
+            if batch.is_full:
+                yield from self._split(batch)
+                batch = _Batch(MAX_BATCH_PASSAGES)
+        yield from self._split(batch)
+
+    def commit(self, known: dict[str, Fingerprint], tables: Sequence[pa.Table]) -> list[Outcome]:
+        """Write documents from `rows_by_document`, each in its own table, in one commit. Those that are stored already,
+        such as by a process that was killed, are left as they are. `known` are the stored ones; it is updated."""
+        changed: list[pa.Table] = []
+        replaced: list[str] = []
+        outcomes: list[Outcome] = []
+        for table in tables:
+            fingerprint = rows.fingerprint_of(table)
+            stored = known.get(fingerprint.document_id)
+            is_same = stored and (stored.location, stored.digest) == (fingerprint.location, fingerprint.digest)
+            if not is_same:
+                changed.append(table)
+                replaced += [stored.document_id] if stored else []
+                known[fingerprint.document_id] = fingerprint
+            is_own = stored is None or (is_same and stored.added == fingerprint.added)
+            outcomes.append(
+                Outcome(
+                    name=fingerprint.location,
+                    status="added" if is_own else "unchanged" if is_same else "updated",
+                    document_id=fingerprint.document_id,
+                    passages=table.num_rows - 1 if is_own or not is_same else 0,
+                )
+            )
+        if changed:
+            self._store.replace(pa.concat_tables(changed), replaced)
+        return outcomes
+
     def give_up(self, outcome: Outcome, document_id: str, is_certain: bool = True) -> Outcome:
         """Forget a stored document whose file no longer holds text. Keep it if reading failed or may succeed later."""
         if outcome.status == "failed" or (outcome.status == "skipped" and not is_certain):
@@ -208,6 +250,11 @@ class Ingestion:
         elif seconds > SLOW_WRITE_SECONDS:
             self._batch_passages = max(1, self._batch_passages // 2)
         yield from batch.outcomes()
+
+    def _split(self, batch: _Batch) -> Iterator[tuple[Task, pa.Table]]:
+        table = self._table(batch.entries)
+        for task in batch.tasks:
+            yield task, table.filter(pc.field("document_id") == task.document_id)
 
     def _table(self, entries: list[Entry]) -> pa.Table:
         texts = [(entry, passage, entry.text_of(passage)) for entry in entries for passage in entry.passages]

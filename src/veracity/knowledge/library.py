@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from veracity.embedding import Embedder
 from veracity.errors import BusyError, InputError, KnowledgeError, NotFoundError, reason_of
 from veracity.knowledge.discovery import EMPTY, File, discover, find_deleted
 from veracity.knowledge.file_names import Locations
-from veracity.knowledge.ingest import Ingestion, Task, file_document_id
+from veracity.knowledge.ingest import KEPT, Ingestion, Task, file_document_id
 from veracity.knowledge.location import FolderLocation, Location, SharedLock, as_location, require_shared_lock
 from veracity.knowledge.prepare import RECIPE
 from veracity.knowledge.purge import is_purge_due
@@ -107,6 +108,37 @@ class Library:
                 self.store.rebuild(tables())
                 self.store.maintain(purge=True)
             return IngestReport(outcomes=reported, seconds=time.monotonic() - started)
+
+    def prepare(
+        self, files: Iterable[tuple[File, str]], read_anyway: Collection[str] = ()
+    ) -> Iterator[tuple[str, pa.Table | Outcome]]:
+        """Read and embed files, each with its location, without a lock and without storing anything. Yields by location
+        the rows for `committing`, or why there are none. Unchanged files are not embedded, unless their location is in
+        `read_anyway`."""
+        self.store.require_same_recipe()
+        known = {fingerprint.document_id: fingerprint for fingerprint in self.store.fingerprints()}
+
+        def task_of(file: File, location: str) -> Task:
+            stored = None if location in read_anyway else known.get(file_document_id(location))
+            return Task.from_file(file, location, stored)
+
+        for task, prepared in self._ingestion.rows_by_document(task_of(*file) for file in files):
+            is_refused = isinstance(prepared, Outcome) and prepared.status != "unchanged"
+            kept = {"reason": f"{prepared.reason}; {KEPT}"} if is_refused and task.document_id in known else {}
+            yield task.fingerprint.location, prepared.model_copy(update=kept) if kept else prepared
+
+    def is_current(self, table: pa.Table) -> bool:
+        """Whether the rows were prepared with the settings of this library."""
+        return bool(table.schema.equals(self.store.schema, check_metadata=True))
+
+    @contextmanager
+    def committing(self) -> Iterator[Callable[[Sequence[pa.Table]], list[Outcome]]]:
+        """Hold the writer lock. Yields a function that stores documents from `prepare` in one commit."""
+        with self._writer_lock():
+            self.store.require_same_recipe()
+            known = {fingerprint.document_id: fingerprint for fingerprint in self.store.fingerprints()}
+            yield partial(self._ingestion.commit, known)
+            self.store.maintain()
 
     def close(self) -> None:
         self._ingestion.close()

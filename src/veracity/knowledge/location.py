@@ -53,6 +53,9 @@ class Location(Protocol):
     def unmark(self, name: str) -> None:
         """Delete the file if it exists."""
 
+    def content(self, name: str) -> bytes | None:
+        """The content of a small file, or None if it does not exist."""
+
     def explain(self, problem: BaseException) -> str | None:
         """A sentence about a failed access: what is wrong and how to fix it. None if nothing special is known."""
 
@@ -119,6 +122,12 @@ class FolderLocation:
 
     def unmark(self, name: str) -> None:
         (self.folder / name).unlink(missing_ok=True)
+
+    def content(self, name: str) -> bytes | None:
+        try:
+            return (self.folder / name).read_bytes()
+        except OSError:
+            return None
 
     def explain(self, problem: BaseException) -> None:
         return None

@@ -129,6 +129,13 @@ class S3Location:
     def unmark(self, name: str) -> None:
         self.delete(name)
 
+    def content(self, name: str) -> bytes | None:
+        with self.explained():
+            try:
+                return bytes(self._store.get(name).bytes())
+            except FileNotFoundError:
+                return None
+
     def size(self, name: str) -> int | None:
         """The size of the object in bytes, or None if there is none."""
         with self.explained():

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from veracity.models import Hit, KnownDocument, Passage
@@ -173,6 +174,12 @@ def _passage_columns(entries: Sequence[Entry]) -> dict[str, Any]:
         "metadata": [text for text, count in metadata for _ in range(count)],
         **{name: [passage[name] for _, passage in pairs] for name in copied},
     }
+
+
+def fingerprint_of(table: pa.Table) -> Fingerprint:
+    """Of the one document in the table."""
+    [row] = table.select([*FINGERPRINT_COLUMNS, "kind"]).filter(pc.field("kind") == DOCUMENT).to_pylist()
+    return Fingerprint(**{name: row[name] for name in FINGERPRINT_COLUMNS})
 
 
 def passage_of(row: dict[str, Any]) -> Passage:

@@ -20,6 +20,7 @@ from veracity.knowledge import rows
 from veracity.knowledge.document_filter import sql_condition, sql_string
 from veracity.knowledge.lance import FTS, HnswSq, MatchQuery, Table, lancedb
 from veracity.knowledge.location import FolderLocation, Location, as_location
+from veracity.knowledge.move_mark import require_here
 from veracity.knowledge.purge import (
     MAX_CHEAP_ROWS,
     clear_rewrite_note,
@@ -290,6 +291,13 @@ class Store:
         """Raise KnowledgeError if the documents cannot be read now."""
         self._scan(["id"], limit=1)
 
+    def require_complete(self) -> None:
+        """Read every row and use every index. Raises KnowledgeError if a part of the table is missing."""
+        with self._explain_errors():
+            table = self._table
+            if table is not None:
+                read_all(table)
+
     def require_same_recipe(self) -> None:
         """Raise OutdatedIndexError if the rows were made with other settings."""
         self._searchable()
@@ -366,6 +374,7 @@ class Store:
         """Called late, because it creates the folder. The interval 0 makes every query look for a new version."""
         place = self.location
         place.open()
+        require_here(place, "knowledge")
         return lancedb.connect(place.uri, read_consistency_interval=timedelta(0), storage_options=place.storage_options)
 
     def _by_text(self, column: str, words: Sequence[str], limit: int, language: str | None) -> list[Hit]:
@@ -408,6 +417,18 @@ class Store:
             if table is None:
                 return rows.schema(1, {}).empty_table().select(columns)
             return table.search().where(where).select(columns).limit(limit).to_arrow()
+
+
+def read_all(table: Table) -> None:
+    """Read every row and use every index."""
+    for _ in table.search().to_batches(batch_size=1000):
+        pass
+    for index in table.list_indices():
+        column = index.columns[0]
+        query: Any = MatchQuery("a", column)  # type: ignore[call-arg]  # the others have defaults
+        if column == "vector":
+            query = [0.0] * table.schema.field(column).type.list_size
+        table.search(query, query_type="vector" if column == "vector" else "fts").limit(1).to_arrow()
 
 
 def compact(table: Table, location: Location, purge: bool = False) -> None:

@@ -18,7 +18,8 @@ from filelock import FileLock, Timeout
 
 from veracity.errors import FullDiskError, KnowledgeError, reason_of
 from veracity.knowledge.file_names import Locations
-from veracity.knowledge.location import SharedLock, require_shared_lock
+from veracity.knowledge.location import FolderLocation, SharedLock, require_shared_lock
+from veracity.knowledge.move_mark import require_here
 from veracity.knowledge.object_store import S3Location
 from veracity.workspace import make_private_folder
 
@@ -82,6 +83,7 @@ class FolderFiles:
             self._aside.mkdir(exist_ok=True)
             lock.acquire(poll_interval=RETRY_SECONDS)
         try:
+            require_here(FolderLocation(self._folder), "uploads")
             self._remove_leftovers()
             yield
         finally:
@@ -136,7 +138,7 @@ class FolderFiles:
         except Timeout:
             raise
         except (OSError, NotImplementedError) as problem:  # some network drives do not support locks
-            raise _not_writable(self._folder, problem) from None
+            raise not_writable(self._folder, problem) from None
 
     def _write(self, content: BinaryIO) -> Path:
         path = self._aside / "written"
@@ -193,6 +195,7 @@ class ObjectFiles:
     @contextmanager
     def lock(self, timeout_seconds: float) -> Iterator[None]:
         with require_shared_lock(self._shared_lock, self._location)(LOCK_NAME, timeout_seconds):
+            require_here(self._location, "uploads")
             self._remove_leftovers()
             yield
 
@@ -249,7 +252,7 @@ class ObjectFiles:
         try:
             yield
         except OSError as problem:
-            raise _not_writable(self._downloads, problem) from None
+            raise not_writable(self._downloads, problem) from None
 
     def _remove_leftovers(self) -> None:
         """Delete what crashed processes left: backups of files that do not exist, and downloads."""
@@ -273,7 +276,7 @@ def _temporary_file(folder: Path) -> Iterator[BinaryIO]:
             file.close()
 
 
-def _not_writable(folder: Path, problem: Exception) -> KnowledgeError:
+def not_writable(folder: Path, problem: Exception) -> KnowledgeError:
     if getattr(problem, "errno", None) in NO_ROOM:
         return FullDiskError(f'There is no room in "{folder}" ({reason_of(problem)}): free some disk space.')
     return KnowledgeError(

@@ -10,10 +10,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from veracity.errors import BusyError
+from veracity.errors import BusyError, ConfigurationError
 from veracity.knowledge.discovery import EMPTY
 from veracity.knowledge.file_names import Locations, safe_file_name
 from veracity.knowledge.ingest import KEPT
+from veracity.knowledge.staging import Key, Staging, remove_staged
 from veracity.knowledge.upload_files import READ_BYTES, RETRY_SECONDS, FolderFiles, UploadFiles
 from veracity.models import Outcome
 
@@ -24,9 +25,12 @@ Ingest = Callable[[Path], Outcome]
 
 
 class Uploads:
-    def __init__(self, place: Path | UploadFiles, max_megabytes: int) -> None:
+    """`staging` holds files that wait for workers: none if there are no workers."""
+
+    def __init__(self, place: Path | UploadFiles, max_megabytes: int, staging: Staging | None = None) -> None:
         self._files: UploadFiles = FolderFiles(place) if isinstance(place, Path) else place
         self._max_bytes = max_megabytes * 1_000_000
+        self._staging = staging
 
     @property
     def locations(self) -> Locations:
@@ -36,13 +40,26 @@ class Uploads:
         """Store the file and ingest it. Replaces a file of the same name, unless the new one cannot be read."""
         stored_name = safe_file_name(name)
         with self._receive(source) as received:
-            size = received.tell()
-            if size == 0 or size > self._max_bytes:
-                too_large = f"it has more than the {self._max_bytes / 1e6:,.0f} MB that reading.max_megabytes allows"
-                return Outcome(name=stored_name, status="skipped", reason=too_large if size else EMPTY)
+            if reason := self._reason_to_skip(received.tell()):
+                return Outcome(name=stored_name, status="skipped", reason=reason)
             with self.lock():
                 outcome = self._replace(received, stored_name, ingest)
                 return outcome.model_copy(update={"name": stored_name})
+
+    def stage(self, key: Key, source: BinaryIO) -> Outcome | None:
+        """Store the file for a worker. Returns why it was not stored, or None."""
+        with self._receive(source) as received:
+            if reason := self._reason_to_skip(received.tell()):
+                return Outcome(name=key.name, status="skipped", reason=reason)
+            received.seek(0)
+            self.staging.put(key, received)
+        return None
+
+    @property
+    def staging(self) -> Staging:
+        if self._staging is None:
+            raise ConfigurationError("Only a ledger in Postgres has workers: set store.ledger.")
+        return self._staging
 
     def unfinished(self) -> list[str]:
         """The names of files whose ingestion was interrupted."""
@@ -57,9 +74,11 @@ class Uploads:
             return self._finish(name, ingest).model_copy(update={"name": name})
 
     def remove(self, locations: Iterable[str]) -> None:
-        """Delete the files at these locations that are uploads."""
+        """Delete the files at these locations that are uploads, and those that wait for workers."""
         for path in filter(None, map(self.locations.upload_at, locations)):
             self._files.remove(path.name)
+            if self._staging is not None:
+                remove_staged(self._staging, path.name)
 
     @contextmanager
     def lock(self, timeout_seconds: float | None = None) -> Iterator[None]:
@@ -72,6 +91,11 @@ class Uploads:
             except TimeoutError:
                 raise BusyError("Other documents are being ingested: try again when that has finished.") from None
             yield
+
+    def _reason_to_skip(self, size: int) -> str:
+        if size > self._max_bytes:
+            return f"it has more than the {self._max_bytes / 1e6:,.0f} MB that reading.max_megabytes allows"
+        return "" if size else EMPTY
 
     @contextmanager
     def _receive(self, source: BinaryIO) -> Iterator[BinaryIO]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,29 +11,35 @@ from veracity.errors import ConfigurationError
 from veracity.ledger.database import Database
 from veracity.ledger.owners import FileOwners, Owners
 from veracity.ledger.sqlite import SqliteDatabase
+from veracity.models import LedgerChange
 
 if TYPE_CHECKING:
-    from veracity.ledger.jobs import RunJobs
+    from veracity.ledger.jobs import Jobs
+    from veracity.ledger.notifications import ChangeListener
 
 
 class Backend(NamedTuple):
-    """`jobs` is None where no worker can see the ledger."""
+    """`jobs` is None where no worker can see the ledger, `listen` where processes cannot tell each other of changes."""
 
     database: Database
     owners: Owners
-    jobs: RunJobs | None
+    jobs: Jobs | None
+    listen: Callable[[Callable[[LedgerChange], None]], ChangeListener] | None
 
 
-def open_backend(folder: Path, url: str) -> Backend:
-    """Raises `ConfigurationError` if the packages for Postgres are missing."""
+def open_backend(folder: Path, url: str, *, is_moving: bool = False) -> Backend:
+    """Raises `ConfigurationError` if the packages for Postgres are missing. A ledger that was moved to another place is
+    refused when it is opened, unless it `is_moving`."""
     if not url:
-        return Backend(SqliteDatabase(folder), FileOwners(folder), None)
+        return Backend(SqliteDatabase(folder, is_moving=is_moving), FileOwners(folder), None, None)
     try:
-        from veracity.ledger.jobs import RunJobs  # noqa: PLC0415 - an extra
-        from veracity.ledger.postgres import PostgresDatabase  # noqa: PLC0415 - an extra
+        from veracity.ledger.jobs import Jobs  # noqa: PLC0415 - an extra
+        from veracity.ledger.notifications import ChangeListener  # noqa: PLC0415 - an extra
+        from veracity.ledger.postgres import PostgresDatabase, connect_alone  # noqa: PLC0415 - an extra
         from veracity.ledger.sessions import SessionOwners  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ConfigurationError(
             f'store.ledger needs a package that is missing ({error.name}): pip install "veracity[cluster]".'
         ) from None
-    return Backend(PostgresDatabase(url), SessionOwners(url), RunJobs(url))
+    listen = partial(ChangeListener, partial(connect_alone, url))
+    return Backend(PostgresDatabase(url, is_moving=is_moving), SessionOwners(url), Jobs(url), listen)

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from veracity.errors import BusyLedgerError, LedgerError
+from veracity.models import LedgerChange
 from veracity.printable import encodable
 
 BUSY_SECONDS = 15.0  # to wait for another writer
@@ -43,6 +44,9 @@ class Database(Protocol):
     def writing(self, *, priority: bool = False, exclusive: bool = False) -> AbstractContextManager[sa.Connection]:
         """One transaction. With `exclusive` no other one writes meanwhile; without, other ones may, to rows that this
         one has not locked. With `priority` it goes before all waiting threads without, where writers wait in turn."""
+
+    def notify(self, connection: sa.Connection, *changes: LedgerChange) -> None:
+        """Tell other processes when the transaction commits, where they can be told."""
 
     def scrub(self) -> None:
         """Remove the bytes of deleted rows from the files."""
@@ -83,5 +87,9 @@ def dump_json(value: Any) -> str:
 
 def dump_json_without_nul(value: Any) -> str:
     """Postgres cannot extract NUL from JSON."""
-    encoded = dump_json(value)
+    return without_nul(dump_json(value))
+
+
+def without_nul(encoded: str) -> str:
+    """JSON with another character instead of each NUL."""
     return _ESCAPED_NUL.sub("\\1\ufffd", encoded) if "\\u0000" in encoded else encoded

@@ -23,12 +23,16 @@ from veracity.ledger import forget, leases, observations, prune
 from veracity.ledger.backend import open_backend
 from veracity.ledger.expiry import Cutoffs
 from veracity.ledger.forget import Exposure
+from veracity.ledger.journal import Journal, name_conversation
 from veracity.ledger.observations import Observations
 from veracity.ledger.rows import approvals, calls, conversations, evidence, feedback, members, recall, runs, weak_points
+from veracity.ledger.rows.evaluations import Evaluations
+from veracity.ledger.rows.ingestions import Ingestions
 from veracity.ledger.rows.runs import LockedRun
 from veracity.ledger.rows.users import Users
 from veracity.ledger.rows.weak_points import WeakPoint
 from veracity.ledger.tables import normalize_conversation, normalize_name, normalize_user
+from veracity.ledger.traffic import SharedTraffic
 from veracity.models import (
     Answer,
     Approval,
@@ -38,6 +42,7 @@ from veracity.models import (
     Decision,
     Evidence,
     Feedback,
+    LedgerChange,
     Member,
     ModelCall,
     PastTurn,
@@ -57,6 +62,7 @@ from veracity.secrets import presentable
 
 if TYPE_CHECKING:
     from veracity.ledger.jobs import Queue
+    from veracity.ledger.notifications import ChangeListener
 
 MAX_REASON_LENGTH = 2000
 MAX_TURNS = 1_000_000
@@ -88,12 +94,16 @@ class Ledger:
 
     def __init__(self, folder: Path, url: str = "") -> None:
         self._folder = folder
-        self._database, self._owners, self._jobs = open_backend(folder, url)
+        self._database, self._owners, self._jobs, self._listen = open_backend(folder, url)
         self._renewal = leases.Renewal(self._renew)
         self._member: Member | None = None
         self._is_shared = bool(url)
         self._next_scrub = 0.0
-        self.users = Users(self._database)
+        self.journal = Journal(folder)
+        self.users = Users(self._database, self.journal)
+        self.ingestions = Ingestions(self._database, self._jobs)
+        self.evaluations = Evaluations(self._database, self._jobs)
+        self.traffic = SharedTraffic(self._database)
 
     def close(self) -> None:
         """Other processes can resume the runs of this one."""
@@ -146,7 +156,7 @@ class Ledger:
         """No other process can acquire the run during the block. Yields the driver's connection, which the block may
         use: what it writes there is stored only if the token was current."""
         with self._database.writing() as connection:
-            self._lock_run(connection, run_id, token)
+            leases.hold(connection, run_id, token)
             yield connection.connection.driver_connection
 
     def release(self, run_id: str, token: int) -> None:
@@ -187,9 +197,25 @@ class Ledger:
             )
             members.put(connection, self._member, dead)
 
+    def register(self) -> None:
+        """Other processes see that this one lives, until it closes the ledger. A disk that cannot be written is no
+        problem yet."""
+        with suppress(LedgerError):
+            self._owners.register()
+
     def members(self) -> list[Member]:
         """The live servers and workers, oldest first."""
         return [member for member in self._read(members.list_members) if self._owners.is_alive(member.name)]
+
+    def other_leader(self) -> Member | None:
+        """The oldest live member, if its configuration is another than this process registered."""
+        own, others = self._member, self.members()
+        return others[0] if own and others and others[0].configuration != own.configuration else None
+
+    def listen(self, on_change: Callable[[LedgerChange], None]) -> ChangeListener | None:
+        """Calls `on_change`, on another thread, when any process has changed something that others wait for. None if
+        processes cannot tell each other: then they must poll."""
+        return self._listen(on_change) if self._listen else None
 
     def waiting_count(self, user: str | None = None) -> int:
         """The questions that no process works on."""
@@ -211,6 +237,7 @@ class Ledger:
             runs.add_steps(connection, run_id, [forget.erase_step(step, run.forgotten) for step in steps])
             calls.add(connection, run_id, forget.erase_calls(connection, run, model_calls))
             runs.set_usage(connection, run_id, usage, seconds, usage_by_role)
+            self._notify(connection, run_id)
 
     def keep_evidence(
         self, run_id: str, passages: Sequence[Evidence], *, given: bool, token: int | None = None
@@ -272,6 +299,7 @@ class Ledger:
             if run.status == "running" and not approvals.list_of_run(connection, run_id):
                 runs.set_status(connection, run_id, "failed", f"Stopped by {by}.")
                 leases.revoke(connection, run_id)
+                self._notify(connection, run_id)
             return runs.get_summary(connection, run_id)
 
     def find(self, name: str) -> str:
@@ -347,6 +375,7 @@ class Ledger:
             leases.release(connection, run_id)
             if run.forgotten:  # a document was forgotten while the run was under way
                 forget.erase_run(connection, run_id, run.forgotten)
+            self._notify(connection, run_id, "approvals")
             return approvals.get(connection, approval_id)
 
     def decide(
@@ -380,6 +409,7 @@ class Ledger:
         with self._database.writing(priority=True) as connection:
             approval = approvals.find_to_decide(connection, approval_id)
             decided = approvals.decide(connection, approval, decision, draft_hash, key or "")
+            self._notify(connection, decided.run_id, "approvals")
             if queued:
                 self._queue(connection, decided.run_id, decided.user, _queue_of(decided))
             return decided
@@ -488,6 +518,7 @@ class Ledger:
             return
         with self._database.writing(exclusive=True) as connection:
             forget.forget_documents(connection, document_ids)
+            self.ingestions.forget(connection, document_ids)
         self._scrub(document_ids, file)
 
     def forget_conversation(self, user: str, conversation: str, file: Observations | None = None) -> int:
@@ -496,12 +527,14 @@ class Ledger:
         turns = self.turns(user, conversation, MAX_TURNS)
         if not turns:
             raise NotFoundError(f'There is no conversation "{presentable(conversation)}".')
-        try:  # first, because after a kill the erased rows could not name the questions again
-            forget.erase_chat_history(self._folder, (turn.question for turn in turns))
-        finally:
-            with self._database.writing(exclusive=True) as connection:
-                run_ids = forget.forget_conversation(connection, user, conversation)
-            self._scrub([forget.document_id_of(run_id) for run_id in run_ids], file)
+        with self.journal.forgetting() as record:
+            record("conversation", [name_conversation(user, conversation)])
+            try:  # first, because after a kill the erased rows could not name the questions again
+                forget.erase_chat_history(self._folder, (turn.question for turn in turns))
+            finally:
+                with self._database.writing(exclusive=True) as connection:
+                    run_ids = forget.forget_conversation(connection, user, conversation)
+                self._scrub([forget.document_id_of(run_id) for run_id in run_ids], file)
         return len(run_ids)
 
     def prune(self, cutoffs: Cutoffs, file: Observations, *, dry_run: bool = False, stop: Stop = NEVER) -> Pruned:
@@ -556,7 +589,12 @@ class Ledger:
     ) -> None:
         if self._jobs is None:
             raise ConfigurationError("Only a ledger in Postgres has workers: set store.ledger.")
-        self._jobs.defer(connection, run_id, user, queue, first=first, delay=delay)
+        self._jobs.defer_run(connection, run_id, user, queue, first=first, delay=delay)
+
+    def _notify(self, connection: Connection, run_id: str, *kinds: Literal["approvals"]) -> None:
+        """Tell followers of the run, and those who wait for other `kinds` of changes, when the transaction commits."""
+        changes = [LedgerChange(kind="run", run_id=run_id), *(LedgerChange(kind=kind) for kind in kinds)]
+        self._database.notify(connection, *changes)
 
     def _read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self._database.reading() as connection:
@@ -587,6 +625,7 @@ class Ledger:
         approvals.supersede(connection, run_id)
         if run.conversation:
             conversations.refresh_summary(connection, run.user, run.conversation, run.turn)
+        self._notify(connection, run_id, "approvals")
         return run._replace(forgotten=exposure)
 
     def _scrub(self, document_ids: Sequence[str], file: Observations | None) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy.schema import CreateColumn, CreateIndex
 
 from veracity.errors import LedgerError
 from veracity.ledger import tables
+from veracity.ledger.relocation import require_here
 
 
 def _add_conversations(connection: sa.Connection) -> None:
@@ -70,10 +71,13 @@ MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 
 
-def migrate(engine: sa.Engine, lock: Callable[[sa.Connection], None] | None = None) -> None:
+def migrate(engine: sa.Engine, lock: Callable[[sa.Connection], None] | None = None, *, is_moving: bool = False) -> None:
     """Create or update the tables, in one transaction. Raises `LedgerError` if a newer program wrote them. `lock` keeps
-    other processes from doing the same, where the transaction does not."""
+    other processes from doing the same, where the transaction does not. Unless it `is_moving`, a ledger that was moved
+    to another place is refused."""
     with engine.connect() as connection:
+        if not is_moving:
+            require_here(connection)
         if _read_version(connection) == SCHEMA_VERSION:
             return
     with engine.execution_options(writes=True).begin() as connection:

@@ -99,6 +99,12 @@ class FileOwners:
         with self._probing():
             return not _remove_if_free(self._path(name))
 
+    def any_alive(self) -> bool:
+        """Whether any other process of this machine is registered."""
+        paths = [path for path in self._folder.glob("*.lock") if path.stem != self.name and path.name[0] != "."]
+        with self._probing() if paths else contextlib.nullcontext():
+            return any(not _remove_if_free(path) for path in paths)
+
     def evict(self, name: str) -> None:
         """No-op: a process that hangs has no connection to end, and its token is refused."""
 

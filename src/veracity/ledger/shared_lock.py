@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 
+from veracity.ledger.notifications import CHANNEL
 from veracity.ledger.postgres import connect_alone, translate_postgres_errors
+from veracity.models import LedgerChange
 
 POLL_SECONDS = 0.1
+_NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"
+_DOCUMENTS = LedgerChange(kind="documents").model_dump_json()
 _TRY = "SELECT pg_try_advisory_lock(hashtextextended('veracity:lock:' || current_schema() || ':' || %s::text, 0))"
 
 
 class PostgresLock:
-    """Each lock that is held has a connection of its own: Postgres releases it when the process dies."""
+    """Each lock that is held has a connection of its own: Postgres releases it when the process dies. The locks guard
+    documents and uploads: when one is released, other processes are told that documents may have changed."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -33,7 +38,11 @@ class PostgresLock:
                 if time.monotonic() >= deadline:
                     raise TimeoutError(f'The lock "{name}" is held by another process.')
                 time.sleep(POLL_SECONDS)
-            yield
+            try:
+                yield
+            finally:
+                with suppress(psycopg.Error):  # a hint: listeners look by themselves after a while
+                    connection.execute(_NOTIFY, (_DOCUMENTS,))
         finally:
             connection.close()
 

@@ -21,6 +21,7 @@ from veracity.errors import LedgerError
 from veracity.ledger import database, tables
 from veracity.ledger.database import busy, dump_json, translate_errors
 from veracity.ledger.migrations import migrate
+from veracity.models import LedgerChange
 from veracity.workspace import make_private_folder
 
 CHECKPOINTS_FILE = "checkpoints.sqlite"
@@ -30,10 +31,12 @@ CHECKPOINT_PAUSE = 0.02  # seconds between attempts to truncate the log
 
 
 class SqliteDatabase:
-    """Opens the database on first use. Reading a database that does not exist creates no files."""
+    """Opens the database on first use. Reading a database that does not exist creates no files. One that was moved to
+    another place is refused, unless it `is_moving`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_moving: bool = False) -> None:
         self._folder = folder
+        self._is_moving = is_moving
         self._path = folder / "ledger.sqlite"
         self._opening = threading.Lock()
         self._write_queue = WriteQueue()
@@ -57,6 +60,9 @@ class SqliteDatabase:
             self._open().execution_options(writes=True).begin() as connection,
         ):
             yield connection
+
+    def notify(self, connection: sa.Connection, *changes: LedgerChange) -> None:
+        """No-op: other processes poll."""
 
     def scrub(self) -> None:
         """Remove the bytes of deleted rows from the files."""
@@ -96,7 +102,7 @@ class SqliteDatabase:
                 # Of two processes that switch a new file to WAL, one would fail with "locked" without waiting.
                 with FileLock(self._folder / ".opening.lock", timeout=database.BUSY_SECONDS):
                     _require_content(self._path)
-                    self._engine = _connect(self._path)
+                    self._engine = _connect(self._path, is_moving=self._is_moving)
             return self._engine
 
 
@@ -161,7 +167,7 @@ def _is_log_busy(connection: sqlite3.Connection) -> bool:
     return bool(is_busy)
 
 
-def _connect(path: Path) -> sa.Engine:
+def _connect(path: Path, *, is_moving: bool) -> sa.Engine:
     engine = sa.create_engine(
         sa.URL.create("sqlite", database=str(path)),
         max_overflow=-1,
@@ -171,7 +177,7 @@ def _connect(path: Path) -> sa.Engine:
     sa.event.listen(engine, "connect", _set_pragmas)
     sa.event.listen(engine, "begin", _begin)
     try:
-        migrate(engine)
+        migrate(engine, is_moving=is_moving)
     except BaseException:
         engine.dispose()
         raise

@@ -36,11 +36,12 @@ from veracity.models.evidence import (
     WebPage,
 )
 from veracity.models.llm import NOTHING_USED, CallMessage, Exchange, ModelCall, ModelName, Usage
-from veracity.models.people import LOCAL, Feedback, Member, Role, Thumb, User
+from veracity.models.people import LOCAL, Feedback, Member, Role, Thumb, Traffic, User
 from veracity.models.retention import Pruned
 from veracity.models.review import Decision, Difference, Dimension, Review, ReviewOutcome, Verdict
 from veracity.models.run import (
     Draft,
+    LedgerChange,
     Receipt,
     Round,
     RunEvent,
@@ -87,6 +88,7 @@ __all__ = [
     "KnownDocument",
     "LLMDefaultConfig",
     "LLMParameters",
+    "LedgerChange",
     "Member",
     "MetricConfig",
     "MetricScore",
@@ -119,6 +121,7 @@ __all__ = [
     "Shortfall",
     "Step",
     "Thumb",
+    "Traffic",
     "Usage",
     "User",
     "Verdict",

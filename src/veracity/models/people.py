@@ -36,6 +36,16 @@ class Feedback(BaseModel):
     at: datetime
 
 
+class Traffic(BaseModel):
+    """Of users of several servers: the requests that they have `spent` of those that a minute allows, and the streams
+    that are open on other servers than this one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    spent: dict[str, float] = {}
+    streams_elsewhere: dict[str, int] = {}
+
+
 class Member(BaseModel):
     """A server or a worker that shares the ledger. `configuration` is a hash of its settings, metrics and prompts."""
 

@@ -65,6 +65,16 @@ class RunStanding(BaseModel):
     forgotten: bool = False
 
 
+class LedgerChange(BaseModel):
+    """What a process that shares the ledger has changed: a run, drafts or decisions, or documents. "all" means that
+    changes may have been missed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["run", "approvals", "documents", "all"]
+    run_id: str = ""
+
+
 class RunProgress(BaseModel):
     """The steps of a run so far. `answer` is set once it has ended or waits for approval."""
 

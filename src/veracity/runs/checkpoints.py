@@ -10,7 +10,7 @@ import logging
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from filelock import FileLock
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -38,6 +38,15 @@ _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON")
 def no_writes() -> AbstractContextManager[Any]:
     """The fence of savers that only read and delete."""
     raise TypeError("This saver cannot write.")
+
+
+def are_needed(writes: Sequence[tuple[str, Any]]) -> bool:
+    """Whether a resumed run needs these writes: an interrupt, or what resumes it.
+
+    LangGraph also hands in the result of each step, and then the checkpoint that contains it. The step of a process
+    that dies between the two is done again.
+    """
+    return any(channel in WRITES_IDX_MAP for channel, _ in writes)
 
 
 class Checkpoints(Protocol):
@@ -86,9 +95,12 @@ class _FencedSqliteSaver(SqliteSaver):
         with self.fence():
             return super().put(*args, **kwargs)
 
-    def put_writes(self, *args: Any, **kwargs: Any) -> None:
-        with self.fence():
-            super().put_writes(*args, **kwargs)
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        if are_needed(writes):
+            with self.fence():
+                super().put_writes(config, writes, task_id, task_path)
 
 
 class SqliteCheckpoints:

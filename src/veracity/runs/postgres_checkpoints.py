@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -22,10 +23,11 @@ from veracity.ledger.postgres import (
     libpq_url,
     translate_postgres_errors,
 )
-from veracity.runs.checkpoints import Fence, Serializer, no_writes
+from veracity.runs.checkpoints import Fence, Serializer, are_needed, no_writes
 
 MAX_CONNECTIONS = 8
 POLL_SECONDS = 0.05
+RECONNECT_SECONDS = 1.0
 _LOCK = "hashtextextended('veracity:checkpoints:' || current_schema(), 0)"
 
 
@@ -42,9 +44,12 @@ class _FencedPostgresSaver(PostgresSaver):
             writer = PostgresSaver(connection, serde=self.serde)
             return writer.put(config, checkpoint, metadata, checkpoint["channel_versions"])
 
-    def put_writes(self, *args: Any, **kwargs: Any) -> None:
-        with self.fence() as connection:
-            PostgresSaver(connection, serde=self.serde).put_writes(*args, **kwargs)
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        if are_needed(writes):
+            with self.fence() as connection:
+                PostgresSaver(connection, serde=self.serde).put_writes(config, writes, task_id, task_path)
 
 
 class PostgresCheckpoints:
@@ -61,6 +66,7 @@ class PostgresCheckpoints:
             min_size=0,
             max_size=MAX_CONNECTIONS,
             timeout=BUSY_SECONDS,
+            reconnect_timeout=RECONNECT_SECONDS,  # the pool would wait longer each time, and its users with it
             kwargs={**KEEPALIVE, "autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
             configure=_configure,
             check=ConnectionPool.check_connection,  # a restarted server leaves dead connections in the pool

@@ -14,11 +14,12 @@ from fastapi import FastAPI
 from veracity.engine import Veracity
 from veracity.server import errors, health, metrics, openai, routes, static_files
 from veracity.server.auth import Authenticator
-from veracity.server.limits import ConcurrencyLimit, Limits
+from veracity.server.limits import ConcurrencyLimit, Limits, exchange_periodically
 from veracity.server.live.document_jobs import DocumentJobs
 from veracity.server.live.feed import Feed
 from veracity.server.live.runs import LiveRuns
 from veracity.server.live.upkeep import prune_periodically, purge_periodically
+from veracity.server.live.wakeups import Wakeups
 from veracity.server.mcp import endpoint as mcp
 from veracity.server.mcp.tools import Tools
 from veracity.server.metrics import Metrics, MetricsMiddleware
@@ -36,7 +37,7 @@ NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_span
 
 def make_app(engine: Veracity, own_token: str = "", host: str = "", *, works: bool = True) -> FastAPI:
     """The caller closes the engine. `own_token` is for the user "local", an admin; `host` overrides the settings.
-    Unless it `works`, questions are left to workers."""
+    Unless it `works`, questions, uploads and evaluations are left to workers."""
     settings = engine.settings.server
     app = FastAPI(
         title="Veracity",
@@ -70,27 +71,36 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state.reserved_threads = CapacityLimiter(RESERVED_THREADS)
     for name in ("searches", "evaluations", "comparisons"):
         setattr(state, name, ConcurrencyLimit(name))
-    state.readiness = health.ReadinessChecks(engine.readiness_checks())
+    checks = {**engine.readiness_checks(), **health.cluster_checks(engine, works=state.works)}
+    state.readiness = health.ReadinessChecks(checks)
     state.questions = ConcurrencyLimit("questions", MAX_WAITING_QUESTIONS)
-    state.feed = Feed(engine)
+    state.wakeups = Wakeups(engine)
+    state.feed = Feed(engine, state.wakeups)
     if engine.settings.store.ledger:
         await run_sync(engine.join, "server")
-    state.live = LiveRuns(engine, state.limits, state.feed.refresh, state.metrics.record_run, works=state.works)
+    else:
+        await run_sync(engine.register)
+    state.live = LiveRuns(
+        engine, state.limits, state.wakeups, state.feed.refresh, state.metrics.record_run, works=state.works
+    )
     state.mcp = mcp.McpRequests(
         lambda: Tools(engine, state.live, state.searches, state.questions, state.reserved_threads)
     )
     state.document_jobs = DocumentJobs(lambda: state.feed.publish("documents"))
     purging = asyncio.create_task(purge_periodically(engine, state.document_jobs))
     pruning = asyncio.create_task(prune_periodically(engine))
+    exchanging = asyncio.create_task(exchange_periodically(state.limits, engine))
     unfinished = asyncio.create_task(routes.documents.finish_uploads(engine, state.document_jobs))
     try:
         yield
     finally:
         purging.cancel()
         pruning.cancel()
+        exchanging.cancel()
         state.document_jobs.stop()
         state.live.stop(grace=0)
         state.feed.stop()
         await state.mcp.stop()
         await unfinished
+        await state.wakeups.close()
         await run_sync(state.document_jobs.close)

@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated
 
 from anyio import CapacityLimiter
@@ -14,7 +15,8 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
-from veracity.errors import VeracityError
+from veracity.engine import Veracity
+from veracity.errors import ConfigurationError, VeracityError
 from veracity.server.auth import Live, from_state
 
 log = logging.getLogger("veracity.server")
@@ -26,10 +28,13 @@ PROBLEMS = {
     "ledger": "The ledger cannot be written.",
     "knowledge": "The documents cannot be read.",
     "disk": "The disk is almost full.",
+    "workers": "No worker with the configuration of this server is running.",
+    "configuration": "The configuration of this server differs from that of the oldest server or worker.",
     "server": "The server is shutting down.",
 }
 FAILED = "The check of the {name} failed."
 TOO_SLOW = "The check of the {name} took too long."
+ADVISORY = ("configuration",)  # the server is ready nevertheless: during an update, others are replaced after it
 
 router = APIRouter(tags=["health"])
 
@@ -42,6 +47,7 @@ class Readiness(BaseModel):
     ready: bool
     checks: dict[str, bool] = Field(description="by part of the server: whether it works")
     problems: list[str] = Field(default=[], description="a sentence for each part that does not work")
+    warnings: list[str] = Field(default=[], description="problems in spite of which questions are answered")
 
 
 class ReadinessChecks:
@@ -83,6 +89,30 @@ class ReadinessChecks:
         return problem
 
 
+def cluster_checks(engine: Veracity, *, works: bool) -> dict[str, Callable[[], None]]:
+    """The checks of a server that shares its ledger. Unless it `works`, it needs workers."""
+    if not engine.settings.store.ledger:
+        return {}
+    checks: dict[str, Callable[[], None]] = {"configuration": partial(_require_same_configuration, engine)}
+    if not works:
+        checks["workers"] = partial(_require_worker, engine)
+    return checks
+
+
+def _require_same_configuration(engine: Veracity) -> None:
+    if leader := engine.other_leader():
+        raise ConfigurationError(
+            f"The settings, metrics, prompts or version differ from those of the {leader.kind} on {leader.host}: make "
+            "them equal, or stop the other one."
+        )
+
+
+def _require_worker(engine: Veracity) -> None:
+    own = engine.configuration
+    if not any(member.kind == "worker" and member.configuration == own for member in engine.members()):
+        raise ConfigurationError("No worker has the settings, metrics, prompts and version of this server: start one.")
+
+
 Checks = Annotated[ReadinessChecks, from_state("readiness")]
 
 
@@ -96,11 +126,12 @@ async def healthz() -> Health:
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "Some part does not work now."}})
 async def readyz(live: Live, checks: Checks, response: Response) -> Readiness:
-    """Report whether questions can be answered now: the ledger, the documents, the disk, and that the server is not
-    shutting down. For load balancers."""
+    """Report whether questions can be answered now: the ledger, the documents, the disk, with `--no-work` the workers,
+    and that the server is not shutting down. For load balancers."""
     problems = {**await checks.problems(), "server": PROBLEMS["server"] if live.is_stopping else ""}
-    is_ready = not any(problems.values())
-    if not is_ready:
+    warnings = [problem for name, problem in problems.items() if problem and name in ADVISORY]
+    fatal = [problem for name, problem in problems.items() if problem and name not in ADVISORY]
+    if fatal:
         response.status_code = 503
     working = {name: not problem for name, problem in problems.items()}
-    return Readiness(ready=is_ready, checks=working, problems=[problem for problem in problems.values() if problem])
+    return Readiness(ready=not fatal, checks=working, problems=fatal, warnings=warnings)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
@@ -14,9 +16,14 @@ from typing import TypeVar
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
+from veracity.engine import Veracity
+from veracity.errors import VeracityError
 from veracity.server.errors import RefusedError
 from veracity.settings import ServerSettings
 
+log = logging.getLogger("veracity.server")
+
+EXCHANGE_SECONDS = 1.0  # between exchanges with other servers
 MAX_WRONG_TOKENS = 30  # per minute and address
 MAX_REMEMBERED = 10_000  # users or addresses
 MAX_CONCURRENT = 4
@@ -40,6 +47,7 @@ class TokenBucket:
         self._per_minute = per_minute
         self._left: dict[str, tuple[float, float]] = {}
         self._lock = threading.Lock()
+        self._taken: Counter[str] = Counter()  # since the last collect()
 
     def seconds_to_wait(self, user: str, *, takes: bool = True) -> float:
         """0 if an action is allowed now; it is counted unless `takes` is False."""
@@ -47,13 +55,32 @@ class TokenBucket:
         with self._lock:
             if len(self._left) > MAX_REMEMBERED:
                 self._left.clear()
+                self._taken.clear()
             left, since = self._left.get(user, (float(self._per_minute), now))
             left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
             if left < 1:
                 return (1 - left) * 60 / self._per_minute
             if takes:
                 self._left[user] = (left - 1, now)
+                self._taken[user] += 1
             return 0.0
+
+    def collect(self) -> Counter[str]:
+        """The actions since the last call."""
+        with self._lock:
+            taken, self._taken = self._taken, Counter()
+            return taken
+
+    def give_back(self, taken: Mapping[str, int]) -> None:
+        """The next collect() returns these, too."""
+        with self._lock:
+            self._taken.update(taken)
+
+    def set_spent(self, spent: Mapping[str, float]) -> None:
+        """Replaces what is known of these users. Does not include actions since the last collect()."""
+        with self._lock:
+            for user, count in spent.items():
+                self._left[user] = (self._per_minute - count - self._taken[user], time.monotonic())
 
 
 class SlotCounter:
@@ -61,6 +88,7 @@ class SlotCounter:
 
     def __init__(self) -> None:
         self._users: Counter[str] = Counter()
+        self._elsewhere: Counter[str] = Counter()  # on other servers
         self._lock = threading.Lock()
 
     @property
@@ -70,7 +98,8 @@ class SlotCounter:
     def take(self, user: str, limit: int, limit_per_user: int) -> bool:
         """False if no slot is free."""
         with self._lock:
-            if self._users.total() >= limit or self._users[user] >= limit_per_user:
+            total, own = self._users.total() + self._elsewhere.total(), self._users[user] + self._elsewhere[user]
+            if total >= limit or own >= limit_per_user:
                 return False
             self._users[user] += 1
             return True
@@ -79,6 +108,14 @@ class SlotCounter:
         with self._lock:
             self._users[user] -= 1
             self._users += Counter()  # drops zero counts
+
+    def by_user(self) -> dict[str, int]:
+        with self._lock:
+            return dict(self._users)
+
+    def set_elsewhere(self, users: Mapping[str, int]) -> None:
+        with self._lock:
+            self._elsewhere = Counter(users)
 
 
 class Limits:
@@ -91,6 +128,7 @@ class Limits:
         self._wrong_tokens = TokenBucket(MAX_WRONG_TOKENS)
         self._last_wrong: dict[str, int] = {}
         self._streams = SlotCounter()
+        self._had_streams = False
 
     def require_request(self, user: str) -> None:
         if wait := self._requests.seconds_to_wait(user):
@@ -138,6 +176,33 @@ class Limits:
     @property
     def streams(self) -> int:
         return self._streams.taken
+
+    def exchange(self, engine: Veracity) -> None:
+        """Tell the other servers of requests and streams, and learn of theirs. Raises `VeracityError`."""
+        requests, streams = self._requests.collect(), self._streams.by_user()
+        if not requests and not streams and not self._had_streams:
+            return
+        try:
+            traffic = engine.exchange_traffic(requests, streams)
+        except BaseException:
+            self._requests.give_back(requests)
+            raise
+        self._had_streams = bool(streams)
+        self._requests.set_spent(traffic.spent)
+        self._streams.set_elsewhere(traffic.streams_elsewhere)
+
+
+async def exchange_periodically(limits: Limits, engine: Veracity) -> None:
+    """Lets the limits hold for all servers that share the ledger, until it is cancelled. One that sees no others'
+    requests for a moment may exceed them by what arrives in that moment."""
+    while engine.settings.store.ledger:
+        await asyncio.sleep(EXCHANGE_SECONDS)
+        try:
+            await run_sync(limits.exchange, engine)
+        except VeracityError as error:
+            log.debug("The limits hold for this server only: %s", error)
+        except Exception:
+            log.exception("The requests of other servers could not be counted")
 
 
 class QueueSlots(SlotCounter):

@@ -279,6 +279,8 @@ class WorkerSettings(Section):
     """`veracity worker`."""
 
     runs: int = Field(default=4, ge=1, le=256, description="maximum concurrent runs of a worker")
+    documents: int = Field(default=1, ge=1, le=64, description="maximum slices of uploads that a worker reads at once")
+    evaluations: int = Field(default=4, ge=1, le=256, description="maximum concurrent evaluations of a worker")
 
 
 class TelemetrySettings(Section):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -11,6 +11,17 @@ from veracity.errors import ConfigurationError
 
 POSTGRES_EXAMPLE = "postgresql://veracity@db.example.com/veracity"
 S3_EXAMPLE = "s3://bucket/veracity"
+IN_WORKSPACE = "workspace"  # the name of the default place of everything
+MoveState = Literal["moved", "arriving"]
+
+
+def explain_move(setting: str, state: MoveState, place: str) -> str:
+    """The error of a place that was moved elsewhere, or to which a move is not finished."""
+    if state == "arriving":
+        return f"The move to the place of store.{setting} is not finished: run the same veracity move-to again."
+    if place == IN_WORKSPACE:
+        return f"The content of store.{setting} was moved to the workspace: remove store.{setting} from veracity.toml."
+    return f'What was stored here was moved to "{place}": set store.{setting} to that in veracity.toml.'
 
 
 def _split(url: str, example: str) -> SplitResult:

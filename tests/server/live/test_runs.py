@@ -24,6 +24,7 @@ from veracity.runs.endings import Endings
 from veracity.server.live import events as events_module
 from veracity.server.live import runs as runs_module
 from veracity.server.live.runs import RecoverySweep
+from veracity.settings import Settings
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 
@@ -392,6 +393,7 @@ def test_the_retry_delay_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Left:
         runs: ClassVar = ["r"]
+        settings: ClassVar = Settings()
 
         def interrupted(self) -> list[str]:
             return list(self.runs)

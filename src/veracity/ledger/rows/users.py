@@ -13,12 +13,13 @@ import secrets
 import unicodedata
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from sqlalchemy import Delete, Row, Update, bindparam, delete, insert, select, update
 
 from veracity.errors import InputError, LedgerError, NotFoundError
 from veracity.ledger.database import Database
+from veracity.ledger.journal import Journal
 from veracity.ledger.tables import normalize_name, users
 from veracity.models import LOCAL, Role, User
 from veracity.secrets import presentable
@@ -35,8 +36,9 @@ _BY_TOKEN = select(users).where(users.c.token_hash == bindparam("hash"))  # a co
 class Users:
     """Can be shared by threads, and a workspace by processes."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, journal: Journal) -> None:
         self._database = database
+        self._journal = journal
 
     def list(self) -> builtins.list[User]:
         """All users, sorted by name."""
@@ -81,16 +83,38 @@ class Users:
 
     def remove(self, name: str) -> None:
         """Revokes the token. The user's questions and decisions stay."""
-        self._change(name, delete(users))
+        self._revoke(name, delete(users), "user")
 
     def renew(self, name: str) -> str:
         """A new token, which replaces the old one."""
         token = _new_token()
-        self._change(name, update(users).values(token_hash=_hash(token)))
+        self._revoke(name, update(users).values(token_hash=_hash(token)), "token")
         return token
 
     def change_role(self, name: str, role: Role) -> None:
         self._change(name, update(users).values(role=_valid_role(role)))
+
+    def revoke(self, token_hash: str) -> builtins.list[str]:
+        """Replace this token by one that nobody has. Returns the name of its user."""
+        of_token = users.c.token_hash == token_hash
+        with self._database.writing() as connection:
+            names = connection.execute(select(users.c.name).where(of_token)).scalars().all()
+            connection.execute(update(users).where(of_token).values(token_hash=_hash(_new_token())))
+        return [*names]
+
+    def _revoke(self, name: str, change: Update | Delete, kind: Literal["user", "token"]) -> None:
+        """The journal says which token, so that a restored backup does not make it valid again."""
+        name = _valid_name(name)
+        if self._token_hash(name) is None:
+            raise _unknown(name)
+        with self._journal.forgetting() as record:
+            if token_hash := self._token_hash(name):
+                record(kind, [name if kind == "user" else token_hash])
+            self._change(name, change)
+
+    def _token_hash(self, name: str) -> str | None:
+        with self._database.reading() as connection:
+            return connection.execute(select(users.c.token_hash).where(users.c.name == name)).scalar()
 
     def _change(self, name: str, change: Update | Delete) -> None:
         name = _valid_name(name)
@@ -98,7 +122,11 @@ class Users:
             with self._database.writing() as connection:
                 if connection.execute(change.where(users.c.name == name)).rowcount:
                     return
-        raise NotFoundError(f'There is no user "{presentable(name)}".')
+        raise _unknown(name)
+
+
+def _unknown(name: str) -> NotFoundError:
+    return NotFoundError(f'There is no user "{presentable(name)}".')
 
 
 def _valid_name(name: str) -> str:

@@ -151,7 +151,7 @@ class DocumentJobs:
         if ahead := len(self._tasks) - 1:
             on_wait(ahead)
         else:
-            self._task_started(task)
+            self.show(job, name)
         try:
             if not await self._wait(done, max_wait) and task.future.cancel():
                 raise BusyError(self._busy_message())
@@ -207,9 +207,9 @@ class DocumentJobs:
             self.is_running = False
             task.future.set_result(result)
 
-    def _task_started(self, task: _Task) -> None:
-        job = task.job
-        is_first, job.has_started, job.name = not job.has_started, True, task.name
+    def show(self, job: Job, name: str) -> None:
+        """The job reads this file now: on the thread, or on a worker."""
+        is_first, job.has_started, job.name = not job.has_started, True, name
         if job.kind:
             self._last = job
             if is_first or time.monotonic() > self._notified + NOTIFY_SECONDS:
@@ -224,7 +224,7 @@ class DocumentJobs:
         for ahead, other in list(enumerate(self._tasks))[index:]:
             other.on_wait(ahead)
             if not ahead:
-                self._task_started(other)
+                self.show(other.job, other.name)
 
     def _current(self) -> Job:
         between_tasks = (job for job in self._jobs if job.has_started)

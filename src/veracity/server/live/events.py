@@ -19,7 +19,8 @@ from anyio.to_thread import run_sync
 
 from veracity.engine import Veracity
 from veracity.errors import VeracityError
-from veracity.models import RunProgress, RunStanding, Step
+from veracity.models import LedgerChange, RunProgress, RunStanding, Step
+from veracity.server.live.wakeups import Wakeups
 
 FINAL_KINDS = ("answer", "failed")
 POLL_SECONDS = 0.5  # of runs that another process drives
@@ -151,16 +152,26 @@ def recorded_events(progress: RunProgress, after: Position, until: int | None = 
 class RunFollower:
     """Follows runs until `stopping` is set. `logs` are those of this process, by run."""
 
-    def __init__(self, engine: Veracity, logs: Mapping[str, RunLog], stopping: threading.Event) -> None:
+    def __init__(
+        self, engine: Veracity, logs: Mapping[str, RunLog], stopping: threading.Event, wakeups: Wakeups
+    ) -> None:
         self._engine = engine
         self._logs = logs
         self._stopping = stopping
+        self._wakeups = wakeups
         self._threads = CapacityLimiter(LEDGER_THREADS)
 
     async def events(self, run_id: str, after: Position) -> AsyncIterator[LiveEvent]:
         """Events until the run ends or waits for approval: from the log if it has more than the ledger."""
+        changed = asyncio.Event()
+        with self._wakeups.setting(changed, LedgerChange(kind="run", run_id=run_id)):
+            async for event in self._events(run_id, after, changed):
+                yield event
+
+    async def _events(self, run_id: str, after: Position, changed: asyncio.Event) -> AsyncIterator[LiveEvent]:
         last_standing: RunStanding | None = None
         while True:
+            changed.clear()
             log = self._logs.get(run_id)
             events: AsyncIterator[LiveEvent] | None = None
             if log and await self._is_ahead_of_ledger(log, after):
@@ -175,7 +186,11 @@ class RunFollower:
                         return
             if self._stopping.is_set():
                 return
-            await asyncio.sleep(POLL_SECONDS)
+            # A log of this process gets its first event without a change of the ledger.
+            is_driven_here = log is not None and not log.is_closed
+            seconds = POLL_SECONDS if is_driven_here else self._wakeups.poll_seconds(POLL_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), seconds)
 
     async def standing(self, run_id: str) -> RunStanding:
         return await run_sync(self._engine.standing, run_id, limiter=self._threads)

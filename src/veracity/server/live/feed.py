@@ -1,6 +1,7 @@
 """The feed of workspace changes for open pages: pending drafts, decisions, documents.
 
-Polls the ledger and the document store, because any process may change them; this process's changes are sent at once.
+Polls the ledger and the document store, because any process may change them. What this process changes is sent at once,
+and so is what others announce.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from anyio.to_thread import run_sync
 
 from veracity.engine import Veracity
 from veracity.errors import VeracityError
-from veracity.models import ApprovalStanding, User
+from veracity.models import ApprovalStanding, LedgerChange, User
 from veracity.server.live.events import LiveEvent
+from veracity.server.live.wakeups import Wakeups
 from veracity.server.permissions import can_see, has_role
 
 log = logging.getLogger("veracity.server")
@@ -26,14 +28,16 @@ POLL_SECONDS = 1.0
 MAX_APPROVALS = 500  # compared in each poll
 MAX_UNREAD = 1000  # events before a slow listener is disconnected
 POLL_THREADS = 2  # reserved, so that decisions are sent at once however many searches run
+CHANGES = LedgerChange(kind="approvals"), LedgerChange(kind="documents")
 END: dict[str, Any] = {"kind": ""}
 
 T = TypeVar("T")
 
 
 class Feed:
-    def __init__(self, engine: Veracity) -> None:
+    def __init__(self, engine: Veracity, wakeups: Wakeups | None = None) -> None:
         self._engine = engine
+        self._wakeups = wakeups or Wakeups()
         self._loop = asyncio.get_running_loop()
         self._listeners: dict[asyncio.Queue[dict[str, Any]], User] = {}
         self._threads = CapacityLimiter(POLL_THREADS)
@@ -61,7 +65,7 @@ class Feed:
         try:
             if not self._task:
                 self._has_polled.clear()
-                self._task = asyncio.create_task(self._poll())
+                self._task = asyncio.create_task(self._poll_when_needed())
             await self._has_polled.wait()  # before counting, so that every later change is sent
             owner = None if has_role(user, "approver") else user.name
             pending = await self._read(lambda: self._engine.pending(user=owner))
@@ -85,6 +89,10 @@ class Feed:
         for queue in self._listeners:
             _end(queue)
 
+    async def _poll_when_needed(self) -> None:
+        with self._wakeups.setting(self._refresh, *CHANGES):
+            await self._poll()
+
     async def _poll(self) -> None:
         """Runs while there are listeners."""
         states: dict[str, str] | None = None
@@ -99,7 +107,7 @@ class Feed:
                 states = self._send_changes(approvals, states)
                 self._has_polled.set()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._refresh.wait(), POLL_SECONDS)
+                await asyncio.wait_for(self._refresh.wait(), self._wakeups.poll_seconds(POLL_SECONDS, *CHANGES))
             self._refresh.clear()
         self._task = None
 

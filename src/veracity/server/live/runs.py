@@ -18,22 +18,28 @@ from anyio.to_thread import run_sync
 
 from veracity.engine import Veracity
 from veracity.errors import InputError, LostLeaseError, NotFoundError, ShutdownError, VeracityError
-from veracity.models import Answer, Approval, RunEvent, RunSummary, User
+from veracity.models import Answer, Approval, LedgerChange, RunEvent, RunSummary, User
 from veracity.server.errors import INTERNAL_ERROR, RefusedError, add_run, stopping_error
 from veracity.server.limits import Limits, QueueSlots
 from veracity.server.live.events import LiveEvent, RunFollower, RunLog, parse_position
 from veracity.server.live.fair_queue import FairQueue
+from veracity.server.live.wakeups import Wakeups
 from veracity.server.permissions import can_see_drafts, hide_event_drafts, redact_paths, require_visible
 
 log = logging.getLogger("veracity.server")
 
 SWEEP_SECONDS = 5.0
+SHARED_SWEEP_SECONDS = 1.0  # where other machines' runs are resumed
 MAX_RETRY_SECONDS = 300.0  # between attempts to resume a run
 ABANDON_SECONDS = 1.5  # after a client is gone; OpenAI's clients retry within a second
 DECISION_THREADS = 2  # reserved for approved drafts
 REJECTION_THREADS = 2  # for rejections, which search the web and take as long as a question
 KEEP_LOG_SECONDS = 5.0  # after a run's end, for clients that just asked; later the ledger serves them
 
+DIFFERS = (
+    "This server answers its own questions only: its settings, metrics, prompts or version differ from those of the %s "
+    "on %s. Make them equal, or stop the other one."
+)
 STOPPING_RUN = 'The server is stopping: the run "{}" continues after the restart.'
 
 OnChange = Callable[[], None]
@@ -52,6 +58,16 @@ class RecoverySweep:
         self._also = also
         self._stopping = stopping
         self._retries: dict[str, tuple[float, float]] = {}  # by run: the delay, and when to retry
+        self._differs: bool | None = None  # from the configuration of the oldest server or worker, if that is known
+
+    def takes_jobs(self) -> bool:
+        """Thread-safe. False if the configuration differs from that of the oldest server or worker: then this server
+        would continue what others began in another way than they do."""
+        leader = self._engine.other_leader() if self._engine.settings.store.ledger else None
+        if leader and not self._differs:
+            log.error(DIFFERS, leader.kind, leader.host)
+        self._differs = leader is not None
+        return leader is None
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="veracity-sweep", daemon=True).start()
@@ -72,14 +88,18 @@ class RecoverySweep:
                 log.warning("Interrupted runs could not be listed: %s", error)
             except Exception:
                 log.exception("The recovery sweep failed")
-            self._stopping.wait(SWEEP_SECONDS)
+            is_shared = bool(self._engine.settings.store.ledger)
+            self._stopping.wait(SHARED_SWEEP_SECONDS if is_shared else SWEEP_SECONDS)
 
     def _sweep(self) -> None:
         now = time.monotonic()
         for run_id, (_, due) in list(self._retries.items()):
             if due + MAX_RETRY_SECONDS < now:  # no failure since the last retry
                 del self._retries[run_id]
-        for run_id in self._engine.interrupted():
+        interrupted = self._engine.interrupted()
+        if (interrupted or self._differs is None) and not self.takes_jobs():
+            return
+        for run_id in interrupted:
             if self._retries.get(run_id, (0.0, 0.0))[1] <= now:
                 try:
                     self._resume(run_id)
@@ -91,11 +111,19 @@ class RunPool:
     """Drives runs on threads and logs their events."""
 
     def __init__(
-        self, engine: Veracity, slots: QueueSlots, on_change: OnChange, on_end: OnEnd, *, resumes: bool = True
+        self,
+        engine: Veracity,
+        slots: QueueSlots,
+        wakeups: Wakeups,
+        on_change: OnChange,
+        on_end: OnEnd,
+        *,
+        resumes: bool = True,
     ) -> None:
         """Unless it `resumes`, runs whose process died are left to workers."""
         self._engine = engine
         self._slots = slots
+        self._wakeups = wakeups
         self._on_change = on_change
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
@@ -108,6 +136,7 @@ class RunPool:
         self._rejections = FairQueue(REJECTION_THREADS, "veracity-rejection", self._run)
         self._failed_last_sweep: set[str] = set()
         self._sweep = RecoverySweep(engine, self._resume_interrupted, self._close_stopped, self.stopping)
+        self.takes_jobs = self._sweep.takes_jobs
         if resumes:
             self._sweep.start()
 
@@ -145,6 +174,7 @@ class RunPool:
     def stop(self, grace: float) -> None:
         """Starts no more runs, waits `grace` seconds, then pauses the rest after their current step."""
         self.stopping.set()
+        self._wakeups.wake()
         for queue in (self._questions, self._decisions, self._rejections):
             queue.stop()
         end = time.monotonic() + grace
@@ -181,6 +211,7 @@ class RunPool:
     def _add_log(self, run_log: RunLog) -> RunLog:
         with self._lock:
             self.logs[run_log.run_id] = run_log
+        self._wakeups.wake(LedgerChange(kind="run", run_id=run_log.run_id))
         return run_log
 
     def _drop_log(self, run_log: RunLog) -> None:
@@ -255,15 +286,22 @@ class LiveRuns:
     approval, `on_end` with a run's status and duration. Unless it `works`, runs are queued for workers."""
 
     def __init__(
-        self, engine: Veracity, limits: Limits, on_change: OnChange, on_end: OnEnd, *, works: bool = True
+        self,
+        engine: Veracity,
+        limits: Limits,
+        wakeups: Wakeups,
+        on_change: OnChange,
+        on_end: OnEnd,
+        *,
+        works: bool = True,
     ) -> None:
         self._engine = engine
         self._settings = engine.settings.server
         self._limits = limits
         self._slots = QueueSlots(self._settings)
         self._works = works
-        self._pool = RunPool(engine, self._slots, on_change, on_end, resumes=works)
-        self._follower = RunFollower(engine, self._pool.logs, self._pool.stopping)
+        self._pool = RunPool(engine, self._slots, wakeups, on_change, on_end, resumes=works)
+        self._follower = RunFollower(engine, self._pool.logs, self._pool.stopping, wakeups)
         self._followers: Counter[str] = Counter()  # by run; used on the event loop only
         self._abandoned: set[asyncio.Task[None]] = set()  # keeps the tasks alive
         self._on_change = on_change
@@ -318,7 +356,7 @@ class LiveRuns:
     def decide(self, user: User, approval_id: str, **decision: Any) -> Approval:
         """Records the decision, with the options of `Veracity.decide`, and resumes the run in the background."""
         self._require_open()
-        if self._works:
+        if self._works and self._pool.takes_jobs():
             # The events are not consumed: another process may be first to resume the run.
             self._engine.stream_decision(approval_id, by=user.name, **decision)
             decided = self._engine.approval(approval_id)

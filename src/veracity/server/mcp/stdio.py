@@ -18,6 +18,7 @@ from veracity.errors import VeracityError
 from veracity.models import LOCAL, User
 from veracity.server.limits import ConcurrencyLimit, Limits
 from veracity.server.live.runs import LiveRuns
+from veracity.server.live.wakeups import Wakeups
 from veracity.server.mcp.protocol import make_server
 from veracity.server.mcp.tools import ToolCaller, Tools
 
@@ -46,7 +47,8 @@ def serve_stdio(engine: Veracity, user: User, allows_decisions: bool) -> None:
 
 
 async def _serve(engine: Veracity, caller: ToolCaller) -> LiveRuns:
-    live = LiveRuns(engine, Limits(engine.settings.server), _ignore, _ignore)
+    wakeups = Wakeups(engine)
+    live = LiveRuns(engine, Limits(engine.settings.server), wakeups, _ignore, _ignore)
     tools = Tools(
         engine, live, ConcurrencyLimit("searches"), ConcurrencyLimit("questions"), CapacityLimiter(DECISION_THREADS)
     )
@@ -56,6 +58,7 @@ async def _serve(engine: Veracity, caller: ToolCaller) -> LiveRuns:
             await server.run(received, sent, server.create_initialization_options())
     finally:
         live.stop(grace=0)
+        await wakeups.close()
     return live
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import ExitStack, aclosing
 from functools import partial
 from typing import Annotated, Any
-from urllib.parse import unquote
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
@@ -19,14 +16,14 @@ from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
-from veracity.engine import Veracity, safe_file_name
+from veracity.engine import Veracity
 from veracity.errors import BusyError, FullDiskError, InputError, VeracityError, reason_of
 from veracity.models import IngestReport, KnownDocument, Outcome, User
-from veracity.printable import visible
 from veracity.server.auth import AdminCaller, Caller, Engine, Live, from_state
-from veracity.server.errors import RefusedError, error_responses
+from veracity.server.errors import error_responses
 from veracity.server.live.document_jobs import Change, DocumentJobs, Job, JobEvents, JobStatus, start_change
 from veracity.server.live.events import LiveEvent
+from veracity.server.live.upload_requests import WorkerUpload, ingest_here, is_stopping
 from veracity.server.permissions import redact_paths
 from veracity.server.sse import STREAM_CONTENT, stream_events, unless_disconnected, wants_events
 
@@ -35,11 +32,8 @@ log = logging.getLogger("veracity.server")
 FORM_FIELD = "files"
 MAX_FILES = 1000  # in one upload
 MAX_TEXT = 100_000  # characters in one response
-MAX_NAME_LENGTH = 200
 MAX_WAIT_SECONDS = 5.0  # for a removal or reindexing to start
 INTERRUPTED = "The upload was interrupted: send it again."
-SAME_NAME = "another file of this upload has the same name: rename one of them"
-ENCODED_NAME = re.compile(r"(?i);\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)")
 
 router = APIRouter(prefix="/api", tags=["documents"])
 
@@ -107,7 +101,11 @@ async def upload_documents(request: Request, caller: AdminCaller, engine: Engine
         job = resources.enter_context(jobs.add("upload"))  # before the body is read
         files = await jobs.unless_stopping(_parse_files(request))
         resources.callback(_close, files)
-        return await _respond(request, caller, partial(_upload, engine, files, jobs, job), resources)
+        if request.app.state.works:
+            upload: Change = partial(ingest_here, engine, files, jobs, job)
+        else:
+            upload = partial(WorkerUpload(engine, caller.name, jobs, job).run, files)
+        return await _respond(request, caller, upload, resources)
 
 
 @router.get("/documents/changes", responses=error_responses())
@@ -204,7 +202,7 @@ async def finish_uploads(engine: Veracity, jobs: DocumentJobs) -> None:
                     outcome = await jobs.run(partial(engine.finish_upload, name), job, name)
                     log.info("Finished an interrupted upload: %s", outcome)
     except VeracityError as error:
-        if not _is_stopping(error):
+        if not is_stopping(error):
             log.warning("Interrupted uploads could not be finished: %s", error)
     except Exception:
         log.exception("Finishing interrupted uploads failed")
@@ -221,38 +219,6 @@ async def _respond(request: Request, user: User, change: Change, resources: Exit
         return start_change(change, resources.pop_all())[0].stream()
 
     return stream_events(request, user, start)
-
-
-async def _upload(
-    engine: Veracity, files: list[UploadFile], jobs: DocumentJobs, job: Job, events: JobEvents
-) -> IngestReport:
-    """One task per file, so that other jobs can run in between. An error before the first file fails the request; a
-    later one fails the remaining files."""
-    started = time.monotonic()
-    outcomes: list[Outcome] = []
-    stored: set[str] = set()
-    failure: VeracityError | None = None
-    for file in files:
-        name = _file_name(file)
-        try:
-            if safe_file_name(name) in stored:
-                outcome = _failed(name, SAME_NAME)
-            elif failure:
-                outcome = _failed(name, str(failure))
-            else:
-                job.require_not_cancelled()
-                work = partial(engine.upload, name, file.file)
-                [outcome] = (await jobs.run(work, job, _shorten(name), on_wait=events.publish_wait)).outcomes
-        except VeracityError as error:
-            if not outcomes or _is_stopping(error):
-                raise
-            failure, outcome = error, _failed(name, str(error))
-            if job.cancelled_by:
-                events.publish("cancelled", by=job.cancelled_by)
-        stored.add(safe_file_name(name))
-        outcomes.append(outcome)
-        events.publish_outcome(outcome, len(files) - len(outcomes))
-    return IngestReport(outcomes=outcomes, seconds=time.monotonic() - started)
 
 
 class _FormParser(MultiPartParser):
@@ -296,24 +262,6 @@ async def _parse_files(request: Request) -> list[UploadFile]:
     return files
 
 
-def _file_name(file: UploadFile) -> str:
-    """.NET sends names twice: MIME-encoded, which is not supported here, and percent-encoded."""
-    encoded = ENCODED_NAME.search(file.headers.get("content-disposition", ""))
-    return unquote(encoded[1], errors="replace") if encoded else file.filename or ""
-
-
 def _close(files: list[UploadFile]) -> None:
     for file in files:
         file.file.close()
-
-
-def _failed(name: str, reason: str) -> Outcome:
-    return Outcome(name=_shorten(name), status="failed", reason=reason)
-
-
-def _shorten(name: str) -> str:
-    return visible(name)[:MAX_NAME_LENGTH]
-
-
-def _is_stopping(error: Exception) -> bool:
-    return isinstance(error, RefusedError) and error.kind == "Stopping"

@@ -72,10 +72,11 @@ async def evaluate(
     disconnects ends the evaluation."""
     limits.require_ask(caller.name)
     stop = Stop()
+    score = engine.evaluate if request.app.state.works else engine.evaluation_queue.evaluate
 
     def work() -> EvaluationResult | None:
         try:
-            return engine.evaluate(**body.model_dump(), user=caller.name, stop=stop)
+            return score(**body.model_dump(), user=caller.name, stop=stop)
         except Stopped:
             return None
 
