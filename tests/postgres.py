@@ -20,7 +20,13 @@ import psycopg
 from filelock import FileLock
 
 # Nothing has to survive a failure of the machine.
-FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "300"}
+FAST = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",  # forgetting would wait for it
+    "max_connections": "300",
+}
 URL_VARIABLE = "TEST_POSTGRES_URL"  # of the shared cluster, for subprocesses
 
 

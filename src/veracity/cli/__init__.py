@@ -19,11 +19,13 @@ from veracity.cli.app import app
 from veracity.errors import VeracityError, reason_of
 from veracity.printable import visible
 
+INTERRUPTED = 130
 OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
 
 def main() -> None:
     _escape_unprintable_output()
+    _hide_late_interrupts()
     try:
         _command()(prog_name="veracity")
     except VeracityError as error:
@@ -33,6 +35,11 @@ def main() -> None:
             _exit(f"The operating system reported an error ({reason_of(error)}).", 1)
         _discard_output()
         _exit(f"The output cannot be written ({reason_of(error)}).", 1)
+    except RuntimeError as error:
+        # Ctrl-C between two instructions of a lock: Python raises "release unlocked lock" on top of KeyboardInterrupt.
+        if not isinstance(error.__context__, KeyboardInterrupt):
+            raise
+        sys.exit(INTERRUPTED)
 
 
 @cache
@@ -51,6 +58,13 @@ def _escape_unprintable_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+@cache
+def _hide_late_interrupts() -> None:
+    """A second Ctrl-C may arrive while a generator is closed. Python would print its traceback, and go on."""
+    report = sys.unraisablehook
+    sys.unraisablehook = lambda problem: None if problem.exc_type is KeyboardInterrupt else report(problem)
 
 
 def _discard_output() -> None:

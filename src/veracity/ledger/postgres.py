@@ -58,9 +58,8 @@ _LOST_STATES = ("57P01", "57P02", "57P03", "57P05", "25P03")
 
 
 _OLDER_TRANSACTIONS = sa.text(
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
-    "AND backend_type = 'client backend' "
-    "AND greatest(age(backend_xmin), age(backend_xid)) > age(CAST(:horizon AS xid)) LIMIT 1"
+    "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND (age(backend_xid) > age(CAST(:horizon AS xid)) "
+    "OR datname = current_database() AND age(backend_xmin) > age(CAST(:horizon AS xid))) LIMIT 1"
 )
 
 
@@ -139,7 +138,8 @@ class PostgresDatabase:
                     connection.invalidate()  # it has other settings than the rest of the pool
 
     def _wait_for_transactions(self, connection: sa.Connection) -> None:
-        """Postgres keeps deleted rows that an older transaction may read, in any schema of the database."""
+        """Postgres keeps deleted rows that an older transaction of this database may read. A new one, such as the
+        rewrite itself, also reads what was there before the oldest transaction that writes in any database."""
         horizon = connection.exec_driver_sql("SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text").scalar_one()
         deadline = time.monotonic() + database.BUSY_SECONDS
         while connection.execute(_OLDER_TRANSACTIONS, {"horizon": horizon}).first():
