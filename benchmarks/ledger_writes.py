@@ -5,7 +5,8 @@
 A write adds a step to a run, each thread to a run of its own. A checkpoint stores a state of 4 kB and checks the lease.
 Postgres syncs each commit to the disk (its default); SQLite syncs when it truncates its log. The last two
 columns are Postgres without notifications, and with NOTIFY in the transaction that writes instead of after it. The
-variants take turns, and each figure is the median of the rounds.
+variants take turns, and each figure is the median of the rounds. Afterwards it prints how many transactions a question
+takes.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ from unittest import mock
 import sqlalchemy as sa
 from tests.ledger.material import begin, make_step
 from tests.postgres import running_cluster, schema_url
+from tests.runs.scripts import DOCUMENTS, QUESTION
 
+from veracity.engine import Veracity
 from veracity.ledger import Ledger
 from veracity.ledger.notifications import CHANNEL
 from veracity.ledger.postgres import PostgresDatabase
 from veracity.models import LedgerChange
 from veracity.runs.factory import open_checkpoints
+from veracity.settings import Settings
 
 DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "max_connections": "100"}
 THREADS = (1, 4, 8)
@@ -103,6 +107,25 @@ def measure(subjects: dict[str, Subject], seconds: float, rounds: int) -> dict[t
     return {key: statistics.median(rates) for key, rates in found.items()}
 
 
+def count_transactions(root: Path) -> tuple[int, int]:
+    """Of a question that is answered without a model, and of its checkpoints alone."""
+    names: list[str] = []
+    settings = Settings.model_validate({"models": {"embedder": "none"}, "approval": {"policy": "never"}})
+    fenced = Ledger.fenced
+
+    def note_fence(ledger: Ledger, run_id: str, token: int) -> AbstractContextManager[Any]:
+        names.append("checkpoint")
+        return fenced(ledger, run_id, token)
+
+    with Veracity(root, settings=settings) as engine, mock.patch.object(Ledger, "fenced", note_fence):
+        engine.add(DOCUMENTS)
+        engine.ask(QUESTION)  # creates the tables
+        names.clear()
+        sa.event.listen(sa.Engine, "commit", lambda _: names.append("commit"))
+        assert engine.ask(QUESTION).status == "answered"
+    return names.count("commit"), names.count("checkpoint")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=0.5, help="for each measurement")
@@ -115,12 +138,14 @@ def main() -> None:
             subjects[name] = Subject(place, "" if name == SQLITE else schema_url(cluster.url, place), name)
             stack.callback(subjects[name].close)
         found = measure(subjects, options.seconds, options.rounds)
+        transactions, checkpoints = count_transactions(Path(folder) / "workspace")
     print(f"| | {' | '.join(VARIANTS)} |\n|---|---|---|---|---|")
     for line in dict.fromkeys(line for line, _ in found):
         without = found[line, SILENT]
         rates = (f"{found[line, name]:.0f} ({found[line, name] / without:.2f})" for name in VARIANTS)
         print(f"| {line} | {' | '.join(rates)} |")
     print('\nIn parentheses: relative to "no notification".')
+    print(f"A question takes {transactions} transactions, {checkpoints} of them for checkpoints.")
 
 
 if __name__ == "__main__":
