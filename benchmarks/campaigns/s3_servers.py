@@ -26,6 +26,19 @@ S3RVER = Path(__file__).parents[2] / ".s3rver" / "node_modules" / ".bin" / "s3rv
 NOT_INSTALLED = "moto is not installed: run make .venv-moto/installed"
 START_SECONDS = 60.0
 BUCKET = "veracity-test"
+# moto's threads test the condition of a put and store the object in two steps: on a busy machine two puts would win.
+ATOMIC_MOTO = """
+import sys, threading
+from moto import server
+lock, call = threading.Lock(), server.DomainDispatcherApplication.__call__
+def call_alone(app, environ, start_response):
+    if environ["REQUEST_METHOD"] not in ("PUT", "POST"):
+        return call(app, environ, start_response)
+    with lock:
+        return call(app, environ, start_response)
+server.DomainDispatcherApplication.__call__ = call_alone
+server.main(sys.argv[1:])
+"""
 # moto accepts any keys. They are read from the environment, as with any other server.
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "loopback-key-id",
@@ -90,7 +103,8 @@ class LocalServer:
 
 class Moto(LocalServer):
     def __init__(self) -> None:
-        super().__init__(MOTO, "-H", "127.0.0.1", AWS_DEFAULT_REGION="us-east-1")
+        interpreter = MOTO.with_name("python")
+        super().__init__(interpreter, "-c", ATOMIC_MOTO, "-H", "127.0.0.1", AWS_DEFAULT_REGION="us-east-1")
 
     @contextmanager
     def checking_keys(self) -> Iterator[None]:
