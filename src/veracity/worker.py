@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 
 import procrastinate
+import psycopg
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from procrastinate.exceptions import ConnectorException
@@ -29,7 +30,7 @@ from veracity.secrets import presentable
 
 log = logging.getLogger("veracity.worker")
 
-SWEEP_SECONDS = 1.0  # between searches for runs whose process died
+SWEEP_SECONDS = 0.5  # between searches for runs whose process died
 STALLED_SECONDS = 15.0  # without a heartbeat, a worker's jobs are queued again
 HEARTBEAT_SECONDS = 5.0
 POLL_SECONDS = 5.0  # Postgres announces new jobs; this is for announcements that were lost
@@ -220,7 +221,16 @@ class Worker:
         """Jobs whose worker died. What they served is queued again, as a new job."""
         for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
             if job.queue in QUEUES:
-                await app.job_manager.finish_job(job, procrastinate.jobs.Status.FAILED, delete_job=True)
+                await drop(app, job)
+
+
+async def drop(app: procrastinate.App, job: procrastinate.jobs.Job) -> None:
+    """Drops a stalled job, unless another worker has done so."""
+    try:
+        await app.job_manager.finish_job(job, procrastinate.jobs.Status.FAILED, delete_job=True)
+    except ConnectorException as error:
+        if not isinstance(error.__cause__, psycopg.errors.RaiseException):  # which says that another worker dropped it
+            raise
 
 
 def parse_queues(names: str) -> tuple[Queue, ...]:

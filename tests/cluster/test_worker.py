@@ -1,5 +1,6 @@
 """Workers that share a ledger with servers (SPEC X11): every question is answered, by one of them, once."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -13,9 +14,10 @@ from tests.server.live.test_runs import Held
 from tests.waiting import until
 from veracity.engine import Veracity
 from veracity.errors import ConfigurationError, LostLeaseError
+from veracity.ledger.jobs import make_app
 from veracity.server import health
 from veracity.testing import ScriptedLLM
-from veracity.worker import Worker
+from veracity.worker import Worker, drop
 
 
 def script(answer: str = GOOD, score: float = 90) -> ScriptedLLM:
@@ -186,3 +188,17 @@ def test_a_worker_needs_a_shared_ledger(engine_with: MakeEngine) -> None:
         Worker(engine_with())
     with pytest.raises(ConfigurationError, match=r"set store\.ledger"):
         engine_with().begin(QUESTION, queued=True)
+
+
+def test_two_workers_may_drop_the_same_stalled_job(sharing: MakeEngine, url: str) -> None:
+    engine = sharing(script())
+    engine.begin(QUESTION, queued=True)
+
+    async def drop_twice() -> None:
+        async with make_app(url).open_async() as app:
+            (job,) = await app.job_manager.list_jobs_async()
+            await drop(app, job)
+            await drop(app, job)
+            assert not list(await app.job_manager.list_jobs_async())
+
+    asyncio.run(drop_twice())
