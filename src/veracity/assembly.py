@@ -135,7 +135,8 @@ class Assembly:
     def embedder(self) -> Embedder:
         from veracity.embedding import make_embedder  # noqa: PLC0415 - imports NumPy
 
-        return make_embedder(self.settings.models.embedder, self.settings.llm, self.settings.servers)
+        own = self.settings
+        return make_embedder(own.models.embedder, own.llm, own.servers, own.models.folder)
 
     @_part
     def library(self) -> Library:
@@ -221,7 +222,9 @@ class Assembly:
     def _reranker(self) -> Reranker | None:
         from veracity.reranking import make_reranker  # noqa: PLC0415 - imports NumPy
 
-        return make_reranker(self.settings.retrieval.reranker, self.settings.llm, self.settings.servers)
+        return make_reranker(
+            self.settings.reranker, self.settings.llm, self.settings.servers, self.settings.models.folder
+        )
 
 
 def _load_settings(workspace: Workspace) -> Settings:

@@ -29,6 +29,7 @@
     │   ├── DecidedError          the approval is already decided
     │   └── SupersededError       the draft has changed or can no longer be decided
     ├── WebSearchError            a web search or a page fetch failed
+    ├── PullError                 a model cannot be pulled
     └── EvaluationError           a metric failed; its cause is one of the above
 
 Each message is one sentence: what is wrong, where, and how to fix it.
@@ -184,6 +185,10 @@ class DecidedError(DecisionError):
 
 
 class SupersededError(DecisionError):
+    pass
+
+
+class PullError(VeracityError):
     pass
 
 

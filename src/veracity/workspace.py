@@ -72,8 +72,9 @@ class Workspace:
 
 def hash_configuration(workspace: Workspace, settings: Settings) -> str:
     """Equal for processes that give the same answers: of the version, the settings, the metrics and the prompts. How a
-    server listens does not count."""
-    digest = hashlib.sha256(f"{__version__}\n{settings.model_dump_json(exclude={'server', 'worker'})}".encode())
+    server listens and where its models are does not count."""
+    counted = settings.model_dump_json(exclude={"server": True, "worker": True, "models": {"folder"}})
+    digest = hashlib.sha256(f"{__version__}\n{counted}".encode())
     prompts = sorted(path for path in workspace.prompts_folder.rglob("*") if path.is_file())
     for path in (workspace.evaluator_file, *workspace.metric_files(), *prompts):
         digest.update(f"\n{path.relative_to(workspace.root)}\n".encode())

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from veracity.embedding import Embedder, make_embedder
+from veracity.embedding.bundled import BundledEmbedder
 from veracity.errors import ConfigurationError, MissingKeyError, VeracityError
 
 KEY = "sk-Zq8rT2vXw9LmN4pBc7Jd"
@@ -16,7 +17,7 @@ def test_each_setting_makes_its_embedder(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     chosen: list[Embedder] = [make_embedder(name) for name in ("bundled", "none", "openai:text-embedding-3-small")]
     assert [embedder.name for embedder in chosen] == [
-        "bundled:all-MiniLM-L6-v2-int8",
+        BundledEmbedder.name,
         "none",
         "openai:text-embedding-3-small",
     ]

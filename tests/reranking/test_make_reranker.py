@@ -26,6 +26,7 @@ def test_each_setting_makes_its_reranker(folder: Path, monkeypatch: pytest.Monke
         monkeypatch.setenv(variable, KEY)
     monkeypatch.setenv("RERANK_BASE_URL", "http://localhost:8000/v1")
     names = [
+        f"onnx:{folder}",
         f"cross-encoder:{folder}",
         "cohere:rerank-v3.5",
         "jina:jina-reranker-v2-base-multilingual",
@@ -57,19 +58,21 @@ def test_none() -> None:
 )
 def test_misspelt_setting_gets_a_suggestion(setting: str, meant: str) -> None:
     message = refusal(setting)
-    assert message.startswith("retrieval.reranker: ") and message.endswith(f'did you mean "{meant}"?')
+    assert message.startswith("models.reranker: ") and message.endswith(f'did you mean "{meant}"?')
 
 
 @pytest.mark.parametrize("setting", ["", ":", ":model", "openai:gpt-5", "a\nb", "x" * 500])
 def test_unknown_reranker_is_refused(setting: str) -> None:
     message = refusal(setting)
-    assert message.startswith("retrieval.reranker: ")
-    assert message.endswith("none, cross-encoder:FOLDER, cohere:MODEL, jina:MODEL, voyage:MODEL, server:MODEL.")
+    assert message.startswith("models.reranker: ")
+    assert message.endswith(
+        "sentence-transformers:NAME, cross-encoder:FOLDER, cohere:MODEL, jina:MODEL, voyage:MODEL, server:MODEL."
+    )
 
 
 @pytest.mark.parametrize("setting", ["cohere: rerank", "jina:a b", "server:a\nb", "voyage:" + "x" * 400])
 def test_invalid_model_name_is_refused(setting: str) -> None:
-    assert refusal(setting).startswith("retrieval.reranker: the reranker ")
+    assert refusal(setting).startswith("models.reranker: the reranker ")
 
 
 @pytest.mark.parametrize("setting", [KEY, f"coher:{KEY}", f"cohere:{KEY} "])

@@ -56,7 +56,7 @@ def test_servers_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("servers = 3", "servers = 3: must be a section"),
         (
             f'[servers.a]\nurl = "{URL}"\nkey_en = "A_KEY"',
-            'servers.a.key_en: there is no such setting (did you mean "key_env"?); known: url, key_env.',
+            'servers.a.key_en: there is no such setting (did you mean "key_env"?); known: url, key_env, api.',
         ),
         *(
             (
@@ -130,7 +130,7 @@ def test_keys_are_refused_and_not_shown(secret: str, monkeypatch: pytest.MonkeyP
         (
             "VERACITY_SERVERS__URL",
             URL,
-            "VERACITY_SERVERS__URL is not a setting; known: VERACITY_SERVERS__NAME__URL and",
+            "VERACITY_SERVERS__URL is not a setting; known: VERACITY_SERVERS__NAME__URL, ",
         ),
         ("VERACITY_SERVERS", URL, "VERACITY_SERVERS is not a setting; "),
         ("veracity_servers__a__url", URL, "veracity_servers__a__url is not a setting; known: VERACITY_SERVERS__NAME__"),

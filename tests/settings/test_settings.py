@@ -67,19 +67,27 @@ def test_lists_use_commas_in_the_environment(sources: list[str], monkeypatch: py
         assert load("[retrieval]\nsources = ['knowledge']").retrieval.sources == sources
 
 
-@pytest.mark.parametrize("name", ["bundled", "none", "openai:text-embedding-3-small", "ollama:bge-m3"])
+@pytest.mark.parametrize("name", ["bundled", "none", "openai:text-embedding-3-small", "ollama:bge-m3", "onnx:/a b/模"])
 def test_embedders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(f"[models]\nembedder = '{name}'").models.embedder == name
     monkeypatch.setenv("VERACITY_MODELS__EMBEDDER", name)
     assert load().models.embedder == name
 
 
-def test_a_model_folder_is_not_a_credential(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hugging Face calls the folder of a model by its commit."""
-    reranker = f"cross-encoder:/models/hub/models--a--b/snapshots/{'0123456789abcdef' * 2}01234567"
-    assert load(f"[retrieval]\nreranker = '{reranker}'").retrieval.reranker == reranker
-    monkeypatch.setenv("VERACITY_RETRIEVAL__RERANKER", reranker)
-    assert load().retrieval.reranker == reranker
+@pytest.mark.parametrize("section", ["models", "retrieval"])
+def test_a_model_folder_is_not_a_credential(section: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hugging Face calls the folder of a model by its commit. `retrieval.reranker` is the earlier name."""
+    reranker = f"onnx:/models/hub/models--a--b/snapshots/{'0123456789abcdef' * 2}01234567"
+    assert load(f"[{section}]\nreranker = '{reranker}'").reranker == reranker
+    monkeypatch.setenv(f"VERACITY_{section.upper()}__RERANKER", reranker)
+    assert load().reranker == reranker
+
+
+def test_two_rerankers_are_an_error() -> None:
+    text = "[models]\nreranker = 'onnx:a'\n[retrieval]\nreranker = 'onnx:{}'"
+    assert load(text.format("a")).reranker == "onnx:a"
+    with pytest.raises(ConfigurationError, match=r"are different models: remove retrieval\.reranker\.$"):
+        load(text.format("b"))
 
 
 def test_the_sections_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +110,7 @@ def test_the_sections_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "[models]\njugde = 'a:b'",
             'models.jugde: there is no such setting (did you mean "judge"?); known: writer, '
-            "reviewer, rewriter, router, summarizer, judge, embedder.",
+            "reviewer, rewriter, router, summarizer, judge, embedder, reranker, folder.",
         ),
         ("[models]\njudge = 3", "models.judge = 3: must be text in quotes."),
         ("[models]\njudge = 'gpt-5'", f"models.judge = 'gpt-5': {MODEL}"),
@@ -216,7 +224,8 @@ def test_the_origin_of_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_section_is_listed() -> None:
     sections = {name: type(getattr(Settings(), name)) for name in Settings.model_fields if name != "servers"}
     assert sections == SECTIONS and set(KEYS[""]) == set(Settings.model_fields)
-    assert KEYS["models"] == ["writer", "reviewer", "rewriter", "router", "summarizer", "judge", "embedder"]
+    roles = ["writer", "reviewer", "rewriter", "router", "summarizer", "judge", "embedder", "reranker"]
+    assert KEYS["models"] == [*roles, "folder"]
 
 
 @pytest.mark.parametrize(

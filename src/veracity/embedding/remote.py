@@ -1,4 +1,4 @@
-"""An embedder that calls a provider through pydantic-ai, which the first call loads."""
+"""An embedder that calls a provider or server: through pydantic-ai, which the first call loads, or as TEI speaks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from veracity.deadlines import Deadline
+from veracity.embedding.traits import traits_of
+from veracity.embedding.vectors import unit_vectors
 from veracity.errors import ConfigurationError, ModelAnswerError
+from veracity.local_models import find_known
 from veracity.printable import encodable
 from veracity.providers.errors import MALFORMED, TIMED_OUT, Failure, translate_errors
 from veracity.providers.keys import (
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
     from veracity.embedding.base import Vectors
+    from veracity.embedding.tei import TEIConnection
 
 Kind = Literal["document", "query"]
 
@@ -39,17 +43,24 @@ MAX_CONCURRENT_CALLS = 4
 MAX_BATCH_TEXTS = 64  # Cohere takes 96, Google 100
 MAX_BATCH_CHARACTERS = 100_000  # OpenAI takes 300,000 tokens
 MAX_TEXT_LENGTH = 6000  # characters, which even in Chinese fit the 8,192 tokens OpenAI reads; the rest is cut off
+TEI_BATCH_TEXTS = 32  # the default limit of Text Embeddings Inference
 BLANK = "."  # sent for an empty text, which providers refuse
 
 
 class ProviderEmbedder:
-    """Raises at once if the key is missing; only the first call shows whether the model exists."""
+    """Raises at once if the key is missing; only the first call shows whether the model exists.
+
+    Texts get the prefixes that a known model wants. Then `name` says so: vectors without them cannot be compared.
+    """
 
     def __init__(self, model: str, settings: LLMSettings | None = None, servers: ServersByName = NO_SERVERS) -> None:
         check_provider_names([(model, "The embedder")], servers)
         require_key(model, servers)
-        self.name = model
+        self._model = model
+        self.traits = traits_of(find_known(model.partition(":")[2]))
+        self.name = f"{model} (prefixes)" if self.traits.has_prefixes else model
         self._servers = servers
+        self._is_tei = is_tei(model, servers)
         self._settings = settings or LLMSettings()
         self._workers = Workers(min(MAX_CONCURRENT_CALLS, self._settings.workers), "veracity-embedding")
         self._dimensions: int | None = None
@@ -61,7 +72,7 @@ class ProviderEmbedder:
         return self._dimensions or len(self.embed_query("dimensions"))
 
     def covers(self, text: str) -> bool:
-        return True
+        return self.traits.covers(text)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         return self._embed(texts, "document") if texts else np.empty((0, self.dimensions), np.float32)
@@ -76,9 +87,9 @@ class ProviderEmbedder:
 
     def _embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """The first failure cancels the other batches."""
-        futures = [
-            self._workers.submit(partial(self._embed_batch, texts=batch, kind=kind)) for batch in _batches(texts)
-        ]
+        prefix = self.traits.query_prefix if kind == "query" else self.traits.passage_prefix
+        batches = _batches(texts, prefix, TEI_BATCH_TEXTS if self._is_tei else MAX_BATCH_TEXTS)
+        futures = [self._workers.submit(partial(self._embed_batch, texts=batch, kind=kind)) for batch in batches]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             first_failed = [future for future in done if future.exception()][:1]
@@ -97,23 +108,28 @@ class ProviderEmbedder:
 
         return retry(call, backoff=self._settings.backoff, deadline=deadline)
 
-    def _connection(self, thread_locals: ThreadLocals) -> _Connection:
-        if self.name not in thread_locals:
-            thread_locals[self.name] = _Connection(self.name, self._servers)
-        return thread_locals[self.name]  # type: ignore[no-any-return]
+    def _connection(self, thread_locals: ThreadLocals) -> _Connection | TEIConnection:
+        if self._model not in thread_locals:
+            if self._is_tei:
+                from veracity.embedding.tei import TEIConnection  # noqa: PLC0415 - loads httpx
+
+                thread_locals[self._model] = TEIConnection(self._model, self._servers)
+            else:
+                thread_locals[self._model] = _Connection(self._model, self._servers)
+        return thread_locals[self._model]  # type: ignore[no-any-return]
 
     def _checked(self, rows: Sequence[Sequence[float]], count: int) -> Vectors:
-        vectors = _unit_vectors(rows)
+        vectors = unit_vectors(rows)
         if vectors is None or len(vectors) != count:
             raise ModelAnswerError(
-                f'The model "{self.name}" did not answer with one vector of numbers per text: '
+                f'The model "{self._model}" did not answer with one vector of numbers per text: '
                 "check that it is an embedding model."
             )
         with self._lock:
             self._dimensions = self._dimensions or vectors.shape[1]
         if vectors.shape[1] != self._dimensions:
             raise ModelAnswerError(
-                f'The model "{self.name}" answered with vectors of {vectors.shape[1]} dimensions after vectors of '
+                f'The model "{self._model}" answered with vectors of {vectors.shape[1]} dimensions after vectors of '
                 f"{self._dimensions}: check whether its server has changed."
             )
         return vectors
@@ -188,28 +204,18 @@ class _Connection:
         return provider
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+def is_tei(model: str, servers: ServersByName) -> bool:
+    """Whether the model's server is one of Text Embeddings Inference."""
+    server = servers.get(provider_of(model))
+    return server is not None and server.api == "tei"
+
+
+def _batches(texts: Sequence[str], prefix: str, max_texts: int) -> Iterator[list[str]]:
     batch: list[str] = []
     for text in texts:
-        cut = encodable(text[:MAX_TEXT_LENGTH])
-        if len(batch) == MAX_BATCH_TEXTS or sum(map(len, batch)) + len(cut) > MAX_BATCH_CHARACTERS:
+        cut = encodable(prefix + text[:MAX_TEXT_LENGTH])
+        if len(batch) == max_texts or sum(map(len, batch)) + len(cut) > MAX_BATCH_CHARACTERS:
             yield batch
             batch = []
         batch.append(cut if cut.strip() else BLANK)
     yield batch
-
-
-def _unit_vectors(rows: Sequence[Sequence[float]]) -> Vectors | None:
-    """None unless it is a table of finite numbers without rows of zeros."""
-    try:
-        vectors = np.asarray(rows, np.float64)
-    except (TypeError, ValueError):  # not numbers, or rows of different length
-        return None
-    if vectors.ndim != 2 or not np.isfinite(vectors).all():
-        return None
-    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
-    if not largest.all():
-        return None
-    vectors = vectors / largest  # or the squares of huge numbers would be infinite
-    unit: Vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    return unit

@@ -116,7 +116,7 @@ def fuse(state: RunState, runtime: Runtime[RunContext]) -> Plain:
 def rerank(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     """A failing reranker leaves the fused order, with a notice."""
     context, notices = runtime.context, state["notices"]
-    fused, facts = _load_evidence(state["fused_results"]), RerankFacts(reranker=context.settings.retrieval.reranker)
+    fused, facts = _load_evidence(state["fused_results"]), RerankFacts(reranker=context.settings.reranker)
     try:
         if fused:
             fused = context.run_within(context.limits.loop, lambda: context.searcher.rerank(state["query"], fused))

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from veracity.errors import ConfigurationError, ModelAnswerError
+from veracity.local_models import LocalModel
+from veracity.local_models.onnx_files import find_model_file, find_tokenizer
 from veracity.printable import encodable
 from veracity.providers.onnx import MAX_TEXT_LENGTH, encode, load_session, load_tokenizer, pad, run_batches
 from veracity.secrets import without_secrets
@@ -35,11 +37,13 @@ PADDING_TOKENS = ("[PAD]", "<pad>")
 
 
 class CrossEncoder:
-    """Raises at once if a file is missing; the first passages load the model."""
+    """Raises at once if a file is missing; the first passages load the model, after the files of a pulled one are
+    checked."""
 
-    def __init__(self, folder: str) -> None:
-        self.name = f"cross-encoder:{folder}"
-        self._folder = _expand_user(folder)
+    def __init__(self, folder: str | LocalModel) -> None:
+        self._local = None if isinstance(folder, str) else folder
+        self.name = f"cross-encoder:{folder}" if isinstance(folder, str) else f"onnx:{folder.name}"
+        self._folder = _expand_user(folder) if isinstance(folder, str) else folder.path
         _find_files(self._folder)
         self._model: _Model | None = None
         self._loading = threading.Lock()
@@ -49,6 +53,8 @@ class CrossEncoder:
             return []
         with self._loading:
             if self._model is None:
+                if self._local:
+                    self._local.require_intact()
                 self._model = _load(self._folder)
         try:
             scores = self._model.scores(query, passages)
@@ -100,13 +106,12 @@ class _Model:
 
 def _find_files(folder: Path) -> tuple[Path, Path]:
     """The model and the tokenizer."""
-    model = next((path for path in (folder / "model.onnx", folder / "onnx" / "model.onnx") if _is_file(path)), None)
-    tokenizer = folder / "tokenizer.json"
-    if model is None:
-        raise _unusable(folder, "it has no model.onnx or onnx/model.onnx")
-    if not _is_file(tokenizer):
-        raise _unusable(folder, "it has no tokenizer.json")
-    return model, tokenizer
+    try:
+        model = find_model_file(folder)
+        return model, find_tokenizer(folder, model)
+    except (OSError, ValueError) as problem:
+        reason = str(problem) if type(problem) is ValueError else "it has no model.onnx or onnx/model.onnx"
+    raise _unusable(folder, reason)
 
 
 def _load(folder: Path) -> _Model:
@@ -149,13 +154,6 @@ def _read_scores(output: Any, count: int) -> NDArray[np.float64] | None:
     return column
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # not a valid file name
-        return False
-
-
 def _expand_user(folder: str) -> Path:
     try:
         return Path(folder).expanduser()
@@ -173,5 +171,5 @@ def _quote(folder: Path) -> str:
 def _unusable(folder: Path, reason: str) -> ConfigurationError:
     return ConfigurationError(
         f"The cross-encoder in the folder {_quote(folder)} cannot be used: {reason}; "
-        'put an ONNX export of a reranking model there, or set retrieval.reranker to "none".'
+        'put an ONNX export of a reranking model there, or set models.reranker to "none".'
     )

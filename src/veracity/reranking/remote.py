@@ -112,7 +112,9 @@ class _Endpoint:
 
 def _server_endpoint(model: str, servers: ServersByName) -> _Endpoint:
     """Raises if the variable of the server's key is missing or invalid."""
-    return _Endpoint(_rerank_url(servers[provider_of(model)].url), server_key(model, servers))
+    server = servers[provider_of(model)]
+    url = server.url.removesuffix("/v1") if server.api == "tei" else server.url  # whose own endpoints are not below /v1
+    return _Endpoint(_rerank_url(url), server_key(model, servers))
 
 
 def _endpoint(model: str) -> _Endpoint:

@@ -48,6 +48,7 @@ def load_settings(content: bytes | None, path: Path) -> Settings:
     settings = with_pace(settings.model_copy(update={**changed, "servers": servers}))
     try:
         require_sound_quality(settings.quality)
+        _require_one_reranker(settings)
         settings.store.require_shared_ledger()
     except ConfigurationError as problem:
         raise ConfigurationError(f"{path} or the environment: {problem}") from None
@@ -69,6 +70,14 @@ def require_sound_quality(quality: QualitySettings) -> None:
         raise ConfigurationError(
             f"[quality] medium ({quality.medium:g}) must not exceed high ({quality.high:g}): lower medium or raise "
             "high."
+        )
+
+
+def _require_one_reranker(settings: Settings) -> None:
+    old, new = settings.retrieval.reranker, settings.models.reranker
+    if "none" not in (old, new) and old != new:
+        raise ConfigurationError(
+            "models.reranker and retrieval.reranker, its earlier name, are different models: remove retrieval.reranker."
         )
 
 
@@ -180,7 +189,7 @@ def _known_names(name: str) -> str:
     """The variables of the section, if the name has a known one."""
     section = name.upper().removeprefix(PREFIX).partition("__")[0].lower()
     if section == "servers":
-        return f"known: {server_variable('NAME', 'url')} and {server_variable('NAME', 'key_env')}."
+        return f"known: {', '.join(server_variable('NAME', key) for key in ModelServer.model_fields)}."
     if section in SECTIONS:
         return f"known: {', '.join(variable(section, key) for key in KEYS[section])}."
     return f"settings are named {PREFIX}SECTION__KEY, and the sections are: {', '.join(KEYS[''])}."

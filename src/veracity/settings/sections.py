@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from veracity.models import ModelName
 from veracity.models.llm import checked_model_name
-from veracity.settings.servers import Servers
+from veracity.settings.servers import LOCAL_KINDS, Servers
 from veracity.settings.store import StoreSettings
 
 HOST_HINT = 'write the name alone, such as "answers.example.com"'
@@ -54,12 +54,18 @@ WebProviderName = Literal["none", "searxng", "tavily", "ddgs"]
 
 
 def _checked_embedder(name: str) -> str:
-    if name in ("bundled", "none"):
+    if name in ("bundled", "none") or is_local_model(name):
         return name
     try:
         return checked_model_name(name)
     except ValueError as problem:
         raise ValueError(f'write "bundled", "none" or a model; {problem}') from None
+
+
+def is_local_model(name: str) -> bool:
+    """Whether it names a model that runs on this machine: "onnx:FOLDER", "fastembed:NAME", … Folders have any name."""
+    kind, _, model = name.partition(":")
+    return kind in LOCAL_KINDS and bool(model.strip())
 
 
 def _comma_separated(example: str) -> BeforeValidator:
@@ -96,6 +102,8 @@ class ModelSettings(Section):
     embedder: EmbedderName = Field(
         default="bundled", description="compares texts by meaning: `bundled`, `none` (words only) or a model"
     )
+    reranker: str = Field(default="none", min_length=1, description="reorders results: `none` or a model")
+    folder: str = Field(default="", description="where `veracity models pull` puts models")
 
 
 class LLMSettings(Section):
@@ -159,11 +167,7 @@ class RetrievalSettings(Section):
     sources: SourceNames = Field(default=["knowledge", "graph"], description="sources to search")
     vector_weight: float = Field(default=0.4, ge=0, le=1, description="weight of vectors against words")
     fusion: Fusion = Field(default="rrf", description="how results of the sources are merged")
-    reranker: str = Field(
-        default="none",
-        min_length=1,
-        description="reorders results: `none`, `cross-encoder:FOLDER` or a service's model",
-    )
+    reranker: str = Field(default="none", min_length=1, description="the earlier name of `models.reranker`")
 
 
 class QualitySettings(Section):
@@ -333,6 +337,11 @@ class Settings(Section):
     receipts: ReceiptSettings = ReceiptSettings()
     retention: RetentionSettings = RetentionSettings()
     store: StoreSettings = StoreSettings()
+
+    @property
+    def reranker(self) -> str:
+        """`models.reranker`, or `retrieval.reranker`, which is its earlier name."""
+        return self.retrieval.reranker if self.models.reranker == "none" else self.models.reranker
 
 
 SECTIONS: dict[str, type[BaseModel]] = {

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
@@ -23,11 +23,15 @@ PROVIDERS: dict[str, tuple[str, ...]] = {
     name: tuple(variables)
     for name, variables in json.loads((Path(__file__).parent / "variables.json").read_text(encoding="utf-8")).items()
 }
+# Models that run on this machine: a folder, or a name that a library knows.
+LOCAL_KINDS = ("onnx", "fastembed", "sentence-transformers")
 # What else a setting may name before a colon, or without one.
-OTHER_KINDS = frozenset({"bundled", "cross-encoder", "gateway", "jina", "none", "server", "test", "voyage"})
+OTHER_KINDS = frozenset(
+    {"bundled", "cross-encoder", "gateway", "jina", "none", "server", "test", "voyage", *LOCAL_KINDS}
+)
 
 VARIABLE_PREFIX = "VERACITY_SERVERS__"
-_VARIABLE = re.compile(rf"{VARIABLE_PREFIX}([A-Z0-9_]+?)__(URL|KEY_ENV)")
+_VARIABLE = re.compile(rf"{VARIABLE_PREFIX}([A-Z0-9_]+?)__(URL|KEY_ENV|API)")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _KEY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -63,12 +67,16 @@ def _checked_key_env(name: str) -> str:
 
 
 class ModelServer(BaseModel):
-    """An OpenAI-compatible server, or a reranker. Without `key_env` no key is sent."""
+    """An OpenAI-compatible server, or a reranker. Without `key_env` no key is sent.
+
+    `api` is "tei" for Text Embeddings Inference, whose own endpoints truncate long texts.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: Annotated[str, AfterValidator(_checked_url)]
     key_env: Annotated[str, AfterValidator(_checked_key_env)] | None = None
+    api: Literal["openai", "tei"] = "openai"
 
 
 def _checked_names(servers: dict[str, ModelServer]) -> dict[str, ModelServer]:
