@@ -157,30 +157,41 @@ def _distance(vectors: Tensor, targets: Tensor) -> Tensor:
 
 
 def tokenize(corpus: Corpus, tokens: Tokens, processes: int) -> TokenizedCorpus:
-    def encode(texts: list[str]) -> list[list[int]]:
-        return tokenize_all(tokens, texts, processes)
-
-    def items(ids: list[list[int]], longest: int) -> list[Item]:
-        return [Item(enclose(text, longest)) for text in ids]
-
-    english, other = encode([pair.english for pair in corpus.pairs]), encode([pair.other for pair in corpus.pairs])
-    monolingual = encode(corpus.monolingual)
-    sizes = [sum(map(len, texts)) / 1e6 for texts in (english, other, monolingual)]
+    groups = (
+        [pair.english for pair in corpus.pairs],
+        [pair.other for pair in corpus.pairs],
+        [pair.english for pair in corpus.held],
+        [pair.other for pair in corpus.held],
+        corpus.monolingual,
+        corpus.english,
+        [pair.question for pair in corpus.questions],
+        [pair.text for pair in corpus.questions],
+    )
+    texts = list(dict.fromkeys(text for group in groups for text in group))  # windows occur once for each question
+    ids = dict(zip(texts, tokenize_all(tokens, texts, processes), strict=True))
+    english, other, held_english, held_other, monolingual, kept, questions, windows = (
+        [ids[text] for text in group] for group in groups
+    )
+    sizes = [sum(map(len, found)) / 1e6 for found in (english, other, monolingual)]
     log("tokens en {:.1f}M cjk {:.1f}M mono {:.1f}M".format(*sizes))
     return TokenizedCorpus(
         english_ids=english,
         other_ids=other,
         monolingual_ids=monolingual,
-        pair_english=items(english, 200),
-        pair_other=items(other, 220),
-        held_english=items(encode([pair.english for pair in corpus.held]), 200),
-        held_other=items(encode([pair.other for pair in corpus.held]), 220),
-        english=items(encode(corpus.english), 256),
-        questions=items(encode([pair.question for pair in corpus.questions]), 64),
-        windows=items(encode([pair.text for pair in corpus.questions]), 256),
+        pair_english=_items(english, 200),
+        pair_other=_items(other, 220),
+        held_english=_items(held_english, 200),
+        held_other=_items(held_other, 220),
+        english=_items(kept, 256),
+        questions=_items(questions, 64),
+        windows=_items(windows, 256),
         question_windows=[pair.window for pair in corpus.questions],
         vocabulary_size=len(tokens.vocabulary),
     )
+
+
+def _items(ids: list[list[int]], longest: int) -> list[Item]:
+    return [Item(enclose(text, longest)) for text in ids]
 
 
 def run(data: Path, out: Path, config: Config) -> None:
