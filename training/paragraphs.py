@@ -115,6 +115,7 @@ def read_markdown(snapshots: Path, sources: Sources, place: str) -> dict[str, st
         file
         for file in snapshot.files()
         if file.name.startswith(folder)
+        and not file.name.startswith(f"{folder}translations/")  # of the English folder, into other languages
         and file.name.endswith((".md", ".mdx"))
         and file.size < LARGEST_FILE
         and not repository.excludes(file.name)
