@@ -1,17 +1,17 @@
-"""Checks a set-up: settings, servers, provider keys, and whether each configured model answers."""
+"""Checks a set-up: settings, servers, provider keys, whether each configured model answers and fits the documents."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from veracity.embedding import make_embedder
+from veracity.embedding import Embedder, make_embedder
 from veracity.errors import VeracityError
 from veracity.evaluator import Evaluator
 from veracity.evaluator.judge import ROLE
@@ -19,10 +19,19 @@ from veracity.llm import Question
 from veracity.models import MetricSet, Usage
 from veracity.providers.retirement import retirement_notice
 from veracity.reranking import make_reranker
-from veracity.settings import SECTIONS, model_warnings, variable
+from veracity.settings import SECTIONS, Settings, model_warnings, variable
+from veracity.settings.sections import is_local_model
 from veracity.settings.servers import PROVIDERS
 from veracity.workspace import Workspace
 
+# A sentence of each language, to find out which ones an embedder covers.
+SAMPLES = {
+    "English": "The cat sleeps on the sofa.",
+    "Chinese": "猫在沙发上睡觉。",
+    "Japanese": "猫がソファで寝ています。",
+}
+LANGUAGES = {"en": "English", "zh": "Chinese", "ja": "Japanese"}
+OLD_RERANKER = "retrieval.reranker is now called models.reranker: rename it. The old name still works."
 LANGUAGE_ROLES = ("writer", "reviewer", "rewriter", "router", "summarizer")
 
 
@@ -73,13 +82,38 @@ class SetupReport:
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """Whether a model answered; `problem` says why it did not."""
+    """Whether a model answered; `problem` says why it did not. `fit` is what an embedder was found to be."""
 
     name: str
     seconds: float
     usage: Usage | None = None
-    dimensions: int | None = None
+    fit: EmbedderFit | None = None
     problem: str = ""
+
+    @property
+    def dimensions(self) -> int | None:
+        return self.fit.dimensions if self.fit else None
+
+
+@dataclass(frozen=True)
+class EmbedderFit:
+    """`prefixes` are those of questions and passages; None if they are not known. `languages` are those it reads."""
+
+    name: str
+    dimensions: int
+    prefixes: tuple[str, str] | None
+    languages: tuple[str, ...]
+
+    @property
+    def notice(self) -> str:
+        """One sentence about prefixes that are unknown; empty if they are known."""
+        if self.prefixes is not None:
+            return ""
+        return (
+            "Whether it wants prefixes is not known, so that texts get none: if its model card asks for some, such as "
+            '"query: ", use a model that veracity models list knows, or write them into its file '
+            "config_sentence_transformers.json."
+        )
 
 
 class _Pong(BaseModel):
@@ -93,6 +127,17 @@ class Doctor:
         self._workspace = None if workspace is None else Workspace(workspace)
         self._evaluator = Evaluator(workspace)
         self._settings = self._evaluator.settings
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
+    @staticmethod
+    def bundled_bytes() -> int:
+        """The size of the bundled embedder."""
+        from veracity.embedding.bundled import FOLDER  # noqa: PLC0415 - loads onnxruntime
+
+        return sum(path.stat().st_size for path in FOLDER.iterdir() if path.is_file())
 
     def report(self) -> SetupReport:
         plan = self._evaluator.plan()
@@ -111,13 +156,38 @@ class Doctor:
     def check_models(self, *, call_providers: bool) -> Iterator[ModelCheck]:
         """Try each configured model once, at its own provider or server. Those that run on this machine are tried in
         any case."""
-        embedder, reranker = self._settings.models.embedder, self._settings.retrieval.reranker
+        embedder, reranker = self._settings.models.embedder, self._settings.reranker
         for model in self._models() if call_providers else ():
             yield _check(model, partial(self._ask, model))
-        if embedder != "none" and (call_providers or embedder == "bundled"):
+        if embedder != "none" and (call_providers or embedder == "bundled" or is_local_model(embedder)):
             yield _check(f"The embedder {embedder}", partial(self._embed, embedder))
-        if reranker != "none" and (call_providers or reranker.startswith("cross-encoder:")):
+        if reranker != "none" and (call_providers or is_local_model(reranker) or reranker.startswith("cross-encoder:")):
             yield _check(f"The reranker {reranker}", partial(self._rerank, reranker))
+
+    def index_warnings(
+        self, fit: EmbedderFit, indexed_with: tuple[str, int] | None, documents: Mapping[str, int]
+    ) -> list[str]:
+        """What does not fit: the vectors of the index, or the languages of the documents, with their numbers."""
+        embedder = self._settings.models.embedder
+        warnings = []
+        if indexed_with and indexed_with[1] != fit.dimensions:
+            warnings.append(
+                f"The embedder {embedder} gives vectors of {fit.dimensions} dimensions, and the documents were indexed "
+                f"with {indexed_with[1]} ({indexed_with[0]}): run veracity reindex, or restore the previous embedder."
+            )
+        elif indexed_with and indexed_with[0] != fit.name:
+            warnings.append(
+                f"The documents were indexed with the embedder {indexed_with[0]}, not {fit.name}: "
+                "run veracity reindex, or restore the previous embedder."
+            )
+        for language, number in documents.items():
+            name = LANGUAGES.get(language, language)
+            if number and name in SAMPLES and name not in fit.languages:
+                warnings.append(
+                    f"The embedder {embedder} does not read {name}, so that {number:,} of the documents are found by "
+                    "their words alone: choose one that does with veracity models list."
+                )
+        return warnings
 
     def _files(self) -> dict[Path, bool]:
         if self._workspace is None:
@@ -147,7 +217,7 @@ class Doctor:
             *(RoleState(role, getattr(models, role) or "") for role in LANGUAGE_ROLES),
             *(judges or [RoleState(ROLE, "")]),
             RoleState("embedder", models.embedder),
-            RoleState("reranker", self._settings.retrieval.reranker),
+            RoleState("reranker", self._settings.reranker),
         ]
 
     def _servers(self) -> list[ServerState]:
@@ -165,6 +235,7 @@ class Doctor:
         notices = map(retirement_notice, self._models())
         return [
             *model_warnings(self._settings.models, self._settings.servers),
+            *([OLD_RERANKER] if self._settings.retrieval.reranker != "none" else []),
             *(notice for notice in notices if notice),
             *(
                 f'The server "{server.name}" needs a key: set {server.key_env} in the environment.'
@@ -180,11 +251,21 @@ class Doctor:
         return {"usage": llm.ask(question).usage}
 
     def _embed(self, name: str) -> dict[str, object]:
-        embedder = make_embedder(name, self._settings.llm, self._settings.servers)
-        return {"dimensions": len(embedder.embed_query("pong"))}
+        embedder = make_embedder(name, self._settings.llm, self._settings.servers, self._settings.models.folder)
+        dimensions = len(embedder.embed_query("pong"))
+        languages = tuple(language for language, sample in SAMPLES.items() if embedder.covers(sample))
+        return {"fit": EmbedderFit(embedder.name, dimensions, self._prefixes(name, embedder), languages)}
+
+    def _prefixes(self, name: str, embedder: Embedder) -> tuple[str, str] | None:
+        """None if they are unknown. Services and the bundled model need none."""
+        traits = getattr(embedder, "traits", None)
+        if traits and (traits.is_known or traits.has_prefixes):
+            return traits.query_prefix, traits.passage_prefix
+        is_own = is_local_model(name) or name.partition(":")[0] in (*self._settings.servers, "ollama")
+        return None if is_own else ("", "")
 
     def _rerank(self, name: str) -> dict[str, object]:
-        reranker = make_reranker(name, self._settings.llm, self._settings.servers)
+        reranker = make_reranker(name, self._settings.llm, self._settings.servers, self._settings.models.folder)
         if reranker is not None:
             reranker.scores("ping", ["pong"])
         return {}

@@ -431,6 +431,10 @@ class Veracity:
             "disk": lambda: require_space(self._parts.workspace.root, self.settings.server.free_megabytes),
         }
 
+    def indexed_with(self) -> tuple[str, int] | None:
+        """The embedder that made the stored vectors, and their dimensions. None if there are no documents."""
+        return self._store().stored_embedder()
+
     def reindex(self, *, progress: Progress = _ignore) -> IngestReport:
         """Chunk and embed all stored documents again with the current settings. Does not read their files."""
         self._parts.require_workspace()

@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from tests.embedding.embedding_server import (
 )
 from tests.loopback import (
     Behaviour,
+    Handler,
     LoopbackServer,
     after_requests,
     disconnect,
@@ -321,3 +323,61 @@ def test_own_server_that_is_unknown_or_lacks_its_key() -> None:
         ProviderEmbedder("gpuu:m", NO_TIMEOUT, servers)
     with pytest.raises(ConfigurationError, match=r'No provider or server is called "what" .* servers: gpu\.$'):
         ProviderEmbedder("what:m", NO_TIMEOUT, servers).embed_query("why?")
+
+
+@pytest.mark.parametrize(
+    ("model", "query", "passage"),
+    [
+        ("multilingual-e5-small", "query: why?", "passage: why?"),
+        ("nomic-embed-text:latest", "search_query: why?", "search_document: why?"),
+        ("bge-m3", "why?", "why?"),
+        ("something-else", "why?", "why?"),
+    ],
+)
+def test_known_models_get_their_prefixes_on_a_server(
+    server: LoopbackServer, model: str, query: str, passage: str
+) -> None:
+    servers = {"gpu": ModelServer(url=server.url)}
+    embedder = ProviderEmbedder(f"gpu:{model}", NO_TIMEOUT, servers)
+    embedder.embed_query("why?")
+    embedder.embed_passages(["why?", ""])
+    assert [request["input"] for request in server.requests] == [
+        [query],
+        [passage, passage.removesuffix("why?") or BLANK],
+    ]
+    assert embedder.name == (f"gpu:{model} (prefixes)" if query != "why?" else f"gpu:{model}")
+    embedder.close()
+
+
+def test_known_models_cover_their_languages(server: LoopbackServer) -> None:
+    servers = {"gpu": ModelServer(url=server.url)}
+    english = ProviderEmbedder("gpu:BAAI/bge-small-en-v1.5", NO_TIMEOUT, servers)
+    assert english.covers("Why is the sky blue?") and not english.covers("猫在沙发上睡觉")
+    english.close()
+
+
+def test_tei_is_asked_at_its_own_endpoint(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text Embeddings Inference refuses more than 32 texts, and long ones without "truncate"."""
+    monkeypatch.setenv("TEI_API_KEY", KEY)
+    seen: list[tuple[str, str | None]] = []
+
+    def respond(handler: Handler, body: dict[str, Any]) -> None:
+        seen.append((handler.path, handler.headers.get("Authorization")))
+        if len(body["inputs"]) > 32 or not body["truncate"]:
+            handler.send(422, {"error": "batch size > maximum allowed batch size 32", "error_type": "Validation"}, {})
+        else:
+            handler.send(200, [vector_of(text) for text in body["inputs"]], {})
+
+    server.respond_with(respond)
+    servers = {"tei": ModelServer(url=server.url, key_env="TEI_API_KEY", api="tei")}
+    embedder = ProviderEmbedder("tei:intfloat/multilingual-e5-base", NO_TIMEOUT, servers)
+    texts = [f"text {number}" for number in range(70)]
+    assert np.allclose(embedder.embed_passages(texts), [unit_vector(f"passage: {text}") for text in texts], atol=1e-6)
+    assert np.allclose(embedder.embed_query("why?"), unit_vector("query: why?"), atol=1e-6)
+    assert set(seen) == {("/embed", f"Bearer {KEY}")} and len(seen) == 4
+    embedder.close()
+    server.respond_with(status(413, {"error": "too large", "error_type": "Validation"}))
+    failing = ProviderEmbedder("tei:m", NO_TIMEOUT, servers)
+    with pytest.raises(ModelRequestError):
+        failing.embed_query("why?")
+    failing.close()

@@ -440,6 +440,15 @@ def test_own_server_gets_its_own_key_only(server: LoopbackServer, monkeypatch: p
     assert server.requests[0].keys() == {"model", "query", "documents", "top_n", "texts", "truncate"}
 
 
+def test_tei_is_asked_beside_v1(server: LoopbackServer) -> None:
+    """Text Embeddings Inference has /v1/embeddings, but no /v1/rerank. It answers with a bare list."""
+    seen: list[tuple[str, dict[str, str]]] = []
+    server.respond_with(record_requests(seen, ranking_response(None, "score")))
+    reranker = make_reranker("tei:m", NO_TIMEOUT, {"tei": ModelServer(url=server.url, api="tei")})
+    assert reranker is not None and reranker.scores("why?", PASSAGES) == SCORES
+    assert [path for path, _ in seen] == ["/rerank"] and server.requests[0]["texts"] == PASSAGES
+
+
 def test_own_server_that_is_unknown_or_lacks_its_key() -> None:
     servers = {"gpu": ModelServer(url="http://gpu", key_env="GPU_API_KEY")}
     with pytest.raises(ConfigurationError, match=r'there is no reranker "gpuu:m"; did you mean "gpu:m"\?'):

@@ -39,6 +39,8 @@ app = typer.Typer(
 )
 users = typer.Typer(rich_markup_mode=None)
 app.add_typer(users, name="users")
+models = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+app.add_typer(models, name="models", help="List and fetch models that run on this machine.")
 observations = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 app.add_typer(observations, name="observations", help="Export the answers that passed their review.")
 
@@ -571,6 +573,47 @@ def export_observations(
     from veracity.cli.commands.observations import export
 
     export(workspace, as_json)
+
+
+@models.command("list")
+def list_models(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """List the bundled, pulled and known models: languages, size, licence, and which setting uses them."""
+    from veracity.cli.commands.models import list_models
+
+    list_models(workspace, as_json)
+
+
+@models.command("pull")
+def pull_model(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Such as intfloat/multilingual-e5-small, fastembed:NAME or sentence-transformers:NAME."
+        ),
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FOLDER|URL", help="A folder with the files, or a mirror of the hub."),
+    ] = None,
+    revision: Annotated[
+        str, typer.Option("--revision", metavar="COMMIT", help="Default: the one that is pinned.", show_default=False)
+    ] = "",
+    file: Annotated[
+        str,
+        typer.Option("--file", metavar="PATH", help="The ONNX file, if not onnx/model.onnx.", show_default=False),
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Fetch it without asking.")] = False,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fetch a model for models.embedder or models.reranker.
+
+    Shows licence, size and origin, and asks; without a terminal, only --yes fetches it. Files are compared with the
+    hashes that are known, recorded in lock.json, and compared with it from then on. An interrupted pull continues.
+    """
+    from veracity.cli.commands.models import pull_model
+
+    pull_model(name, source, revision, file, yes, workspace, as_json)
 
 
 @users.callback(invoke_without_command=True)

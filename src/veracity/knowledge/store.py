@@ -298,6 +298,13 @@ class Store:
             if table is not None:
                 read_all(table)
 
+    def stored_embedder(self) -> tuple[str, int] | None:
+        """The name and dimensions of the embedder that made the stored vectors; None if nothing is stored."""
+        with self._explain_errors():
+            table = self._table
+            stored = None if table is None else table.schema
+        return None if stored is None else (rows.recipe_of(stored)["embedder"], stored.field("vector").type.list_size)
+
     def require_same_recipe(self) -> None:
         """Raise OutdatedIndexError if the rows were made with other settings."""
         self._searchable()

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+Kind = Literal["onnx", "fastembed", "sentence-transformers"]
 Pooling = Literal["mean", "cls", "last"]
 Role = Literal["embedder", "reranker"]
 
@@ -29,6 +30,7 @@ class KnownModel(BaseModel):
 
     name: str
     role: Role
+    kind: Kind = "onnx"
     licence: str
     languages: tuple[str, ...]
     others: bool = False

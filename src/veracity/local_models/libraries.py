@@ -40,6 +40,9 @@ def load_fastembed(library: Any, model: LocalModel, threads: int) -> Any:
 def load_sentence_transformers(library: Any, model: LocalModel) -> Any:
     """`library` is SentenceTransformer or CrossEncoder. Code that comes with a model is not run."""
     try:
+        from transformers.utils.logging import disable_progress_bar  # noqa: PLC0415 - comes with the extra
+
+        disable_progress_bar()
         return library(str(model.path), local_files_only=True, trust_remote_code=False)
     except Exception as problem:  # noqa: BLE001 - the library raises anything
         log.debug("Loading %s failed: %s", model.path, problem)

@@ -20,10 +20,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from veracity.errors import ConfigurationError, reason_of
-from veracity.local_models.known import FilePin, KnownModel, find_known
+from veracity.local_models.known import FilePin, Kind, KnownModel, find_known
 from veracity.secrets import presentable
-
-Kind = Literal["onnx", "fastembed", "sentence-transformers"]
 
 LOCK_FILE = "lock.json"
 MAX_NAME = 200

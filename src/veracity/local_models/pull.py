@@ -11,9 +11,9 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict
 
 from veracity.errors import BusyError, ConfigurationError, PullError, reason_of
-from veracity.local_models.known import FilePin, find_known
+from veracity.local_models.known import FilePin, Kind, find_known
 from veracity.local_models.libraries import fastembed_models
-from veracity.local_models.models_folder import Kind, LockedModel, ModelsFolder, check_name, matches, sha256_of
+from veracity.local_models.models_folder import LockedModel, ModelsFolder, check_name, matches, sha256_of
 from veracity.local_models.sources import Listing, RemoteFile, Source, make_source
 from veracity.settings.servers import LOCAL_KINDS
 
@@ -137,12 +137,18 @@ class Puller:
 
 
 def split_name(model: str) -> tuple[Kind, str]:
-    kind, _, name = model.partition(":") if ":" in model else ("onnx", "", model)
+    """The kind of a known model that has no ONNX file is the one that runs it."""
+    kind, _, name = model.partition(":") if ":" in model else (_usual_kind(model), "", model)
     if kind not in LOCAL_KINDS:
         raise ConfigurationError(
             f'Models of "{kind[:60]}" are not pulled: write NAME, fastembed:NAME or sentence-transformers:NAME.'
         )
     return kind, check_name(name)  # type: ignore[return-value]
+
+
+def _usual_kind(name: str) -> str:
+    known = find_known(name)
+    return known.kind if known and known.name == name else "onnx"
 
 
 def choose_files(kind: Kind, listing: Listing, wanted: list[str], repository: str) -> list[RemoteFile]:

@@ -26,7 +26,7 @@ DEFAULT_HUB = "https://huggingface.co"
 HUB_VARIABLE = "HF_ENDPOINT"  # the variable that Hugging Face's own tools read for a mirror
 CONNECT_SECONDS = 20.0
 READ_SECONDS = 60.0
-CHUNK_BYTES = 1 << 20
+HEADERS = {"Accept-Encoding": "identity"}  # sizes and ranges are those of the files themselves
 
 Progress = Callable[[int], None]  # called with the number of bytes that have arrived
 
@@ -150,7 +150,7 @@ class Hub:
                 self._copy(response, output, file, have if resumes else 0, progress)
 
     def _copy(self, response: httpx.Response, output: Any, file: RemoteFile, have: int, progress: Progress) -> None:
-        for chunk in response.iter_bytes(CHUNK_BYTES):
+        for chunk in response.iter_raw():
             have += len(chunk)
             if have > file.size:
                 raise PullError(
@@ -180,7 +180,8 @@ class Hub:
 def _options() -> dict[str, Any]:
     import httpx  # noqa: PLC0415 - slow to load
 
-    return {"timeout": httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS), "follow_redirects": True}
+    timeout = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
+    return {"timeout": timeout, "follow_redirects": True, "headers": HEADERS}
 
 
 def _require_success(response: httpx.Response, name: str, origin: str) -> None:

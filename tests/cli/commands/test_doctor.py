@@ -129,7 +129,6 @@ router = "big:o"
 summarizer = "small:s"
 judge = "big:j"
 embedder = "small:e"
-[retrieval]
 reranker = "big:rank"
 [servers.big]
 url = "{big}"

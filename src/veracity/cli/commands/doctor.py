@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import typer
 
 from veracity.cli.commands.evaluate import METRIC_SETS
 from veracity.cli.ui.console import console, count, format_usage, plain, table
-from veracity.doctor import Doctor, ModelCheck, SettingState, SetupReport
+from veracity.doctor import Doctor, EmbedderFit, ModelCheck, SettingState, SetupReport
 from veracity.engine import Veracity, find_workspace
 from veracity.errors import VeracityError
 
@@ -19,11 +20,12 @@ def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
     report = diagnosis.report()
     checks = list(diagnosis.check_models(call_providers=ask))
     parts = {} if root is None else _check_parts(root)
+    misfits = [] if root is None else _check_embedder(root, diagnosis, checks)
     failed = [
         *(f"{check.name} does not answer: {check.problem}" for check in checks if check.problem),
         *filter(None, parts.values()),
     ]
-    _show_problems([*failed, *report.warnings], ask)
+    _show_problems([*failed, *misfits, *report.warnings], ask)
     if root is None:
         console.print(plain("\nWorkspace: none (defaults and environment); create one with: veracity init"))
     else:
@@ -55,6 +57,19 @@ def _check_parts(root: Path) -> dict[str, str]:
             except VeracityError as error:
                 problems[name] = str(error)
     return problems
+
+
+def _check_embedder(root: Path, diagnosis: Doctor, checks: list[ModelCheck]) -> list[str]:
+    """Whether the embedder fits the documents. Nothing if it did not answer, or if the documents cannot be read."""
+    fit = next((check.fit for check in checks if check.fit), None)
+    if fit is None:
+        return []
+    try:
+        with Veracity(root) as engine:
+            languages = Counter(document.language for document in engine.documents())
+            return diagnosis.index_warnings(fit, engine.indexed_with(), languages)
+    except VeracityError:  # reported as a failed part
+        return []
 
 
 def _show_problems(problems: list[str], ask: bool) -> None:
@@ -98,5 +113,13 @@ def _show_settings(settings: list[SettingState], shows_all: bool) -> None:
 
 def _show_check(check: ModelCheck) -> None:
     detail = f" ({format_usage(check.usage)})" if check.usage else ""
-    detail += f" ({check.dimensions} dimensions)" if check.dimensions else ""
-    console.print(plain(f"\n{check.name} answers in {check.seconds:.1f} s{detail}", "green"))
+    detail += f" ({_describe_fit(check.fit)})" if check.fit else ""
+    console.print(plain(f"\n{check.name} answers in {check.seconds:.1f} s{detail}", "green"), soft_wrap=True)
+    if check.fit and check.fit.notice:
+        console.print(plain(f"  {check.fit.notice}", "yellow"), soft_wrap=True)
+
+
+def _describe_fit(fit: EmbedderFit) -> str:
+    query, passage = fit.prefixes or ("", "")
+    prefixes = f', prefixes "{query}" and "{passage}"' if query or passage else ""
+    return f"{fit.dimensions} dimensions{prefixes}"
