@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from veracity.reading.extract import extract
-from veracity.reading.sandbox import frames
+from veracity.reading.sandbox import frames, progress
 
 _leaked: list[bytes] = []
 
@@ -36,6 +36,14 @@ def sleep(request: dict[str, Any]) -> dict[str, Any]:
 def spin(request: dict[str, Any]) -> dict[str, Any]:
     while True:
         pass
+
+
+def read_pages(request: dict[str, Any]) -> dict[str, Any]:
+    """Begins parts, and takes a while for each."""
+    for _ in range(request["pages"]):
+        progress.begin_part()
+        time.sleep(request["seconds"])
+    return {"pages": request["pages"]}
 
 
 def allocate(request: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.reading import documents
+from tests.reading import documents, ole
 from tests.reading.reads import refusal, text_of
 from veracity.reading.extract import extract
 
@@ -37,7 +37,8 @@ def test_content_wins_over_the_file_name(content: bytes, name: str, kind: str) -
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.txt", "a.docx", "a", "图片.png"])
 @pytest.mark.parametrize(
-    ("content", "kind"), [(PNG, "image"), (PROGRAM, "program"), (b"\x1f\x8b\x08" + PNG, "archive")]
+    ("content", "kind"),
+    [(PROGRAM, "program"), (b"7z\xbc\xaf\x27\x1c" + PNG, "archive: pack it as .zip or .tar.gz")],
 )
 def test_unsupported_kinds_are_skipped(content: bytes, kind: str, name: str) -> None:
     refused = refusal(content, name)
@@ -52,10 +53,9 @@ def test_unsupported_kinds_are_skipped(content: bytes, kind: str, name: str) -> 
         (b"\0\0\0\x18ftypmp42" + b"\0" * 20, "video"),
         (b"SQLite format 3\0" + b"\0" * 50, "database"),
         (b"<svg xmlns='x'><text>a</text></svg>", "image"),
-        (documents.zipped({"a.txt": "text"}), "archive"),
-        (documents.zipped({"META-INF/container.xml": "", "mimetype": "application/epub+zip"}), "EPUB"),
         (documents.zipped({"content.xml": "", "META-INF/manifest.xml": ""}), "OpenDocument"),
-        (OLE2, "old Office"),
+        (ole.ole({"WordDocument": b"text"}), "Word before 2007: save it as .docx"),
+        (ole.ole({"PowerPoint Document": b"text"}), "PowerPoint before 2007: save it as .pptx"),
     ],
 )
 def test_the_reason_names_the_unsupported_kind(content: bytes, kind: str) -> None:
@@ -65,11 +65,16 @@ def test_the_reason_names_the_unsupported_kind(content: bytes, kind: str) -> Non
 
 
 def test_encrypted_office() -> None:
-    refused = refusal(OLE2 + "EncryptedPackage".encode("utf-16-le"), "secret.docx")
-    assert (refused.status, refused.reason) == ("failed", "it is encrypted: remove the password first")
+    for content in (OLE2 + "EncryptedPackage".encode("utf-16-le"), ole.ole({"EncryptedPackage": b"secret"})):
+        refused = refusal(content, "secret.docx")
+        assert (refused.status, refused.reason) == ("failed", "it is encrypted: remove the password first")
 
 
-@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.xlsx", "a.pptx"])
+def test_a_damaged_container() -> None:
+    assert refusal(OLE2, "old.doc").reason == "it is damaged: it is cut off or not a valid file of Office before 2007"
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.xlsx", "a.pptx", "a.xls", "a.epub", "a.msg"])
 def test_invalid_content_under_a_document_name_is_damaged(name: str) -> None:
     refused = refusal(b"\x07\x00\x01" * 100, name)
     assert refused.status == "failed"

@@ -10,17 +10,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.reading import documents
+from tests.reading import documents, ole
 from tests.reading.reads import assert_clean
+from tests.reading.test_archive import tarred
+from tests.reading.test_epub import book_parts
 from veracity.reading.base import BinaryFormat, TextFormat, Unreadable
 from veracity.reading.extract import extract
 
-EXTENSIONS = [*"txt md html xhtml pdf docx pptx xlsx csv tsv json jsonl xml svg exe".split()]  # noqa: SIM905
+EXTENSIONS = [
+    *("txt", "md", "html", "xhtml", "pdf", "docx", "pptx", "xlsx", "xls", "epub", "eml", "msg", "zip", "tar", "png"),
+    *("csv", "tsv", "json", "jsonl", "xml", "svg", "exe"),
+]
 names = st.one_of(st.text(max_size=20), st.sampled_from(EXTENSIONS).map("file.{}".format))
 fragments = st.sampled_from(
     [
         b"%PDF-1.7\n",
         b"PK\x03\x04",
+        b"\x1f\x8b\x08",
+        b"Subject: a\n",
+        b"\x89PNG\r\n\x1a\n",
         b"<html>",
         b"<p>",
         b"</p>",
@@ -115,8 +123,17 @@ def test_every_format_has_a_reader() -> None:
         "csv": b"a,b",
         "json": b'{"a": 1}',
         "jsonl": b"1",
+        "eml": b"Subject: a",
+    }
+    containers = {
+        "xls": ole.xls("a", [["b"]]),
+        "msg": ole.msg("a", "b"),
+        "epub": documents.zipped(book_parts()),
+        "zip": documents.zipped({"a.txt": b"b"}),
+        "tar": tarred({"a.txt": b"b"}),
     }
     extensions = {"text": "txt", "markdown": "md"}
-    assert texts.keys() | DOCUMENTS.keys() == {*get_args(TextFormat), *get_args(BinaryFormat)}
-    for kind, content in (texts | DOCUMENTS).items():
+    tested = texts | containers | DOCUMENTS
+    assert tested.keys() | {"image"} == {*get_args(TextFormat), *get_args(BinaryFormat)}  # test_ocr.py reads images
+    for kind, content in tested.items():
         assert extract(content, f"a.{extensions.get(kind, kind)}").format == kind

@@ -4,6 +4,7 @@ import pytest
 
 from tests.reading import documents
 from tests.reading.reads import assert_clean, refusal, text_of
+from veracity.reading import ocr
 from veracity.reading.extract import extract
 
 PAGES = ("Returns within thirty days.", "退货须在三十天内办理。", "返品は三十日以内です。")
@@ -59,9 +60,11 @@ def test_hyphenated_words_are_joined(page: str, text: str) -> None:
     assert text_of(documents.pdf(page), "a.pdf").replace("1990-2000", "1990-\n2000") == text
 
 
-def test_a_scan_holds_no_text() -> None:
+def test_a_scan_holds_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "is_installed", lambda: False)
     refused = refusal(documents.pdf(""), "scan.pdf")
-    assert (refused.status, refused.reason) == ("skipped", "it holds no text (a scan needs text recognition first)")
+    reason = 'it holds no text (a scan needs text recognition: pip install "veracity[ocr]")'
+    assert (refused.status, refused.reason) == ("skipped", reason)
 
 
 def test_encrypted() -> None:

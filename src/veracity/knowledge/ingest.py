@@ -97,7 +97,8 @@ class _Batch:
 
     def add(self, task: Task, prepared: Prepared) -> None:
         self.tasks.append(task)
-        self.entries.append(Entry(replace(task.fingerprint, digest=prepared["digest"]), prepared, task.metadata))
+        metadata = {**prepared.get("metadata", {}), **task.metadata}
+        self.entries.append(Entry(replace(task.fingerprint, digest=prepared["digest"]), prepared, metadata))
         self.ids.add(task.document_id)
         self._passages += len(prepared["passages"])
         self._characters += len(prepared["text"])

@@ -49,6 +49,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
         "pages": list(reading.pages),
         "markdown": reading.markdown,
         "digest": digest,
+        "metadata": dict(reading.metadata),
         "language": language,
         "passages": [_passage(piece, title, language, keys) for piece in chunks],
     }

@@ -1,11 +1,12 @@
 """What a reader returns (`Reading`) or raises (`Unreadable`), and text clean-up that all readers share."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
-TextFormat = Literal["text", "markdown", "html", "xml", "csv", "json", "jsonl"]
-BinaryFormat = Literal["pdf", "docx", "pptx", "xlsx"]
+TextFormat = Literal["text", "markdown", "html", "xml", "csv", "json", "jsonl", "eml"]
+BinaryFormat = Literal["pdf", "docx", "pptx", "xlsx", "xls", "epub", "msg", "image", "zip", "tar"]
 Format = TextFormat | BinaryFormat
 Status = Literal["skipped", "failed"]
 
@@ -44,7 +45,7 @@ class Reading:
     """The text of a document, never blank. Line breaks are \\n.
 
     `markdown`: lines that begin with # are headings. `pages`: the offset of each page of a PDF or slide of a
-    presentation; empty if the format has no pages.
+    presentation; empty if the format has no pages. `metadata`: how sure text recognition was; empty without it.
     """
 
     text: str
@@ -52,11 +53,12 @@ class Reading:
     format: Format
     markdown: bool = False
     pages: tuple[int, ...] = ()
+    metadata: Mapping[str, int | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """Limits on the unpacked content of an Office file."""
+    """Limits on the unpacked content of an Office file, an EPUB or an archive."""
 
     entries: int = 10_000
     unpacked_megabytes: int = 512

@@ -8,6 +8,7 @@ that worker processes start fast.
 # ruff: noqa: PLC0415 - see above
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 
 from veracity.reading.base import ArchiveLimits, BinaryFormat, Reading, Unreadable, as_title, failed, skipped, tidy
@@ -16,16 +17,21 @@ from veracity.reading.encodings import decode
 from veracity.reading.markdown import read_markdown
 from veracity.reading.text import read_csv, read_json, read_jsonl
 
+MAX_DEPTH = 2  # of e-mails and archives inside of each other
 
-def extract(content: bytes, name: str, limits: ArchiveLimits | None = None) -> Reading:
-    """The text of the document with this content and file name. Raises Unreadable with the reason."""
+
+def extract(content: bytes, name: str, limits: ArchiveLimits | None = None, depth: int = 0) -> Reading:
+    """The text of the document with this content and file name. Raises Unreadable with the reason.
+
+    `depth` counts the e-mails and archives around it.
+    """
     if not content.strip():
         raise skipped("it is empty")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kind = binary_format(content, name)
-            reading = _read_binary(kind, content, limits) if kind else _read_text(content, name)
+            reading = _read_binary(kind, content, limits, depth) if kind else _read_text(content, name, depth)
     except (Unreadable, MemoryError, ImportError, SystemError):  # the last three do not mean a damaged document
         raise
     except RecursionError:
@@ -38,33 +44,58 @@ def extract(content: bytes, name: str, limits: ArchiveLimits | None = None) -> R
     return replace(reading, title=as_title(reading.title))
 
 
-def _read_binary(kind: BinaryFormat, content: bytes, limits: ArchiveLimits | None) -> Reading:
+def _read_binary(kind: BinaryFormat, content: bytes, limits: ArchiveLimits | None, depth: int) -> Reading:
     match kind:
         case "pdf":
             from veracity.reading.pdf import read_pdf
 
-            return read_pdf(content)
+            reading = read_pdf(content)
         case "docx":
             from veracity.reading.office import read_docx
 
-            return read_docx(content, limits)
+            reading = read_docx(content, limits)
         case "pptx":
             from veracity.reading.office import read_pptx
 
-            return read_pptx(content, limits)
+            reading = read_pptx(content, limits)
         case "xlsx":
             from veracity.reading.office import read_xlsx
 
-            return read_xlsx(content, limits)
+            reading = read_xlsx(content, limits)
+        case "xls":
+            from veracity.reading.xls import read_xls
+
+            reading = read_xls(content)
+        case "epub":
+            from veracity.reading.epub import read_epub
+
+            reading = read_epub(content, limits)
+        case "msg":
+            from veracity.reading.mail import read_msg
+
+            reading = read_msg(content, _part_reader(depth))
+        case "zip" | "tar":
+            from veracity.reading.archive import read_archive
+
+            reading = read_archive(kind, content, _part_reader(depth), limits)
+        case "image":
+            from veracity.reading.image import read_image
+
+            reading = read_image(content)
+    return reading
 
 
-def _read_text(content: bytes, name: str) -> Reading:
-    try:
-        text = decode(content)
-    except Unreadable as problem:
-        raise damaged_as_named(name) or problem from None
-    if not text.strip():
-        raise skipped("it is empty")
+def _part_reader(depth: int) -> Callable[[bytes, str], Reading]:
+    def read(content: bytes, name: str) -> Reading:
+        if depth >= MAX_DEPTH:
+            raise skipped("archives and e-mails are read two levels deep")
+        return extract(content, name, depth=depth + 1)
+
+    return read
+
+
+def _read_text(content: bytes, name: str, depth: int) -> Reading:
+    text = _decode(content, name)
     match text_format(text, name):
         case "text":
             reading = Reading(text, "", "text")
@@ -84,4 +115,18 @@ def _read_text(content: bytes, name: str) -> Reading:
             reading = read_json(text)
         case "jsonl":
             reading = read_jsonl(text)
+        case "eml":
+            from veracity.reading.mail import read_eml
+
+            reading = read_eml(content, _part_reader(depth))  # its parts declare their encodings
     return replace(reading, text=tidy(reading.text))
+
+
+def _decode(content: bytes, name: str) -> str:
+    try:
+        text = decode(content)
+    except Unreadable as problem:
+        raise damaged_as_named(name) or problem from None
+    if not text.strip():
+        raise skipped("it is empty")
+    return text

@@ -5,9 +5,7 @@ Every file is checked for zip bombs, XML entities and unsafe paths before a pars
 
 import io
 import re
-import stat
 import zipfile
-import zlib
 from datetime import datetime, time
 from typing import Any
 
@@ -16,11 +14,9 @@ from defusedxml import ElementTree  # type: ignore[import-untyped]
 from markitdown import StreamInfo
 from markitdown.converters import DocxConverter, PptxConverter
 
-from veracity.reading.base import ENCRYPTED, ArchiveLimits, Reading, failed, join_pages, skipped, stored_title, tidy
+from veracity.reading.base import ArchiveLimits, Reading, failed, join_pages, skipped, stored_title, tidy
 from veracity.reading.markdown import first_heading
-
-READ_BYTES = 1 << 16
-MIN_SUSPICIOUS_BYTES = 10_000_000  # below it no compression ratio is suspicious
+from veracity.reading.zip_check import check_zip
 
 _DC_TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
@@ -59,7 +55,7 @@ def read_xlsx(content: bytes, limits: ArchiveLimits | None = None) -> Reading:
         sheets = [(sheet.title, _rows(sheet)) for sheet in workbook.worksheets]
     finally:
         workbook.close()
-    parts = [f"## {' '.join(title.split())}\n\n{_table(rows)}" for title, rows in sheets if rows]
+    parts = [f"## {' '.join(title.split())}\n\n{table(rows)}" for title, rows in sheets if rows]
     if not parts:
         raise skipped("it holds no text")
     return Reading(tidy("\n\n".join(parts)), _stored_title(content), "xlsx", markdown=True)
@@ -105,13 +101,13 @@ def _rows(sheet: Any) -> list[list[str]]:
     sheet.reset_dimensions()  # the size that the file claims may be wrong by a million rows
     rows: list[dict[int, str]] = []
     for cells in sheet.iter_rows(values_only=True):
-        row = {column: text for column, cell in enumerate(cells) if (text := _cell_text(cell))}
+        row = {column: text for column, cell in enumerate(cells) if (text := cell_text(cell))}
         rows += [row] if row else []
     columns = sorted({column for row in rows for column in row})
     return [[row.get(column, "") for column in columns] for row in rows]
 
 
-def _cell_text(value: Any) -> str:
+def cell_text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -124,7 +120,7 @@ def _cell_text(value: Any) -> str:
     return " ".join(str(value).split()).replace("|", "\\|")
 
 
-def _table(rows: list[list[str]]) -> str:
+def table(rows: list[list[str]]) -> str:
     head, *body = rows
     rule = ["---"] * len(head)
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *body))
@@ -143,55 +139,15 @@ _OFFICE_ENCODINGS = {b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso-
 
 
 def _check_archive(content: bytes, limits: ArchiveLimits) -> None:
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.infolist()
-            _check_directory(entries, len(content), limits)
-            remaining = limits.unpacked_megabytes * 1_000_000
-            for entry in entries:
-                remaining -= _check_entry(archive, entry, remaining)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as problem:
-        raise failed("it is damaged: its archive is broken or cut off") from problem
+    check_zip(content, limits, _check_xml)
 
 
-def _check_directory(entries: list[zipfile.ZipInfo], size: int, limits: ArchiveLimits) -> None:
-    if len(entries) > limits.entries:
-        raise failed(f"it holds more than {limits.entries:,} parts")
-    unpacked = sum(entry.file_size for entry in entries)
-    if unpacked > limits.unpacked_megabytes * 1_000_000:
-        raise failed(f"it unpacks to more than {limits.unpacked_megabytes:,} MB")
-    if unpacked > MIN_SUSPICIOUS_BYTES and unpacked > size * limits.ratio:
-        raise failed(f"it unpacks to more than {limits.ratio:,} times its size")
-    if len({entry.filename for entry in entries}) < len(entries):
-        raise failed("it is damaged: two of its parts have the same name")
-    for entry in entries:
-        if entry.flag_bits & 1:
-            raise failed(ENCRYPTED)
-        if _points_outside(entry):
-            raise failed("one of its parts points outside of the file")
-
-
-def _points_outside(entry: zipfile.ZipInfo) -> bool:
-    name = entry.filename.replace("\\", "/")
-    mode = entry.external_attr >> 16
-    return name.startswith("/") or ":" in name.split("/")[0] or ".." in name.split("/") or stat.S_ISLNK(mode)
-
-
-def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, max_bytes: int) -> int:
-    """Returns the real unpacked size, since the directory may lie."""
-    size, tail = 0, b""
-    forbidden = _ENTITY_OR_DOCTYPE if entry.filename.lower().endswith(_XML_SUFFIXES) else _ENTITY
-    with archive.open(entry) as part:
-        while block := part.read(READ_BYTES):
-            if not size:
-                _check_encoding(block)
-            size += len(block)
-            if size > max_bytes:
-                raise failed("it unpacks to more than the limit")
-            if any(declaration in tail + block for declaration in forbidden):
-                raise failed("it declares XML entities, which Office files never do")
-            tail = block[-_OVERLAP:]
-    return size
+def _check_xml(name: str, before: bytes, block: bytes) -> None:
+    if not before:
+        _check_encoding(block)
+    forbidden = _ENTITY_OR_DOCTYPE if name.lower().endswith(_XML_SUFFIXES) else _ENTITY
+    if any(declaration in before[-_OVERLAP:] + block for declaration in forbidden):
+        raise failed("it declares XML entities, which Office files never do")
 
 
 def _check_encoding(start: bytes) -> None:

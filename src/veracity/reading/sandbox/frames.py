@@ -1,5 +1,7 @@
 """The wire format between the parent and a worker process: an eight-byte length, then JSON.
 
+A reply may follow any number of `{"part": true}`: with each of them the worker begins another part of the document.
+
 Never pickle: a compromised worker must not be able to run code in the parent.
 """
 
@@ -7,6 +9,7 @@ import json
 from typing import IO, Any
 
 MAX_FRAME_BYTES = 512_000_000
+PART_SECONDS_FACTOR = 5  # a page to recognise may take this many times the seconds of a whole document
 _PREFIX_BYTES = 8
 
 

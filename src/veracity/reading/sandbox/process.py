@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Literal
 
 from veracity.errors import reason_of
-from veracity.reading.sandbox.frames import MAX_FRAME_BYTES, FrameTooLong, receive, send
+from veracity.reading.sandbox.frames import MAX_FRAME_BYTES, PART_SECONDS_FACTOR, FrameTooLong, receive, send
 from veracity.secrets import KEY_VARIABLE, presentable, without_secrets
 
 Kind = Literal["time", "memory", "size", "crash", "error", "closed"]
@@ -23,6 +23,7 @@ TOO_MUCH_TEXT = f"its text is larger than {MAX_FRAME_BYTES // 1_000_000} MB"
 INVALID_REPLY = "the process that read it sent an invalid reply"
 START_SECONDS = 120.0  # for importing the task on a busy machine
 END_SECONDS = 5.0
+MAX_PARTS = 5_000  # of one document: a worker cannot prolong its time for ever
 PASSED_VARIABLES = {"PATH", "LANG", "HOME", "TMP", "TEMP", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT"}
 PASSED_PREFIXES = ("PYTHON", "LC_", "COV_CORE_", "COVERAGE_")
 # The workers are the parallelism, and threads take address space.
@@ -106,20 +107,29 @@ class WorkerProcess:
                 stream.close()
 
     def _exchange(self, request: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
-        """Send the request, if any, and return the next reply."""
+        """Send the request, if any, and return the next reply. Each part of a document has its own time limit."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with self._time_limit(seconds):
             if request is not None:
                 self._send(self._process.stdin, request)
-            try:
-                return receive(self._process.stdout)
-            except FrameTooLong:
-                raise WorkerFailure("size", TOO_MUCH_TEXT) from None
-            except ValueError:
-                raise WorkerFailure("crash", INVALID_REPLY) from None
-            except (EOFError, OSError):
-                raise self._cause_of_death(seconds) from None
+            reply = self._receive(seconds)
+        for _ in range(MAX_PARTS):
+            if "part" not in reply:
+                return reply
+            with self._time_limit(seconds * PART_SECONDS_FACTOR):
+                reply = self._receive(seconds * PART_SECONDS_FACTOR)
+        raise WorkerFailure("size", f"it has more than {MAX_PARTS:,} pages to recognise")
+
+    def _receive(self, seconds: float) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        try:
+            return receive(self._process.stdout)
+        except FrameTooLong:
+            raise WorkerFailure("size", TOO_MUCH_TEXT) from None
+        except ValueError:
+            raise WorkerFailure("crash", INVALID_REPLY) from None
+        except (EOFError, OSError):
+            raise self._cause_of_death(seconds) from None
 
     def _send(self, stream: IO[bytes], request: dict[str, Any]) -> None:
         try:

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import IO, Any
 
-from veracity.reading.sandbox.frames import FrameTooLong, receive, send
+from veracity.reading.sandbox import progress
+from veracity.reading.sandbox.frames import PART_SECONDS_FACTOR, FrameTooLong, receive, send
 
 try:
     import resource
@@ -46,6 +47,7 @@ def main(task_name: str, seconds: float, megabytes: int) -> None:
         send(replies, _failure(problem))
         return
     send(replies, {"ready": True})
+    progress.listen(lambda: _begin_part(replies, seconds))
     while True:
         try:
             request = receive(requests)
@@ -69,6 +71,11 @@ def _answer(task: Task, request: dict[str, Any], replies: IO[bytes]) -> bool:
         send(replies, _failure(problem))
         return not isinstance(problem, SystemError)  # a library failed internally, mostly out of memory
     return True
+
+
+def _begin_part(replies: IO[bytes], seconds: float) -> None:
+    send(replies, {"part": True})
+    _limit_processor_time(seconds * PART_SECONDS_FACTOR)
 
 
 def _failure(problem: BaseException) -> dict[str, Any]:
