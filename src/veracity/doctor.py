@@ -16,6 +16,7 @@ from veracity.errors import VeracityError
 from veracity.evaluator import Evaluator
 from veracity.evaluator.judge import ROLE
 from veracity.llm import Question
+from veracity.local_models import find_known
 from veracity.models import MetricSet, Usage
 from veracity.providers.retirement import retirement_notice
 from veracity.reranking import make_reranker
@@ -180,14 +181,23 @@ class Doctor:
                 f"The documents were indexed with the embedder {indexed_with[0]}, not {fit.name}: "
                 "run veracity reindex, or restore the previous embedder."
             )
+        return [*warnings, *self._language_warnings(fit, documents)]
+
+    def _language_warnings(self, fit: EmbedderFit, documents: Mapping[str, int]) -> Iterator[str]:
+        models, reranker = self._settings.models, self._settings.reranker
+        known_reranker = find_known(reranker.partition(":")[2])
         for language, number in documents.items():
-            name = LANGUAGES.get(language, language)
-            if number and name in SAMPLES and name not in fit.languages:
-                warnings.append(
-                    f"The embedder {embedder} does not read {name}, so that {number:,} of the documents are found by "
-                    "their words alone: choose one that does with veracity models list."
+            name = LANGUAGES.get(language, "")
+            if name and name not in fit.languages:
+                yield (
+                    f"The embedder {models.embedder} does not read {name}, so that {number:,} of the documents are "
+                    "found by their words alone: choose one that does with veracity models list."
                 )
-        return warnings
+            if name and known_reranker and language not in known_reranker.languages:
+                yield (
+                    f"The reranker {reranker} does not read {name}, so that passages of {number:,} documents may "
+                    "be in a wrong order: choose one that does with veracity models list."
+                )
 
     def _files(self) -> dict[Path, bool]:
         if self._workspace is None:

@@ -80,7 +80,9 @@ class Puller:
             licence=listing.licence or (known.licence if known else "") or (locked.licence if locked else ""),
             folder=target,
             files={entry.name: entry.size for entry in chosen},
-            is_pulled=locked is not None and all(matches(target / name, pin) for name, pin in locked.files.items()),
+            is_pulled=locked is not None
+            and locked.files.keys() == self._listed.keys()
+            and all(matches(target / name, pin) for name, pin in locked.files.items()),
         )
 
     def pull(self, plan: PullPlan, progress: FileProgress = lambda *_: None) -> LockedModel:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.commands import Run
 from tests.embedding.tiny_encoder import make_folder
+from tests.reranking.tiny_model import make_folder as make_reranker_folder
 
 NAME = "someone/tiny-embedder"
 
@@ -69,10 +70,13 @@ def test_doctor_compares_the_embedder_with_the_documents(
     settings.write_text('[models]\nembedder = "none"\n')
     assert run("ingest", tmp_path / "notes.md", tmp_path / "笔记.md", "-w", workspace).code == 0
     english = original.rename(tmp_path / "bge-small-en-v1.5")
-    settings.write_text(f'[models]\nembedder = "onnx:{english}"\n')
+    ranks = make_reranker_folder(tmp_path / "ms-marco-MiniLM-L6-v2")
+    settings.write_text(f'[models]\nembedder = "onnx:{english}"\nreranker = "onnx:{ranks}"\n')
     out = run("doctor", "--no-ask", "-w", workspace).out
     assert "gives vectors of 16 dimensions, and the documents were indexed with 1 (none): run veracity reindex" in out
     assert "does not read Chinese, so that 1 of the documents are found by their words alone" in out
+    assert "ms-marco-MiniLM-L6-v2 does not read Chinese, so that passages of 1 documents may be in" in out
+    assert "does not read English" not in out
     assert 'prefixes "Represent this sentence for searching relevant passages: " and ""' in out
     assert run("reindex", "-w", workspace).code == 0
     assert "dimensions, and the documents" not in run("doctor", "--no-ask", "-w", workspace).out
