@@ -190,13 +190,13 @@ class Doctor:
             name = LANGUAGES.get(language, "")
             if name and name not in fit.languages:
                 yield (
-                    f"The embedder {models.embedder} does not read {name}, so that {number:,} of the documents are "
-                    "found by their words alone: choose one that does with veracity models list."
+                    f"The embedder {models.embedder} does not read {name}, the language of {number:,} of the "
+                    "documents, and they are found by their words alone: choose one that does with veracity models list."
                 )
             if name and known_reranker and language not in known_reranker.languages:
                 yield (
-                    f"The reranker {reranker} does not read {name}, so that passages of {number:,} documents may "
-                    "be in a wrong order: choose one that does with veracity models list."
+                    f"The reranker {reranker} does not read {name}, the language of {number:,} of the documents: "
+                    "choose one that does with veracity models list."
                 )
 
     def _files(self) -> dict[Path, bool]:

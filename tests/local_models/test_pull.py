@@ -139,6 +139,7 @@ def test_pull_from_a_folder(models: ModelsFolder, original: Path, tmp_path: Path
     (tmp_path / "mirror" / "someone").mkdir(parents=True)
     (tmp_path / "mirror" / NAME).symlink_to(original)
     assert Puller(models, str(tmp_path / "mirror")).plan(NAME).is_pulled
+    assert not Puller(models, str(original)).plan(NAME, file="onnx/model_quantized.onnx").is_pulled
     quantized = pull(models, str(original), "someone/other", file="onnx/model_quantized.onnx")
     assert "onnx/model_quantized.onnx" in quantized.files and "onnx/model.onnx" not in quantized.files
     torch = Puller(models, str(original)).plan(f"sentence-transformers:{NAME}")

@@ -74,8 +74,8 @@ def test_doctor_compares_the_embedder_with_the_documents(
     settings.write_text(f'[models]\nembedder = "onnx:{english}"\nreranker = "onnx:{ranks}"\n')
     out = run("doctor", "--no-ask", "-w", workspace).out
     assert "gives vectors of 16 dimensions, and the documents were indexed with 1 (none): run veracity reindex" in out
-    assert "does not read Chinese, so that 1 of the documents are found by their words alone" in out
-    assert "ms-marco-MiniLM-L6-v2 does not read Chinese, so that passages of 1 documents may be in" in out
+    assert "does not read Chinese, the language of 1 of the documents, and they are found by their words alone" in out
+    assert "ms-marco-MiniLM-L6-v2 does not read Chinese, the language of 1 of the documents: choose" in out
     assert "does not read English" not in out
     assert 'prefixes "Represent this sentence for searching relevant passages: " and ""' in out
     assert run("reindex", "-w", workspace).code == 0
