@@ -191,7 +191,7 @@ class Doctor:
             if name and name not in fit.languages:
                 yield (
                     f"The embedder {models.embedder} does not read {name}, the language of {number:,} of the "
-                    "documents, and they are found by their words alone: choose one that does with veracity models list."
+                    "documents, and they are found by their words alone: choose another one with veracity models list."
                 )
             if name and known_reranker and language not in known_reranker.languages:
                 yield (

@@ -131,6 +131,7 @@ def test_lock_is_trusted_over_the_source(hub: HubServer, models: ModelsFolder, t
 def test_known_hash_is_required_whatever_the_source(models: ModelsFolder, original: Path) -> None:
     known = "intfloat/multilingual-e5-small"
     assert "does not match the hash that Veracity knows" in refusal(models, str(original), known)
+    assert pull(models, str(original), known, revision="another").revision == "another"
 
 
 def test_pull_from_a_folder(models: ModelsFolder, original: Path, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class Puller:
             kind=kind,
             name=name,
             repository=repository,
-            revision=listing.revision,
+            revision=listing.revision or revision,
             origin=self._source.origin,
             licence=listing.licence or (known.licence if known else "") or (locked.licence if locked else ""),
             folder=target,
@@ -134,7 +134,7 @@ class Puller:
                 target.unlink()
                 raise PullError(
                     f'{name} of "{plan.name}" does not match {where}, and was deleted: pull it from another place, '
-                    "and do not use this one."
+                    "or name its --revision if it is another one."
                 )
 
 
