@@ -73,14 +73,14 @@ def test_the_number_of_processes_is_bounded() -> None:
     assert 1 <= len({reply["process"] for reply in replies}) <= 2
 
 
-def test_every_page_to_recognise_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_part_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with SandboxPool(TASK, workers=1, seconds=1, memory_megabytes=300) as workers:
         assert run(workers, "read_pages", pages=2, seconds=1.5) == {"pages": 2}
         failed = failure(workers, "read_pages", pages=1, seconds=60)
         assert (failed.kind, failed.reason) == ("time", "it took longer than 5 seconds to read")
         monkeypatch.setattr(process, "MAX_PARTS", 3)
         failed = failure(workers, "read_pages", pages=10, seconds=0)
-        assert (failed.kind, failed.reason) == ("size", "it has more than 3 pages to recognise")
+        assert (failed.kind, failed.reason) == ("size", "it has more than 3 pages or parts")
         assert run(workers, "echo", say="again")["said"] == "again"
 
 

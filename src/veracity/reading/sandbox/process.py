@@ -118,7 +118,7 @@ class WorkerProcess:
                 return reply
             with self._time_limit(seconds * PART_SECONDS_FACTOR):
                 reply = self._receive(seconds * PART_SECONDS_FACTOR)
-        raise WorkerFailure("size", f"it has more than {MAX_PARTS:,} pages to recognise")
+        raise WorkerFailure("size", f"it has more than {MAX_PARTS:,} pages or parts")
 
     def _receive(self, seconds: float) -> dict[str, Any]:
         assert self._process.stdout is not None
