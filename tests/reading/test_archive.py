@@ -20,7 +20,7 @@ FILES = {
     "日本語.txt": "返品は三十日以内です。".encode("shift_jis"),
 }
 TEXTS = [
-    "# en/rules.md\n\n# Rules\n\nReturns within thirty days.",
+    "# en/rules.md\n\n## Rules\n\nReturns within thirty days.",
     "# 中文/规则.docx\n\n退货须在三十天内办理。",
     "# 日本語.txt\n\n返品は三十日以内です。",
 ]
@@ -50,6 +50,13 @@ def test_every_file_is_a_section(mode: str) -> None:
     assert (reading.title, reading.markdown) == ("", True)
 
 
+def test_lines_that_begin_like_headings() -> None:
+    """Headings stay below the name of their file. Comments are no headings."""
+    code = b"# Title\n\n```\n# comment\n```"
+    text = text_of(documents.zipped({"a.md": code, "b.py": b"# comment\nx = 1"}), "a.zip")
+    assert text == "# a.md\n\n## Title\n\n```\n# comment\n```\n\n# b.py\n\n    # comment\nx = 1"
+
+
 def test_files_that_cannot_be_read_are_listed() -> None:
     files = FILES | {"tool.bin": b"\x7fELF\0\0", "cut.pdf": b"%PDF-1.7 junk"}
     assert text_of(documents.zipped(files), "a.zip").endswith(
@@ -65,7 +72,7 @@ def test_archives_inside_of_archives() -> None:
     inner = tarred({"deep.txt": b"two levels"})
     content = documents.zipped({"a.tgz": inner, "b.zip": documents.zipped({"c.zip": documents.zipped(FILES)})})
     assert text_of(content, "a.zip") == (
-        "# a.tgz\n\n# deep.txt\n\ntwo levels\n\n# Not read\n\n- b.zip: it holds no file that can be read "
+        "# a.tgz\n\n## deep.txt\n\ntwo levels\n\n# Not read\n\n- b.zip: it holds no file that can be read "
         "(c.zip: it holds no file that can be read (en/rules.md: archives and e-mails are read two levels deep))"
     )
 

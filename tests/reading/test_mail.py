@@ -33,7 +33,7 @@ def test_headers_text_and_attachments() -> None:
         "Date: Sun, 01 Mar 2026 09:30:00 +0000",
         "返品は三十日以内です。",
         "# 规则.docx",
-        "# Rules",
+        "## Rules",
         RULES,
         "# Not read",
         "- tool.bin: its format is not supported (program)",
@@ -90,7 +90,7 @@ def test_outlook() -> None:
         "# rules.txt",
         long,
         "# 规则.docx",
-        "# Rules",
+        "## Rules",
         "Text",
     ]
     assert (reading.title, reading.format) == ("返品について", "msg")

@@ -1,13 +1,18 @@
 """Documents inside of a document, such as attachments and the files of an archive: each becomes a section."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from veracity.language.layout import FENCE
 from veracity.reading.base import Reading, Unreadable
 from veracity.reading.sandbox.progress import begin_part
 
 # Reads a part by its content and name. Raises Unreadable.
 ReadPart = Callable[[bytes, str], Reading]
+
+
+_HEADING = re.compile(r"#{1,5}\s")
 
 
 class Part(NamedTuple):
@@ -32,9 +37,22 @@ def read_parts(parts: Iterable[Part], read_part: ReadPart) -> Sections:
     for part in parts:
         begin_part()
         try:
-            text = read_part(part.content, part.name).text
+            reading = read_part(part.content, part.name)
         except Unreadable as problem:
             sections.not_read.append(f"- {part.name}: {problem.reason}")
         else:
-            sections.texts.append(f"# {part.name}\n\n{text}")
+            sections.texts.append(f"# {part.name}\n\n{_below_a_heading(reading)}")
     return sections
+
+
+def _below_a_heading(reading: Reading) -> str:
+    """The text with its headings one level lower. Lines of plain text that begin with # are no headings, so they are
+    indented."""
+    lines, in_code = [], False
+    for line in reading.text.split("\n"):
+        in_code ^= FENCE.match(line) is not None
+        if not reading.markdown:
+            lines.append(f"    {line}" if line.startswith("#") else line)
+        else:
+            lines.append(f"#{line}" if _HEADING.match(line) and not in_code else line)
+    return "\n".join(lines)
