@@ -14,6 +14,7 @@ from veracity.grounding.support import support
 from veracity.knowledge.prepare import TASK
 from veracity.language import sentences
 from veracity.reading import ocr
+from veracity.reading.base import Unreadable
 from veracity.reading.extract import extract
 from veracity.reading.sandbox.pool import SandboxPool
 from veracity.settings import ReadingSettings
@@ -63,6 +64,11 @@ def test_a_scan_within_the_limits_of_a_worker(tmp_path: Path) -> None:
 def test_a_picture() -> None:
     reading = extract(SCAN.read_bytes(), "photo.jpg")
     assert (reading.format, reading.text.split("\n"), reading.pages) == ("image", LINES, (0,))
+
+
+def test_recognition_can_be_left_out() -> None:
+    with pytest.raises(Unreadable, match="image"):
+        extract(SCAN.read_bytes(), "photo.png", recognise=False)
 
 
 @needs_ocr

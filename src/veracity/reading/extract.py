@@ -8,22 +8,25 @@ that worker processes start fast.
 # ruff: noqa: PLC0415 - see above
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 
 from veracity.reading.base import ArchiveLimits, BinaryFormat, Reading, Unreadable, as_title, failed, skipped, tidy
 from veracity.reading.detect import binary_format, damaged_as_named, extension, text_format
 from veracity.reading.encodings import decode
 from veracity.reading.markdown import read_markdown
+from veracity.reading.sections import ReadPart
 from veracity.reading.text import read_csv, read_json, read_jsonl
 
 MAX_DEPTH = 2  # of e-mails and archives inside of each other
 
 
-def extract(content: bytes, name: str, limits: ArchiveLimits | None = None, depth: int = 0) -> Reading:
+def extract(
+    content: bytes, name: str, limits: ArchiveLimits | None = None, depth: int = 0, *, recognise: bool = True
+) -> Reading:
     """The text of the document with this content and file name. Raises Unreadable with the reason.
 
-    `depth` counts the e-mails and archives around it.
+    `depth` counts the e-mails and archives around it. `recognise`: read scans and pictures, if the extra `ocr` is
+    installed, which takes many seconds.
     """
     if not content.strip():
         raise skipped("it is empty")
@@ -31,7 +34,12 @@ def extract(content: bytes, name: str, limits: ArchiveLimits | None = None, dept
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kind = binary_format(content, name)
-            reading = _read_binary(kind, content, limits, depth) if kind else _read_text(content, name, depth)
+            read_part = _part_reader(depth, recognise)
+            reading = (
+                _read_binary(kind, content, limits, read_part, recognise)
+                if kind
+                else _read_text(content, name, read_part)
+            )
     except (Unreadable, MemoryError, ImportError, SystemError):  # the last three do not mean a damaged document
         raise
     except RecursionError:
@@ -44,12 +52,14 @@ def extract(content: bytes, name: str, limits: ArchiveLimits | None = None, dept
     return replace(reading, title=as_title(reading.title))
 
 
-def _read_binary(kind: BinaryFormat, content: bytes, limits: ArchiveLimits | None, depth: int) -> Reading:
+def _read_binary(
+    kind: BinaryFormat, content: bytes, limits: ArchiveLimits | None, read_part: ReadPart, recognise: bool
+) -> Reading:
     match kind:
         case "pdf":
             from veracity.reading.pdf import read_pdf
 
-            reading = read_pdf(content)
+            reading = read_pdf(content, recognise=recognise)
         case "docx":
             from veracity.reading.office import read_docx
 
@@ -73,28 +83,28 @@ def _read_binary(kind: BinaryFormat, content: bytes, limits: ArchiveLimits | Non
         case "msg":
             from veracity.reading.mail import read_msg
 
-            reading = read_msg(content, _part_reader(depth))
+            reading = read_msg(content, read_part)
         case "zip" | "tar":
             from veracity.reading.archive import read_archive
 
-            reading = read_archive(kind, content, _part_reader(depth), limits)
+            reading = read_archive(kind, content, read_part, limits)
         case "image":
             from veracity.reading.image import read_image
 
-            reading = read_image(content)
+            reading = read_image(content, recognise=recognise)
     return reading
 
 
-def _part_reader(depth: int) -> Callable[[bytes, str], Reading]:
+def _part_reader(depth: int, recognise: bool) -> ReadPart:
     def read(content: bytes, name: str) -> Reading:
         if depth >= MAX_DEPTH:
             raise skipped("archives and e-mails are read two levels deep")
-        return extract(content, name, depth=depth + 1)
+        return extract(content, name, depth=depth + 1, recognise=recognise)
 
     return read
 
 
-def _read_text(content: bytes, name: str, depth: int) -> Reading:
+def _read_text(content: bytes, name: str, read_part: ReadPart) -> Reading:
     text = _decode(content, name)
     match text_format(text, name):
         case "text":
@@ -118,7 +128,7 @@ def _read_text(content: bytes, name: str, depth: int) -> Reading:
         case "eml":
             from veracity.reading.mail import read_eml
 
-            reading = read_eml(content, _part_reader(depth))  # its parts declare their encodings
+            reading = read_eml(content, read_part)  # its parts declare their encodings
     return replace(reading, text=tidy(reading.text))
 
 

@@ -14,7 +14,9 @@ MAX_FRAMES = 2_000
 Image.MAX_IMAGE_PIXELS = None  # the limit below is checked before anything is decoded
 
 
-def read_image(content: bytes) -> Reading:
+def read_image(content: bytes, *, recognise: bool = True) -> Reading:
+    if not recognise:
+        raise skipped("its format is not supported (image)")
     recognition = ocr.Recognition()
     pages: list[str] = []
     with _open(content) as picture:

@@ -17,14 +17,14 @@ POINTS_PER_INCH = 72
 _PASSWORD, _SECURITY = 4, 5  # PDFium's FPDF_ERR_PASSWORD and FPDF_ERR_SECURITY
 
 
-def read_pdf(content: bytes) -> Reading:
+def read_pdf(content: bytes, *, recognise: bool = True) -> Reading:
     recognition = ocr.Recognition()
     document = _open(content)
     try:
         title = stored_title(document.get_metadata_dict().get("Title", ""))
         pages = [_page_text(document, number) for number in range(len(document))]
         for number, page in enumerate(pages):
-            if page == "" and ocr.is_installed():
+            if page == "" and recognise and ocr.is_installed():
                 pages[number] = _recognise(document, number, recognition)
     finally:
         document.close()
