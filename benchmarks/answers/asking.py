@@ -24,6 +24,8 @@ from veracity.settings import Settings
 class SwitchedStore:
     """The passages of the current question. A new version for each, so that nothing of the last one is cached."""
 
+    has_outdated_vectors = False
+
     def __init__(self) -> None:
         self._store: ItemStore | None = None
         self._versions = count(1)

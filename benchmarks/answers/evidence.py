@@ -54,6 +54,7 @@ class ItemStore:
     """An in-memory passage store with BM25 over words and names, and vectors."""
 
     version = 0
+    has_outdated_vectors = False
 
     def __init__(self, texts: Iterable[Text], embedder: Embedder) -> None:
         self._hits = [hit for text in texts for hit in _make_hits(text)]

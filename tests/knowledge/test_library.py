@@ -328,13 +328,12 @@ def test_another_embedder_requires_a_reindex_which_needs_no_files(
     for path in three:
         path.rename(path.with_suffix(".away"))
     new = make_library(HashEmbedder("new"), passage_tokens=64)
-    for call in (
-        lambda: new.ingest([files], False, no_progress),
-        lambda: new.add([], no_progress),
-        lambda: search(new.store, "a"),
-    ):
-        with pytest.raises(OutdatedIndexError, match='embedder old, not new.*run "veracity reindex"'):
-            call()
+    with pytest.raises(OutdatedIndexError, match='embedder old, not new.*run "veracity reindex"'):
+        new.ingest([files], False, no_progress)
+    with pytest.raises(OutdatedIndexError, match='embedder old, not new.*run "veracity reindex"'):
+        new.add([], no_progress)
+    with pytest.raises(OutdatedIndexError, match='passage_tokens 200, not 64: run "veracity reindex"'):
+        search(new.store, "a")
     seen: list[int | None] = []
     report = new.reindex(lambda outcome, to_come: seen.append(to_come))
     assert seen == [3, 2, 1, 0]

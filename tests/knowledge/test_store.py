@@ -198,8 +198,8 @@ def test_uncovered_passages_have_no_vector(make_library: MakeLibrary) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "differences"),
-    [({"embedder": "new"}, "embedder hashed, not new"), ({"passage_tokens": 9}, "passage_tokens 200, not 9"),
-     ({"format": 99, "embedder": "new"}, "embedder hashed, not new and format 1, not 99")],
+    [({"passage_tokens": 9}, "passage_tokens 200, not 9"),
+     ({"format": 99, "passage_tokens": 9}, "passage_tokens 200, not 9 and format 1, not 99")],
 )  # fmt: skip
 def test_another_recipe_fails_searches_and_writes(store: Store, changes: dict[str, Any], differences: str) -> None:
     changed = reopen(store, **changes)
@@ -207,6 +207,7 @@ def test_another_recipe_fails_searches_and_writes(store: Store, changes: dict[st
         lambda: changed.by_words(["dublin"], 5),
         lambda: changed.by_entities(["dublin"], 5),
         lambda: changed.by_vector([1.0] * 16, 5),
+        lambda: changed.by_ids(["en#0"]),
         lambda: changed.replace(changed.schema.empty_table(), []),
         changed.require_same_recipe,
     ):
@@ -214,6 +215,18 @@ def test_another_recipe_fails_searches_and_writes(store: Store, changes: dict[st
             call()
     assert len(changed.documents()) == 3
     assert changed.text("en") == ENGLISH
+
+
+def test_another_embedder_leaves_search_by_words(store: Store) -> None:
+    changed = reopen(store, embedder="new")
+    hits = store.by_words(["dublin"], 5)
+    assert hits and not store.has_outdated_vectors and changed.has_outdated_vectors
+    found = [*changed.by_words(["dublin"], 5), *changed.by_ids([hit.passage.id for hit in hits])]
+    assert [hit.passage for hit in found] == 2 * [hit.passage for hit in hits]
+    assert all(hit.vector is None for hit in found)
+    assert changed.by_vector([1.0] * 16, 5) == [] != store.by_vector([1.0] * 16, 5)
+    with pytest.raises(OutdatedIndexError, match='were indexed with embedder hashed, not new: run "veracity reindex"'):
+        changed.replace(changed.schema.empty_table(), [])
 
 
 def damage_versions(store: Store) -> None:

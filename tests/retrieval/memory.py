@@ -74,6 +74,8 @@ def passage(
 class MemoryStore:
     """A `PassageStore` with BM25 that ignores the length of passages."""
 
+    has_outdated_vectors = False
+
     def __init__(self, embedder: Embedder = NO_EMBEDDER) -> None:
         self._embedder = embedder
         self.hits: dict[str, Hit] = {}

@@ -103,7 +103,7 @@ def test_c7_fusion_is_a_setting(fusion: str) -> None:
     settings = RetrievalSettings.model_validate({"fusion": fusion})
     expected = {"rrf": ["b", "c", "a", "d"], "weighted": ["b", "a", "d", "c"], "cascade": ["a", "b", "c", "d"]}
     hybrid = HybridSearch(store := MemoryStore(), EMBEDDER, 0.4)
-    searcher = Searcher(sources, TemporalSource(hybrid, store), settings, None)
+    searcher = Searcher(store, sources, TemporalSource(hybrid, store), settings, None)
     assert names(searcher.search("query", 10)) == expected[fusion]
 
 

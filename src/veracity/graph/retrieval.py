@@ -105,12 +105,21 @@ def fuse(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     limit = max(RERANK_DEPTH, state["width"])
     fused = context.searcher.fuse(results, limit, context.settings.quality.priority_source)
     is_complete = len(sources) == len(state["sources"])
+    new = [] if is_complete else ["search_incomplete"]
+    if _is_first_outdated(context, state):
+        new.append("outdated_index")
     return {
         "found": None,
         "fused_results": [evidence.model_dump() for evidence in fused],
-        "notices": [*state["notices"], *([] if is_complete else [{"code": "search_incomplete"}])],
+        "notices": [*state["notices"], *({"code": code} for code in new)],
         **report(FuseFacts(passages=len(fused), method=context.settings.retrieval.fusion)),
     }
+
+
+def _is_first_outdated(context: RunContext, state: RunState) -> bool:
+    """Whether documents were searched by words alone, which is reported once."""
+    is_reported = any(item["code"] == "outdated_index" for item in state["notices"])
+    return not is_reported and context.searcher.has_outdated_vectors
 
 
 def rerank(state: RunState, runtime: Runtime[RunContext]) -> Plain:

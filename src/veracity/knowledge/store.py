@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -116,7 +117,9 @@ class Store:
         return self._by_text("entities", names, limit, None)
 
     def by_vector(self, vector: Any, limit: int) -> list[Hit]:
-        """The passages with the nearest vectors. `score` is LanceDB's distance."""
+        """The passages with the nearest vectors. `score` is LanceDB's distance. None if the vectors are outdated."""
+        if self.has_outdated_vectors:
+            return []
 
         def query(table: Any) -> Any:
             return table.search(vector, vector_column_name="vector").distance_type("dot")
@@ -128,10 +131,11 @@ class Store:
         wanted = list(dict.fromkeys(ids))[:MAX_IDS_PER_CONDITION]
         if not wanted:
             return []
-        self.require_same_recipe()
+        self._searchable()
         condition = _join(f"id IN ({_sql_list(wanted)}) AND kind = '{PASSAGE}'", self._condition)
         table = self._scan(list(rows.PASSAGE_COLUMNS), condition)
-        return rows.hits_of(table.append_column("_score", pa.array([0.0] * table.num_rows)), "_score")
+        found = rows.hits_of(table.append_column("_score", pa.array([0.0] * table.num_rows)), "_score")
+        return self._without_outdated_vectors(found)
 
     def words(self) -> pa.ChunkedArray:
         """The search words of each passage, separated by spaces."""
@@ -305,22 +309,35 @@ class Store:
             stored = None if table is None else table.schema
         return None if stored is None else (rows.recipe_of(stored)["embedder"], stored.field("vector").type.list_size)
 
+    @property
+    def has_outdated_vectors(self) -> bool:
+        """Whether another embedder made the stored vectors. Until the documents are reindexed, they are found by their
+        words alone."""
+        stored = self.stored_embedder()
+        return stored is not None and stored[0] != self._recipe["embedder"]
+
     def require_same_recipe(self) -> None:
         """Raise OutdatedIndexError if the rows were made with other settings."""
-        self._searchable()
+        self._require(self._recipe)
 
     def _searchable(self) -> Table | None:
+        """Search by words needs no vectors, so the embedder may be another one."""
+        return self._require({name: value for name, value in self._recipe.items() if name != "embedder"})
+
+    def _require(self, recipe: dict[str, Any]) -> Table | None:
         with self._explain_errors():
             table = self._table
-            stored = self._recipe if table is None else rows.recipe_of(table.schema)
-        if stored != self._recipe:
-            changed = [name for name in self._recipe if stored.get(name) != self._recipe[name]]
-            differences = " and ".join(f"{name} {stored.get(name)}, not {self._recipe[name]}" for name in changed)
+            stored = recipe if table is None else rows.recipe_of(table.schema)
+        if changed := [name for name in recipe if stored.get(name) != recipe[name]]:
+            differences = " and ".join(f"{name} {stored.get(name)}, not {recipe[name]}" for name in changed)
             raise OutdatedIndexError(
                 f'The documents in "{self.location}" were indexed with {differences}: run "veracity reindex", '
                 "or restore the previous settings."
             )
         return table
+
+    def _without_outdated_vectors(self, hits: list[Hit]) -> list[Hit]:
+        return [replace(hit, vector=None) for hit in hits] if self.has_outdated_vectors else hits
 
     @property
     def _table(self) -> Table | None:
@@ -387,7 +404,7 @@ class Store:
     def _by_text(self, column: str, words: Sequence[str], limit: int, language: str | None) -> list[Hit]:
         wanted = list(dict.fromkeys(words))[:MAX_QUERY_WORDS]
         if not wanted:
-            self.require_same_recipe()
+            self._searchable()
             return []
         match = MatchQuery(" ".join(wanted), column)  # type: ignore[call-arg]  # the others have defaults
 
@@ -406,7 +423,7 @@ class Store:
                 return []
             search = query(table).limit(limit).select([*rows.PASSAGE_COLUMNS, score])
             found = search.where(condition, prefilter=True) if condition else search
-            return rows.hits_of(found.to_arrow(), score)
+            return self._without_outdated_vectors(rows.hits_of(found.to_arrow(), score))
 
         try:
             return run()

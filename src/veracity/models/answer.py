@@ -27,6 +27,7 @@ NoticeCode = Literal[
     "redraft_failed",
     "rewrite_failed",
     "search_incomplete",
+    "outdated_index",
     "not_reranked",
     "forgotten",
     "reduced",

@@ -26,11 +26,13 @@ RERANK_DEPTH = 30
 class Searcher:
     def __init__(
         self,
+        store: PassageStore,
         sources: Sequence[Source],
         temporal: TemporalSource,
         settings: RetrievalSettings,
         reranker: Reranker | None,
     ) -> None:
+        self._store = store
         self._sources = {source.name: source for source in sources}
         self._temporal = temporal
         self._settings = settings
@@ -46,6 +48,10 @@ class Searcher:
         selected = self._select(self._settings.sources if sources is None else sources)
         results = _search_deep_enough(query, selected, top_k, added_words)
         return self.rerank(query, self.fuse(results, max(RERANK_DEPTH, top_k)))[:top_k]
+
+    @property
+    def has_outdated_vectors(self) -> bool:
+        return self._store.has_outdated_vectors
 
     def close(self) -> None:
         for source in self._sources.values():
@@ -99,7 +105,7 @@ def make_searcher(
 def _make_searcher(
     hybrid: HybridSearch, store: PassageStore, settings: RetrievalSettings, reranker: Reranker | None
 ) -> Searcher:
-    return Searcher([hybrid, GraphSource(hybrid, store)], TemporalSource(hybrid, store), settings, reranker)
+    return Searcher(store, [hybrid, GraphSource(hybrid, store)], TemporalSource(hybrid, store), settings, reranker)
 
 
 def _search_deep_enough(

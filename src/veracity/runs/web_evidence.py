@@ -121,6 +121,7 @@ class MemoryStore:
     """A `PassageStore` in memory."""
 
     version = 0
+    has_outdated_vectors = False
 
     def __init__(self, hits: Iterable[Hit]) -> None:
         self._hits = {hit.passage.id: hit for hit in hits}

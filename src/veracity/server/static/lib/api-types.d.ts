@@ -359,6 +359,7 @@ export interface Notice {
     | "redraft_failed"
     | "rewrite_failed"
     | "search_incomplete"
+    | "outdated_index"
     | "not_reranked"
     | "forgotten"
     | "reduced"
