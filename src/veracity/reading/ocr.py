@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DOUBTFUL = "⟨?⟩"
 MIN_CONFIDENCE = 0.5  # below it a line is not text: a logo, a stain
-MIN_CERTAIN = 0.9  # below it a line is marked as doubtful; see docs/benchmarks.md
+MIN_CERTAIN = 0.95  # below it a line is marked as doubtful; see docs/benchmarks.md
 DOTS_PER_INCH = 200
 MAX_SIDE = 1_800  # pixels: a page of A4 at 154 dpi, for which recognition needs about 800 MB
 MIN_ASPECT = 0.41  # narrower pictures are padded, because RapidOCR enlarges their short side to 736 pixels
