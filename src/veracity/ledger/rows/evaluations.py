@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
-from veracity.errors import ConfigurationError, VeracityError, error_from_json, error_to_json
-from veracity.ledger.database import Database
+from veracity.errors import VeracityError, error_from_json, error_to_json
 from veracity.ledger.leases import read_clock
 from veracity.ledger.queue_tables import evaluations
+from veracity.ledger.rows.job_table import JobTable
 from veracity.models import EvaluationResult
-
-if TYPE_CHECKING:
-    from veracity.ledger.jobs import Jobs
 
 EVALUATE_TASK = "veracity.evaluate"
 
@@ -28,13 +24,7 @@ class QueuedEvaluation(NamedTuple):
     result: EvaluationResult | VeracityError | None
 
 
-class Evaluations:
-    """Threads can share it. Raises `ConfigurationError` if the ledger is not in Postgres."""
-
-    def __init__(self, database: Database, jobs: Jobs | None) -> None:
-        self._database = database
-        self._optional_jobs = jobs
-
+class Evaluations(JobTable):
     def add(self, evaluation_id: str, user: str, request: dict[str, Any]) -> None:
         """Queue it. Users take turns."""
         values = {"evaluation_id": evaluation_id, "user_name": user, "state": "queued", "request": request}
@@ -111,17 +101,3 @@ class Evaluations:
             old = evaluations.c.created < read_clock(connection) - timedelta(seconds=seconds)
             connection.execute(delete(evaluations).where(old))
         self._jobs.erase_empty_tables()
-
-    def _reading(self) -> AbstractContextManager[Connection]:
-        self._jobs.prepare()
-        return self._database.reading()
-
-    def _writing(self) -> AbstractContextManager[Connection]:
-        self._jobs.prepare()
-        return self._database.writing()
-
-    @property
-    def _jobs(self) -> Jobs:
-        if self._optional_jobs is None:
-            raise ConfigurationError("Only a ledger in Postgres has workers: set store.ledger.")
-        return self._optional_jobs

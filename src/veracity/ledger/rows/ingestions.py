@@ -6,20 +6,16 @@ One job prepares the queued files of a slice, and one commits all files that are
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
 
-from veracity.errors import ConfigurationError, VeracityError, error_from_json, error_to_json
-from veracity.ledger.database import Database
+from veracity.errors import VeracityError, error_from_json, error_to_json
 from veracity.ledger.leases import read_clock
 from veracity.ledger.queue_tables import ingestions
+from veracity.ledger.rows.job_table import JobTable
 from veracity.models import Outcome
-
-if TYPE_CHECKING:
-    from veracity.ledger.jobs import Jobs
 
 PREPARE_TASK, COMMIT_TASK = "veracity.prepare", "veracity.commit"
 COMMIT_KEY = "commit"
@@ -43,13 +39,7 @@ class Progress(NamedTuple):
     ahead: int
 
 
-class Ingestions:
-    """Threads can share it. Raises `ConfigurationError` if the ledger is not in Postgres."""
-
-    def __init__(self, database: Database, jobs: Jobs | None) -> None:
-        self._database = database
-        self._optional_jobs = jobs
-
+class Ingestions(JobTable):
     def add(self, upload: str, user: str, files: Sequence[QueuedFile]) -> None:
         """Queue the files as one slice. Users take turns: a slice goes behind the slices of others that have as many
         of the same user before them."""
@@ -199,20 +189,6 @@ class Ingestions:
         with self._writing() as connection:
             old = ingestions.c.created < read_clock(connection) - timedelta(seconds=KEEP_SECONDS)
             connection.execute(delete(ingestions).where(old, ingestions.c.state == "done"))
-
-    def _reading(self) -> AbstractContextManager[Connection]:
-        self._jobs.prepare()
-        return self._database.reading()
-
-    def _writing(self) -> AbstractContextManager[Connection]:
-        self._jobs.prepare()
-        return self._database.writing()
-
-    @property
-    def _jobs(self) -> Jobs:
-        if self._optional_jobs is None:
-            raise ConfigurationError("Only a ledger in Postgres has workers: set store.ledger.")
-        return self._optional_jobs
 
     def _list(self, *conditions: Any) -> list[QueuedFile]:
         with self._reading() as connection:
