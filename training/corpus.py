@@ -2,6 +2,7 @@
 
 - par.jsonl.xz: [language, English paragraph, its translation] (training.paragraphs)
 - mono.jsonl.xz: text in one language (training.paragraphs)
+- general.jsonl.xz, english.jsonl.xz: everyday sentences, words and definitions (training.words)
 - windows.jsonl.xz: windows of documents with their units (training.windows)
 - gen.jsonl, or gen.jsonl.gz: questions about windows (training.questions)
 """
@@ -85,12 +86,13 @@ class Corpus:
     monolingual: list[str]
     questions: list[QuestionPair] = field(default_factory=list)
     english: list[str] = field(default_factory=list)
+    crops: list[tuple[str, ...]] = field(default_factory=list)  # the units of Chinese and Japanese windows
 
     def limit(self, count: int) -> None:
         """For a quick trial."""
         self.pairs, self.held = self.pairs[:count], self.held[: max(20, count // 20)]
         self.monolingual, self.questions = self.monolingual[:count], self.questions[:count]
-        self.english = self.english[:count]
+        self.english, self.crops = self.english[:count], self.crops[:count]
 
 
 def read_lines(file: Path) -> Iterator[Any]:
@@ -141,12 +143,22 @@ def load_corpus(folder: Path, seed: int) -> Corpus:
     held = min(1500, len(pairs) // 20)
     generated = [row for row in read_questions(folder) if windows[row.window].use == "train"]
     return Corpus(
-        pairs[held:],
+        pairs[held:] + [Pair(*row) for row in _optional_lines(folder / "general.jsonl.xz")],
         pairs[:held],
         monolingual,
         _question_pairs(generated, windows),
-        _english_texts(generated, trained),
+        _english_texts(generated, trained) + list(_optional_lines(folder / "english.jsonl.xz")),
+        _crops(trained),
     )
+
+
+def _optional_lines(file: Path) -> Iterator[Any]:
+    return read_lines(file) if file.exists() else iter(())
+
+
+def _crops(trained: list[Window]) -> list[tuple[str, ...]]:
+    units = (tuple(unit.text for unit in window.units) for window in trained if window.language != "en")
+    return [texts for texts in units if len(texts) > 2]
 
 
 def _question_pairs(generated: list[Generated], windows: list[Window]) -> list[QuestionPair]:

@@ -108,8 +108,10 @@ class Trainer:
             others = self.network.vectors(second[0], second[2]) if second else vectors
         if batch.kind == "pairs":
             return self._pair_loss(vectors, others, self.english_targets[rows])
-        if batch.kind == "questions":
-            return self._question_loss(vectors, others, batch.rows)
+        if batch.kind in ("questions", "crops"):
+            windows = self.corpus.question_windows
+            numbers = [windows[row] for row in batch.rows] if batch.kind == "questions" else batch.rows
+            return self._contrast_loss(vectors, others, numbers)
         return 2 * _distance(vectors, self.text_targets[rows])
 
     def _pair_loss(self, translations: Tensor, english: Tensor, targets: Tensor) -> Tensor:
@@ -118,10 +120,10 @@ class Trainer:
         contrast = functional.cross_entropy(translations @ targets.T / self.config.temperature, order)
         return 2 * (_distance(translations, targets) + _distance(english, targets) + 0.2 * contrast)
 
-    def _question_loss(self, questions: Tensor, windows: Tensor, rows: list[int]) -> Tensor:
+    def _contrast_loss(self, questions: Tensor, windows: Tensor, window_numbers: list[int]) -> Tensor:
         """A question goes nearer to its window than to the others. Another question about it is no contrast."""
-        numbers = torch.tensor([self.corpus.question_windows[row] for row in rows], device=questions.device)
-        order = torch.arange(len(rows), device=questions.device)
+        numbers = torch.tensor(window_numbers, device=questions.device)
+        order = torch.arange(len(window_numbers), device=questions.device)
         same = (numbers[:, None] == numbers[None]) & (order[:, None] != order[None])
         scores = (questions @ windows.T / self.config.temperature).masked_fill(same, -1e4)
         return 0.4 * functional.cross_entropy(scores, order)
@@ -166,10 +168,11 @@ def tokenize(corpus: Corpus, tokens: Tokens, processes: int) -> TokenizedCorpus:
         corpus.english,
         [pair.question for pair in corpus.questions],
         [pair.text for pair in corpus.questions],
+        [text for units in corpus.crops for text in units],
     )
     texts = list(dict.fromkeys(text for group in groups for text in group))  # windows occur once for each question
     ids = dict(zip(texts, tokenize_all(tokens, texts, processes), strict=True))
-    english, other, held_english, held_other, monolingual, kept, questions, windows = (
+    english, other, held_english, held_other, monolingual, kept, questions, windows, _ = (
         [ids[text] for text in group] for group in groups
     )
     sizes = [sum(map(len, found)) / 1e6 for found in (english, other, monolingual)]
@@ -186,6 +189,7 @@ def tokenize(corpus: Corpus, tokens: Tokens, processes: int) -> TokenizedCorpus:
         questions=_items(questions, 64),
         windows=_items(windows, 256),
         question_windows=[pair.window for pair in corpus.questions],
+        crops=[[ids[text] for text in units] for units in corpus.crops],
         vocabulary_size=len(tokens.vocabulary),
     )
 

@@ -1,4 +1,4 @@
-"""The batches that the embedder is trained with, eight in a round."""
+"""The batches that the embedder is trained with, ten in a round."""
 
 from __future__ import annotations
 
@@ -11,8 +11,20 @@ import numpy as np
 from training.batches import Arrays, Item, batches, collate
 from training.tokens import MASK, SEPARATOR, START, enclose
 
-# Aligned paragraphs most often, masked words between them.
-ROUND = ("pairs", "masked pairs", "pairs", "masked text", "pairs", "masked pairs", "questions", "english")
+# Aligned paragraphs most often, the others between them.
+ROUND = (
+    "pairs",
+    "english",
+    "pairs",
+    "masked text",
+    "pairs",
+    "crops",
+    "pairs",
+    "masked pairs",
+    "questions",
+    "english",
+)
+CROP_STAYS = 0.3  # how often the unit that is searched for stays in its window
 MASKED_SHARE = 0.18
 FIRST_MASKABLE = 110  # tokens below are special or unused
 FIRST_WORD = 1000  # random replacements are real tokens
@@ -31,12 +43,13 @@ class TokenizedCorpus:
     questions: list[Item]
     windows: list[Item]
     question_windows: list[int]  # the number of the window, for each question
+    crops: list[list[list[int]]]  # the units of windows
     vocabulary_size: int
 
 
 @dataclass(frozen=True)
 class Batch:
-    kind: str  # "pairs", "questions", "english" or "masked"
+    kind: str  # "pairs", "questions", "crops", "english" or "masked"
     first: Arrays
     second: Arrays | None = None
     rows: list[int] = field(default_factory=list)
@@ -56,10 +69,16 @@ class BatchSource:
         self.masked_waiting: dict[str, list[list[Item]]] = {}
 
     def __iter__(self) -> Iterator[Batch]:
-        kinds = [kind for kind in ROUND if kind != "questions" or self.corpus.questions]
+        absent = {
+            name for name, texts in (("questions", self.corpus.questions), ("crops", self.corpus.crops)) if not texts
+        }
+        kinds = [kind for kind in ROUND if kind not in absent]
         while True:
             for kind in kinds:
-                yield self._masked(kind) if kind.startswith("masked") else self._plain(kind)
+                if kind == "crops":
+                    yield self._cropped()
+                else:
+                    yield self._masked(kind) if kind.startswith("masked") else self._plain(kind)
 
     def _plain(self, kind: str) -> Batch:
         first, second, tokens = {
@@ -73,6 +92,22 @@ class BatchSource:
         rows = self.waiting[kind].pop()
         others = collate([second[row] for row in rows]) if second else None
         return Batch(kind, collate([first[row] for row in rows]), others, rows)
+
+    def _cropped(self) -> Batch:
+        """A unit, and the window around it: like a question and its passage, they share a subject and rare words."""
+        if not self.waiting.get("crops"):
+            lengths = [sum(map(len, units)) for units in self.corpus.crops]
+            self.waiting["crops"] = batches([min(254, length) for length in lengths], 2 * self.tokens, self.chance)
+        rows = self.waiting["crops"].pop()
+        units, windows = [], []
+        for row in rows:
+            texts = self.corpus.crops[row]
+            place = self.chance.randrange(len(texts))
+            stays = self.chance.random() < CROP_STAYS
+            rest = [token for index, text in enumerate(texts) if stays or index != place for token in text]
+            units.append(Item(enclose(texts[place], 64)))
+            windows.append(Item(enclose(rest, 256)))
+        return Batch("crops", collate(units), collate(windows), rows)
 
     def _masked(self, kind: str) -> Batch:
         if not self.masked_waiting.get(kind):

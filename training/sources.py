@@ -18,6 +18,7 @@ from training.snapshots import Snapshot
 
 FILE = Path(__file__).with_name("sources.toml")
 LANGUAGES = ("en", "zh", "ja")
+WORDNET = "- Princeton WordNet 3.0 (en): words and definitions; Princeton University; WordNet licence (permissive)."
 # Licences under which weights may be published with an attribution, and a phrase that their text contains.
 LICENCES = {
     "Apache-2.0": "Apache License",
@@ -80,10 +81,29 @@ class PlainText:
 
 
 @dataclass(frozen=True)
+class Dictionary:
+    """Words, names or short sentences in several languages (training.words)."""
+
+    name: str
+    commit: str
+    content: str
+    licence: str
+    holder: str
+    languages: tuple[str, ...]
+
+    def snapshot(self, snapshots: Path) -> Snapshot:
+        return Snapshot(snapshots, self.name, self.commit)
+
+
+@dataclass(frozen=True)
 class Sources:
     repositories: tuple[Repository, ...]
     translations: tuple[Translation, ...]
     texts: tuple[PlainText, ...]
+    dictionaries: tuple[Dictionary, ...]
+
+    def dictionary(self, name: str) -> Dictionary:
+        return next(dictionary for dictionary in self.dictionaries if dictionary.name == name)
 
     def repository(self, name: str) -> Repository:
         return next(repository for repository in self.repositories if repository.name == name)
@@ -102,6 +122,7 @@ def load_sources() -> Sources:
         tuple(_repository(row) for row in table["repository"]),
         tuple(Translation(**row) for row in table["translation"]),
         tuple(PlainText(**row) for row in table["text"]),
+        tuple(Dictionary(**{**row, "languages": tuple(row["languages"])}) for row in table["dictionary"]),
     )
 
 
@@ -119,6 +140,11 @@ def attributions(sources: Sources) -> str:
         languages = ", ".join(dict.fromkeys(folder.language for folder in repository.folders))
         place = f"[{repository.name}](https://github.com/{repository.name}) at {repository.commit[:12]}"
         lines.append(f"- {place} ({languages}): {repository.holder}; {repository.licence}.")
+    for dictionary in sources.dictionaries:
+        place = f"[{dictionary.name}](https://github.com/{dictionary.name}) at {dictionary.commit[:12]}"
+        about = f"{dictionary.content}; {dictionary.holder}; {dictionary.licence}"
+        lines.append(f"- {place} ({', '.join(dictionary.languages)}): {about}.")
+    lines.append(WORDNET)
     return "\n".join(lines)
 
 

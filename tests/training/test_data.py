@@ -2,6 +2,8 @@
 
 import json
 import random
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +11,13 @@ import numpy as np
 import pytest
 from training.batches import Item, batches, collate, prefetch
 from training.paragraphs import align, split_blocks
+from training.snapshots import Snapshot
 from training.sources import LANGUAGES, LICENCES, Folder, attributions, load_sources
 from training.tokens import UNKNOWN, WORD_PIECES, Tokens
 from training.vocabulary import build_vocabulary
 from training.weights import load_parts, save_parts
 from training.windows import Builder
+from training.words import chinese_words, join_tokens, read_wordnet
 
 from veracity.embedding import bundled
 
@@ -140,3 +144,29 @@ def test_weights_survive_being_split(tmp_path: Path) -> None:
     loaded = load_parts(tmp_path / "model")
     assert all(np.array_equal(weights[name], loaded[name]) for name in weights)
     assert max(file.stat().st_size for file in tmp_path.iterdir()) < 16_000_000
+
+
+def test_words_of_a_meaning_are_pairs(tmp_path: Path) -> None:
+    for part in ("verb", "adj", "adv"):
+        (tmp_path / f"data.{part}").write_text("")
+    noun = "02084071 05 n 02 dog 0 domestic_dog 0 001 @ 02083346 n 0000 | a member of the genus Canis; barks  "
+    (tmp_path / "data.noun").write_text(f"  1 the licence\n{noun}\n")
+    meanings = read_wordnet(tmp_path)
+    assert str(meanings["02084071-n"]) == "dog, domestic dog: a member of the genus Canis; barks"
+    repository = tmp_path / "omwn+omw-data" / "repo"
+    git = ("git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b")
+    (repository / "wns" / "cow").mkdir(parents=True)
+    lemmas = "# head\tcmn\n02084071-n\tcmn:lemma\t狗\n02084071-n\tcmn:lemma\t家+犬\n00000001-n\tcmn:lemma\t无\n"
+    (repository / "wns" / "cow" / "wn-data-cmn.tab").write_text(lemmas, encoding="utf-8")
+    for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "words")):
+        subprocess.run([*git, *command], check=True)
+    (repository / ".git").rename(tmp_path / "bare")
+    shutil.rmtree(repository)
+    (tmp_path / "bare").rename(repository)
+    pairs = list(chinese_words(Snapshot(tmp_path, "omwn/omw-data", "HEAD"), meanings, random.Random(1)))
+    assert [pair.other for pair in pairs] == ["狗", "家犬"]
+    assert all(pair.english.startswith("dog") for pair in pairs)
+
+
+def test_tokenized_english_is_joined() -> None:
+    assert join_tokens("i don 't know , but she 's here ( now ) .") == "I don't know, but she's here (now)."
