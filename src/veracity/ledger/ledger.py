@@ -18,19 +18,21 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 from sqlalchemy import Connection
 
 from veracity.deadlines import NEVER, Stop
-from veracity.errors import ConfigurationError, InputError, LedgerError, LostLeaseError, NotFoundError
-from veracity.ledger import forget, leases, observations, prune
+from veracity.errors import InputError, LedgerError, LostLeaseError, NotFoundError
+from veracity.ledger import forget, leases, observations, prune, rating
 from veracity.ledger.backend import open_backend
 from veracity.ledger.expiry import Cutoffs
 from veracity.ledger.forget import Exposure
 from veracity.ledger.journal import Journal, name_conversation
+from veracity.ledger.membership import Membership
 from veracity.ledger.observations import Observations
-from veracity.ledger.rows import approvals, calls, conversations, evidence, feedback, members, recall, runs, weak_points
+from veracity.ledger.rows import approvals, calls, conversations, evidence, feedback, recall, runs, weak_points
 from veracity.ledger.rows.evaluations import Evaluations
 from veracity.ledger.rows.ingestions import Ingestions
 from veracity.ledger.rows.runs import LockedRun
 from veracity.ledger.rows.users import Users
 from veracity.ledger.rows.weak_points import WeakPoint
+from veracity.ledger.run_queue import RunQueue
 from veracity.ledger.tables import normalize_conversation, normalize_name, normalize_user
 from veracity.ledger.traffic import SharedTraffic
 from veracity.models import (
@@ -61,17 +63,14 @@ from veracity.models.steps import ERASED_TEXT
 from veracity.secrets import presentable
 
 if TYPE_CHECKING:
-    from veracity.ledger.jobs import Queue
     from veracity.ledger.notifications import ChangeListener
 
 MAX_REASON_LENGTH = 2000
 MAX_TURNS = 1_000_000
-MAX_RETRY_SECONDS = 300
 SCRUB_SECONDS = 60.0  # between attempts to finish interrupted forgetting
 ANY_STATE = "any"
 STATES = (*get_args(ApprovalState), ANY_STATE)
 WeakReason = Literal["failed_review", "low_score", "rejected", "disliked"]
-_NOT_RATABLE = {"running": "is still running", "awaiting_approval": "awaits approval", "failed": "has no answer"}
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,24 +93,22 @@ class Ledger:
 
     def __init__(self, folder: Path, url: str = "") -> None:
         self._folder = folder
-        self._database, self._owners, self._jobs, self._listen = open_backend(folder, url)
+        self._database, self._owners, jobs, self._listen = open_backend(folder, url)
         self._renewal = leases.Renewal(self._renew)
-        self._member: Member | None = None
         self._is_shared = bool(url)
+        self._membership = Membership(self._database, self._owners)
+        self._run_queue = RunQueue(self._database, jobs)
         self._next_scrub = 0.0
         self.journal = Journal(folder)
         self.users = Users(self._database, self.journal)
-        self.ingestions = Ingestions(self._database, self._jobs)
-        self.evaluations = Evaluations(self._database, self._jobs)
+        self.ingestions = Ingestions(self._database, jobs)
+        self.evaluations = Evaluations(self._database, jobs)
         self.traffic = SharedTraffic(self._database)
 
     def close(self) -> None:
         """Other processes can resume the runs of this one."""
         self._renewal.close()
-        if self._member is not None:
-            with suppress(LedgerError), self._database.writing() as connection:
-                members.remove(connection, [self._member.name])
-            self._member = None
+        self._membership.leave()
         self._database.close()
         self._owners.close()
 
@@ -140,7 +137,7 @@ class Ledger:
             token = leases.grant_first(connection, run.run_id, owner, self._owners.host)
             if queued:
                 leases.release(connection, run.run_id)
-                self._queue(connection, run.run_id, run.user, "runs")
+                self._run_queue.add(connection, run.run_id, run.user)
             return token
 
     def acquire_lease(self, run_id: str) -> int | None:
@@ -176,26 +173,11 @@ class Ledger:
 
     def queue_interrupted(self) -> int:
         """Queue the runs that acquire_lease() would grant now, unless they are queued. Returns their number."""
-        if self._jobs is None:
-            return 0
-        with self._database.reading() as connection:
-            free = leases.list_free(connection, self._owners)
-            lost = self._jobs.without_job(connection, free) if free else []
-        for run_id in lost:
-            with suppress(NotFoundError), self._database.writing() as connection:
-                self._queue_again(connection, run_id, is_orphan=free[run_id])
-        return len(lost)
+        return self._run_queue.add_interrupted(self._owners)
 
     def join(self, kind: Literal["server", "worker"], configuration: str) -> None:
         """Register this process until it closes the ledger."""
-        name = self._register()
-        dead = [other.name for other in self._read(members.list_members) if not self._owners.is_alive(other.name)]
-        with self._database.writing() as connection:
-            now = leases.read_clock(connection)
-            self._member = Member(
-                name=name, kind=kind, host=self._owners.host, configuration=configuration, started=now, seen=now
-            )
-            members.put(connection, self._member, dead)
+        self._membership.join(self._register(), kind, configuration)
 
     def register(self) -> None:
         """Other processes see that this one lives, until it closes the ledger. A disk that cannot be written is no
@@ -205,12 +187,11 @@ class Ledger:
 
     def members(self) -> list[Member]:
         """The live servers and workers, oldest first."""
-        return [member for member in self._read(members.list_members) if self._owners.is_alive(member.name)]
+        return self._membership.list_alive()
 
     def other_leader(self) -> Member | None:
         """The oldest live member, if its configuration is another than this process registered."""
-        own, others = self._member, self.members()
-        return others[0] if own and others and others[0].configuration != own.configuration else None
+        return self._membership.other_leader()
 
     def listen(self, on_change: Callable[[LedgerChange], None]) -> ChangeListener | None:
         """Calls `on_change`, on another thread, when any process has changed something that others wait for. None if
@@ -411,7 +392,7 @@ class Ledger:
             decided = approvals.decide(connection, approval, decision, draft_hash, key or "")
             self._notify(connection, decided.run_id, "approvals")
             if queued:
-                self._queue(connection, decided.run_id, decided.user, _queue_of(decided))
+                self._run_queue.add_decided(connection, decided)
             return decided
 
     def decision(self, run_id: str, attempt: int) -> Decision | None:
@@ -487,15 +468,9 @@ class Ledger:
             raise InputError(f'The rating must be "up" or "down", not "{presentable(str(thumb))}".')
         _require_short_reason(why)
         by = normalize_name(by, "the person who rates")
-        rating = Feedback(run_id=run_id, by=by, thumb=thumb, why=why.strip(), at=datetime.now(UTC))
+        given = Feedback(run_id=run_id, by=by, thumb=thumb, why=why.strip(), at=datetime.now(UTC))
         with self._database.writing() as connection:
-            run = runs.lock(connection, run_id)
-            _require_ratable(run, run_id)
-            was_disliked = feedback.is_disliked(connection, run_id)
-            stored = feedback.put(connection, rating)
-            if feedback.is_disliked(connection, run_id) != was_disliked:
-                _apply_rating(connection, run_id, run, is_disliked=not was_disliked)
-            return stored
+            return rating.rate(connection, given)
 
     def feedback(self, run_id: str) -> list[Feedback]:
         """The ratings of all persons, oldest first."""
@@ -559,37 +534,8 @@ class Ledger:
         former_names = set(self._owners.former_names)
         with self._database.writing() as connection:
             leases.renew(connection, owner, former_names)
-            if self._member is not None:
-                seen = leases.read_clock(connection)
-                self._member = self._member.model_copy(update={"name": owner, "seen": seen})
-                members.put(connection, self._member, former_names)
+            self._membership.renew(connection, owner, former_names)
         self._owners.former_names.difference_update(former_names)
-
-    def _queue_again(self, connection: Connection, run_id: str, *, is_orphan: bool) -> None:
-        """Unless it has ended. A run that was left with an error, instead of by a process that died, waits longer each
-        time."""
-        run = runs.lock(connection, run_id)
-        if run.status not in ("running", "awaiting_approval"):
-            return
-        drafts = approvals.list_of_run(connection, run_id)
-        queue: Queue = _queue_of(drafts[-1]) if drafts else "runs"
-        token = leases.get_token(connection, run_id)
-        delay = 0 if is_orphan or token <= leases.FIRST_TOKEN else min(MAX_RETRY_SECONDS, 2**token)
-        self._queue(connection, run_id, run.user, queue, first=True, delay=delay)
-
-    def _queue(
-        self,
-        connection: Connection,
-        run_id: str,
-        user: str,
-        queue: Queue,
-        *,
-        first: bool = False,
-        delay: int = 0,
-    ) -> None:
-        if self._jobs is None:
-            raise ConfigurationError("Only a ledger in Postgres has workers: set store.ledger.")
-        self._jobs.defer_run(connection, run_id, user, queue, first=first, delay=delay)
 
     def _notify(self, connection: Connection, run_id: str, *kinds: Literal["approvals"]) -> None:
         """Tell followers of the run, and those who wait for other `kinds` of changes, when the transaction commits."""
@@ -638,33 +584,6 @@ class Ledger:
             forget.mark_scrubbed(connection, document_ids)
 
 
-def _queue_of(decided: Approval) -> Queue:
-    """Rejections that search the web take as long as a question, and must not delay approvals."""
-    return "rejections" if decided.state == "rejected" and decided.on_reject == "search" else "decisions"
-
-
 def _require_short_reason(reason: str) -> None:
     if len(reason) > MAX_REASON_LENGTH:
         raise InputError(f"The reason has {len(reason):,} characters: shorten it to {MAX_REASON_LENGTH:,}.")
-
-
-def _require_ratable(run: LockedRun, run_id: str) -> None:
-    if run.status in _NOT_RATABLE:
-        raise InputError(f'The run "{presentable(run_id)}" {_NOT_RATABLE[run.status]}: only answers can be rated.')
-    if run.forgotten >= Exposure.WRITTEN:
-        raise InputError(f'The answer of run "{presentable(run_id)}" was forgotten: it can no longer be rated.')
-
-
-def _apply_rating(connection: Connection, run_id: str, run: LockedRun, *, is_disliked: bool) -> None:
-    """Apply the first thumb down, or undo it after the last one was taken back."""
-    if is_disliked:
-        if run.status in conversations.REUSABLE_STATUSES:
-            weak_points.add(connection, run_id, run.user, run.question, "disliked")
-        observations.withdraw(connection, run_id)
-    else:
-        weak_points.remove(connection, run_id, "disliked")
-        answer = None if run.forgotten else runs.get_answer(connection, run_id)
-        if answer and (record := observations.make_observation(answer, runs.get_models(connection, run_id))):
-            observations.enqueue_again(connection, run_id, answer.attempt, record)
-    if run.conversation:  # the summary contains the answer, or must contain it now
-        conversations.refresh_summary(connection, run.user, run.conversation, run.turn)
