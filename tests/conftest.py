@@ -77,8 +77,7 @@ def ledger_engine(
     engine: str = getattr(request, "param", "sqlite")
     opened: list[Any] = []
     if engine == "postgres":
-        base = tmp_path_factory.getbasetemp()
-        url = shared_url(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base)
+        url = shared_url(tmp_path_factory)
         monkeypatch.setenv(URL_VARIABLE, url)
         monkeypatch.setattr("veracity.ledger.ledger.open_backend", open_backend)  # undone after the test
         monkeypatch.setattr("veracity.runs.runner.open_checkpoints", open_checkpoints)

@@ -13,11 +13,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import psycopg
 from filelock import FileLock
+
+if TYPE_CHECKING:
+    import pytest
 
 # Nothing has to survive a failure of the machine.
 FAST = {
@@ -79,16 +82,18 @@ def running_cluster(
         shutil.rmtree(cluster.folder, ignore_errors=True)
 
 
-def shared_url(folder: Path) -> str:
-    """The URL of this worker's database in the cluster of the test run, which the first caller starts. `folder` is the
-    test run's. Not one database for all: forgetting waits for the open transactions of a database."""
+def shared_url(factory: pytest.TempPathFactory) -> str:
+    """The URL of this worker's database in the cluster of the test run, which the first caller starts. Not one database
+    for all: forgetting waits for the open transactions of a database."""
+    worker, base = os.environ.get("PYTEST_XDIST_WORKER"), factory.getbasetemp()
+    folder = base.parent if worker else base  # the test run's
     record = folder / "postgres.txt"
     with FileLock(folder / ".postgres.lock"):
         if not record.exists():
             cluster = start_cluster()
             record.write_text(f"{cluster.folder}\n{cluster.port}")
     data, port = record.read_text().split("\n")
-    url, name = Cluster(Path(data), int(port)).url, os.environ.get("PYTEST_XDIST_WORKER", "postgres")
+    url, name = Cluster(Path(data), int(port)).url, worker or "postgres"
     with psycopg.connect(url, autocommit=True) as connection, suppress(psycopg.errors.DuplicateDatabase):
         connection.execute(f"CREATE DATABASE {name}")
     return url.removesuffix("postgres") + name

@@ -1,7 +1,6 @@
 """The files that deploy Veracity parse, agree with each other, and use commands, settings and routes that exist."""
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -379,8 +378,7 @@ def test_the_page_lists_every_metric() -> None:
 
 
 def test_the_queries_of_the_page_run(workspace: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    base = tmp_path_factory.getbasetemp()
-    url = schema_url(shared_url(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base), tmp_path)
+    url = schema_url(shared_url(tmp_path_factory), tmp_path)
     create_tables(url)
     queries = [query for block in re.findall(r"^```sql\n(.*?)^```", PAGE, re.M | re.S) for query in block.splitlines()]
     with Veracity(workspace, settings=Settings.model_validate({"store": {"ledger": url}})) as engine:

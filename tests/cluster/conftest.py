@@ -1,7 +1,6 @@
 """Engines and workers that share a ledger in Postgres."""
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,8 +23,7 @@ StartWorker = Callable[[Veracity], Worker]
 
 @pytest.fixture
 def url(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    base = tmp_path_factory.getbasetemp()
-    return schema_url(shared_url(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base), tmp_path)
+    return schema_url(shared_url(tmp_path_factory), tmp_path)
 
 
 @pytest.fixture

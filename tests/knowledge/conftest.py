@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from tests.knowledge.material import HashEmbedder, MakeLibrary, aged
+from tests.moto import keys, moto
 from veracity.embedding import Embedder
 from veracity.knowledge.library import Library
 from veracity.knowledge.prepare import TASK
 from veracity.reading.sandbox.pool import SandboxPool
 from veracity.settings import KnowledgeSettings, ReadingSettings
+
+__all__ = ["keys", "moto"]
 
 
 @pytest.fixture(scope="session")

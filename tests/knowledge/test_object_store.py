@@ -1,7 +1,6 @@
 """Documents and uploads in an object store, on moto: the same behaviour as in a folder, and clear errors."""
 
 import io
-import os
 import signal
 import threading
 import uuid
@@ -16,13 +15,11 @@ from benchmarks.campaigns.fork_server import ForkServer
 from benchmarks.campaigns.s3_servers import (
     BUCKET,
     ENVIRONMENT,
-    NOT_INSTALLED,
     S3RVER,
     Moto,
     Proxy,
     S3rver,
     Strike,
-    is_moto_installed,
 )
 from filelock import FileLock
 from obstore.store import S3Store
@@ -43,22 +40,10 @@ from veracity.models import Document
 from veracity.reading.sandbox.pool import SandboxPool
 from veracity.settings import KnowledgeSettings, ReadingSettings, Settings
 
+pytestmark = pytest.mark.usefixtures("keys")
+
 RECIPE: dict[str, Any] = {}
 SECRETS = (ENVIRONMENT["AWS_ACCESS_KEY_ID"], ENVIRONMENT["AWS_SECRET_ACCESS_KEY"])
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[Moto]:
-    if not is_moto_installed():
-        pytest.skip(NOT_INSTALLED)
-    with Moto() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
@@ -254,8 +239,7 @@ def engine(
     moto: Moto, url: str, workers: SandboxPool, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Veracity]:
     """An engine whose workspace holds nothing but settings: its ledger and its locks are in Postgres."""
-    base = tmp_path_factory.getbasetemp()
-    ledger = schema_url(shared_url(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base), tmp_path)
+    ledger = schema_url(shared_url(tmp_path_factory), tmp_path)
     store = {"ledger": ledger, "knowledge": url, "uploads": f"{url}-uploads", "s3_endpoint": moto.url}
     reading = {"max_megabytes": 1, "workers": 1}
     settings = Settings.model_validate({"models": {"embedder": "none"}, "reading": reading, "store": store})

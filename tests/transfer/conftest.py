@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.moto import keys, moto
 from tests.runs.scripts import DOCUMENTS, QUESTION
 from veracity.engine import Veracity
 from veracity.settings import Settings
+
+__all__ = ["keys", "moto"]
 
 TOML = "# our settings\n[models]\nembedder = 'none'  # words only\n"
 TEA = "Tea is served at four o'clock."

@@ -1,6 +1,5 @@
 """A backup or a move that is killed does no harm, and the next one succeeds."""
 
-import os
 import signal
 from pathlib import Path
 
@@ -19,8 +18,8 @@ MOVE_DEATH = ("move", "_copy_checkpoints", 1)  # the ledger is copied and not co
 
 
 def test_killed_backups_and_moves(used: Used, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    base, file = tmp_path_factory.getbasetemp(), tmp_path / "backup.tar.zst"
-    url = schema_url(shared_url(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base), tmp_path)
+    file = tmp_path / "backup.tar.zst"
+    url = schema_url(shared_url(tmp_path_factory), tmp_path)
     with ForkServer("tests.transfer.killed") as server:
 
         def kill(module: str, function: str, call: int, **options: str) -> None:

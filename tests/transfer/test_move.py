@@ -2,7 +2,6 @@
 
 import importlib.util
 import io
-import os
 import shutil
 import subprocess
 import uuid
@@ -15,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
-from benchmarks.campaigns.s3_servers import BUCKET, ENVIRONMENT, NOT_INSTALLED, Moto, is_moto_installed
+from benchmarks.campaigns.s3_servers import BUCKET, Moto
 
 from tests.commands import Run
 from tests.postgres import schema_url, shared_url
@@ -38,25 +37,12 @@ from veracity.transfer.move import move_store
 from veracity.transfer.reforget import read_mirror
 from veracity.transfer.store_lines import write_store
 
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[Moto]:
-    if not is_moto_installed():
-        pytest.skip(NOT_INSTALLED)
-    with Moto() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
+pytestmark = pytest.mark.usefixtures("keys")
 
 
 @pytest.fixture
 def url(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    base = tmp_path_factory.getbasetemp()
-    return schema_url(shared_url(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base), tmp_path)
+    return schema_url(shared_url(tmp_path_factory), tmp_path)
 
 
 @pytest.fixture
