@@ -7,6 +7,7 @@ interrupted.
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -16,16 +17,21 @@ from functools import cache
 import typer
 
 from veracity.cli.app import app
+from veracity.deferred_imports import own_process
 from veracity.errors import VeracityError, reason_of
 from veracity.printable import visible
 
 INTERRUPTED = 130
 OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
+SHORT_COMMANDS = ("ask", "search")  # end before there is much garbage, most of what they create are modules
 
 
 def main() -> None:
     _escape_unprintable_output()
     _hide_late_interrupts()
+    own_process()
+    if sys.argv[1:2] and sys.argv[1] in SHORT_COMMANDS:
+        gc.disable()
     try:
         _command()(prog_name="veracity")
     except VeracityError as error:
@@ -40,6 +46,8 @@ def main() -> None:
         if not isinstance(error.__context__, KeyboardInterrupt):
             raise
         sys.exit(INTERRUPTED)
+    finally:
+        gc.enable()
 
 
 @cache
