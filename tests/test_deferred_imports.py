@@ -43,13 +43,3 @@ with without_pandas():
 print(pandas.__name__)
 """
     assert run(code) == "pandas"
-
-
-def test_clients_of_services_load_on_use_after_the_graph() -> None:
-    code = """
-import sys, veracity.graph
-print("langgraph_sdk.client" in sys.modules)
-from langgraph_sdk import get_sync_client
-print(type(get_sync_client(url="http://localhost:1")).__name__)
-"""
-    assert run(code) == "False\nSyncLangGraphClient"
