@@ -41,7 +41,6 @@ def embedder_of(folder: Path) -> Embedder:
         ({"pooling_mode": "mean"}, lambda tokens: tokens.mean(axis=0)),
         ({"pooling_mode": "lasttoken"}, lambda tokens: tokens[-1]),
     ],
-    ids=str,
 )
 def test_pooling_is_read_from_the_files(
     tmp_path: Path, pooling: dict[str, Any], calculate: Callable[[Any], Any]
