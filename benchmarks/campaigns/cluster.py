@@ -1,6 +1,6 @@
 """Workers on one Postgres: how throughput grows with them, and whether kills lose or repeat anything.
 
-    python -m benchmarks.campaigns.cluster scale [--questions 60] [--seconds 0.5]
+    python -m benchmarks.campaigns.cluster scale [--questions 128] [--seconds 0.5]
     python -m benchmarks.campaigns.cluster kill [--kills 100] [--seed 1]
 
 Models are scripted: each call waits `--seconds`, as a provider would. A question takes three calls, and every third
@@ -261,7 +261,7 @@ class KillCampaign:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("mode", choices=("scale", "kill"))
-    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--questions", type=int, default=128)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
