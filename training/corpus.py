@@ -87,6 +87,7 @@ class Corpus:
     questions: list[QuestionPair] = field(default_factory=list)
     english: list[str] = field(default_factory=list)
     crops: list[tuple[str, ...]] = field(default_factory=list)  # the units of Chinese and Japanese windows
+    headlines: dict[str, int] = field(default_factory=dict)  # their numbers, below those of windows
 
     def limit(self, count: int) -> None:
         """For a quick trial."""
@@ -142,7 +143,7 @@ def load_corpus(folder: Path, seed: int) -> Corpus:
     random.Random(seed).shuffle(pairs)
     held = min(1500, len(pairs) // 20)
     generated = [row for row in read_questions(folder) if windows[row.window].use == "train"]
-    return Corpus(
+    corpus = Corpus(
         pairs[held:] + [Pair(*row) for row in _optional_lines(folder / "general.jsonl.xz")],
         pairs[:held],
         monolingual,
@@ -150,6 +151,23 @@ def load_corpus(folder: Path, seed: int) -> Corpus:
         _english_texts(generated, trained) + list(_optional_lines(folder / "english.jsonl.xz")),
         _crops(trained),
     )
+    for row in _optional_lines(folder / "articles.jsonl.xz"):
+        add_article(corpus, *row)
+    return corpus
+
+
+def add_article(corpus: Corpus, language: str, title: str, sentences: list[str]) -> None:
+    """A headline is searched for like a question: its passage should be the nearest."""
+    if language == "en":
+        corpus.english += [title, " ".join(sentences), *sentences[:2]]
+        return
+    text = "".join(sentences)
+    corpus.monolingual.append(text)
+    corpus.crops.append(tuple(sentences))
+    if title:
+        # Passages of one article have the same number: they are no contrast to each other.
+        number = corpus.headlines.setdefault(title, -1 - len(corpus.headlines))
+        corpus.questions.append(QuestionPair(title, text, number))
 
 
 def _optional_lines(file: Path) -> Iterator[Any]:

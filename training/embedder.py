@@ -54,6 +54,7 @@ class Config:
     warmup: int = 200
     least_rate: float = 0.03  # share of the peak
     temperature: float = 0.05  # of the contrasts
+    contrast: float = 0.4  # weight of questions and crops
     limit: int | None = None
 
 
@@ -126,7 +127,7 @@ class Trainer:
         order = torch.arange(len(window_numbers), device=questions.device)
         same = (numbers[:, None] == numbers[None]) & (order[:, None] != order[None])
         scores = (questions @ windows.T / self.config.temperature).masked_fill(same, -1e4)
-        return 0.4 * functional.cross_entropy(scores, order)
+        return self.config.contrast * functional.cross_entropy(scores, order)
 
     def evaluate(self, moment: str) -> None:
         """How often a held-out translation is nearest to its own English paragraph."""
@@ -204,8 +205,8 @@ def run(data: Path, out: Path, config: Config) -> None:
     corpus = load_corpus(data, config.seed)
     if config.limit is not None:
         corpus.limit(config.limit)
-    sizes = (len(corpus.pairs), len(corpus.monolingual), len(corpus.questions), len(corpus.english))
-    log("pairs {} mono {} question-window {} english {}".format(*sizes))
+    sizes = (len(corpus.pairs), len(corpus.monolingual), len(corpus.questions), len(corpus.english), len(corpus.crops))
+    log("pairs {} mono {} question-window {} english {} crops {}".format(*sizes))
     vocabulary = build_vocabulary(data / "tokenizer.json", [pair.other for pair in corpus.pairs] + corpus.monolingual)
     (out / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
     shutil.copyfile(data / "tokenizer.json", out / "tokenizer.json")
@@ -232,6 +233,7 @@ def parse_arguments() -> tuple[Path, Path, Config]:
     parser.add_argument("--device", default="cuda", help="cuda or cpu (default cuda)")
     parser.add_argument("--processes", type=int, default=14, help="for tokenizing (default 14)")
     parser.add_argument("--limit", type=int, help="use only this many texts of each kind, for a quick trial")
+    parser.add_argument("--contrast", type=float, default=0.4, help="weight of questions and crops (default 0.4)")
     parser.add_argument("--tokens-per-batch", type=int, default=24_000)
     options: dict[str, Any] = vars(parser.parse_args())
     return options.pop("data"), options.pop("out"), Config(**options)

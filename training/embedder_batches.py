@@ -1,4 +1,4 @@
-"""The batches that the embedder is trained with, ten in a round."""
+"""The batches that the embedder is trained with, twelve in a round."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ ROUND = (
     "pairs",
     "masked pairs",
     "questions",
+    "english",
+    "crops",
     "english",
 )
 CROP_STAYS = 0.3  # how often the unit that is searched for stays in its window

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+GROUP = 100
 
 
 class File(NamedTuple):
@@ -36,6 +38,16 @@ class Snapshot:
 
     def read(self, files: Iterable[File]) -> Iterator[tuple[File, str]]:
         """Files and their texts, in order. Files without content in the snapshot are left out."""
+        for file, content in self._read_bytes(files):
+            yield file, content.decode("utf-8", "replace")
+
+    def contents(self, files: Sequence[File]) -> Iterator[bytes]:
+        """The same as bytes, for more files than fit in memory."""
+        for start in range(0, len(files), GROUP):
+            for _, content in self._read_bytes(files[start : start + GROUP]):
+                yield content
+
+    def _read_bytes(self, files: Iterable[File]) -> Iterator[tuple[File, bytes]]:
         wanted = list(files)
         answer = self._git("cat-file", "--batch", given="".join(f"{file.blob}\n" for file in wanted).encode())
         start = 0
@@ -46,7 +58,7 @@ class Snapshot:
                 start = end + 1
                 continue
             size = int(header[2])
-            yield file, answer[end + 1 : end + 1 + size].decode("utf-8", "replace")
+            yield file, answer[end + 1 : end + 1 + size]
             start = end + 2 + size
 
     def text(self, name: str) -> str | None:
@@ -54,6 +66,10 @@ class Snapshot:
         command = ["git", "--git-dir", str(self.folder), "show", f"{self.commit}:{name}"]
         result = subprocess.run(command, capture_output=True, check=False)
         return None if result.returncode else result.stdout.decode("utf-8", "replace")
+
+    def content(self, name: str) -> bytes:
+        """The content of one file. Raises CalledProcessError where the commit has no such file."""
+        return self._git("show", f"{self.commit}:{name}")
 
     def _git(self, *arguments: str, given: bytes | None = None) -> bytes:
         command = ["git", "--git-dir", str(self.folder), *arguments]

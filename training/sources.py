@@ -81,8 +81,8 @@ class PlainText:
 
 
 @dataclass(frozen=True)
-class Dictionary:
-    """Words, names or short sentences in several languages (training.words)."""
+class Collection:
+    """Words, names and short sentences (training.words), or articles (training.articles)."""
 
     name: str
     commit: str
@@ -100,10 +100,10 @@ class Sources:
     repositories: tuple[Repository, ...]
     translations: tuple[Translation, ...]
     texts: tuple[PlainText, ...]
-    dictionaries: tuple[Dictionary, ...]
+    collections: tuple[Collection, ...]
 
-    def dictionary(self, name: str) -> Dictionary:
-        return next(dictionary for dictionary in self.dictionaries if dictionary.name == name)
+    def collection(self, name: str) -> Collection:
+        return next(collection for collection in self.collections if collection.name == name)
 
     def repository(self, name: str) -> Repository:
         return next(repository for repository in self.repositories if repository.name == name)
@@ -122,7 +122,7 @@ def load_sources() -> Sources:
         tuple(_repository(row) for row in table["repository"]),
         tuple(Translation(**row) for row in table["translation"]),
         tuple(PlainText(**row) for row in table["text"]),
-        tuple(Dictionary(**{**row, "languages": tuple(row["languages"])}) for row in table["dictionary"]),
+        tuple(Collection(**{**row, "languages": tuple(row["languages"])}) for row in table["collection"]),
     )
 
 
@@ -140,10 +140,10 @@ def attributions(sources: Sources) -> str:
         languages = ", ".join(dict.fromkeys(folder.language for folder in repository.folders))
         place = f"[{repository.name}](https://github.com/{repository.name}) at {repository.commit[:12]}"
         lines.append(f"- {place} ({languages}): {repository.holder}; {repository.licence}.")
-    for dictionary in sources.dictionaries:
-        place = f"[{dictionary.name}](https://github.com/{dictionary.name}) at {dictionary.commit[:12]}"
-        about = f"{dictionary.content}; {dictionary.holder}; {dictionary.licence}"
-        lines.append(f"- {place} ({', '.join(dictionary.languages)}): {about}.")
+    for collection in sources.collections:
+        place = f"[{collection.name}](https://github.com/{collection.name}) at {collection.commit[:12]}"
+        about = f"{collection.content}; {collection.holder}; {collection.licence}"
+        lines.append(f"- {place} ({', '.join(collection.languages)}): {about}.")
     lines.append(WORDNET)
     return "\n".join(lines)
 

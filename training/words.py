@@ -41,10 +41,10 @@ class Meaning(NamedTuple):
 
 def sentences(snapshots: Path, sources: Sources) -> Iterator[Pair]:
     """Tanaka's Japanese sentences, and Tatoeba's Chinese ones."""
-    tanaka = sources.dictionary("odashi/small_parallel_enja").snapshot(snapshots)
+    tanaka = sources.collection("odashi/small_parallel_enja").snapshot(snapshots)
     for english, japanese in zip(_lines(tanaka, "train.en"), _lines(tanaka, "train.ja"), strict=True):
         yield Pair("ja", join_tokens(english), japanese.replace(" ", ""))
-    tatoeba = sources.dictionary("mc6666/Keras_tutorial").snapshot(snapshots)
+    tatoeba = sources.collection("mc6666/Keras_tutorial").snapshot(snapshots)
     seen = set()
     for english, chinese, *_ in (line.split("\t") for line in _lines(tatoeba, "cmn-eng/cmn.txt")):
         if chinese not in seen:
@@ -144,11 +144,11 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     arguments = parser.parse_args()
     sources, meanings = load_sources(), read_wordnet(arguments.wordnet)
-    open_wordnet = sources.dictionary("omwn/omw-data").snapshot(arguments.snapshots)
+    open_wordnet = sources.collection("omwn/omw-data").snapshot(arguments.snapshots)
     pairs = [
         *sentences(arguments.snapshots, sources),
         *chinese_words(open_wordnet, meanings, random.Random(SEED)),
-        *sorted(names(sources.dictionary("unicode-org/cldr-json").snapshot(arguments.snapshots))),
+        *sorted(names(sources.collection("unicode-org/cldr-json").snapshot(arguments.snapshots))),
     ]
     print(_write(arguments.data / "general.jsonl.xz", pairs), "pairs")
     print(_write(arguments.data / "english.jsonl.xz", map(str, meanings.values())), "definitions")

@@ -2,8 +2,6 @@
 
 import json
 import random
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +9,6 @@ import numpy as np
 import pytest
 from training.batches import Item, batches, collate, prefetch
 from training.paragraphs import align, split_blocks
-from training.snapshots import Snapshot
 from training.sources import LANGUAGES, LICENCES, Folder, attributions, load_sources
 from training.tokens import UNKNOWN, WORD_PIECES, Tokens
 from training.vocabulary import build_vocabulary
@@ -19,6 +16,7 @@ from training.weights import load_parts, save_parts
 from training.windows import Builder
 from training.words import chinese_words, join_tokens, read_wordnet
 
+from tests.training.conftest import MakeSnapshot
 from veracity.embedding import bundled
 
 TOKENIZER = bundled.FOLDER / "tokenizer.json"
@@ -146,24 +144,16 @@ def test_weights_survive_being_split(tmp_path: Path) -> None:
     assert max(file.stat().st_size for file in tmp_path.iterdir()) < 16_000_000
 
 
-def test_words_of_a_meaning_are_pairs(tmp_path: Path) -> None:
+def test_words_of_a_meaning_are_pairs(tmp_path: Path, make_snapshot: MakeSnapshot) -> None:
     for part in ("verb", "adj", "adv"):
         (tmp_path / f"data.{part}").write_text("")
     noun = "02084071 05 n 02 dog 0 domestic_dog 0 001 @ 02083346 n 0000 | a member of the genus Canis; barks  "
     (tmp_path / "data.noun").write_text(f"  1 the licence\n{noun}\n")
     meanings = read_wordnet(tmp_path)
     assert str(meanings["02084071-n"]) == "dog, domestic dog: a member of the genus Canis; barks"
-    repository = tmp_path / "omwn+omw-data" / "repo"
-    git = ("git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b")
-    (repository / "wns" / "cow").mkdir(parents=True)
     lemmas = "# head\tcmn\n02084071-n\tcmn:lemma\t狗\n02084071-n\tcmn:lemma\t家+犬\n00000001-n\tcmn:lemma\t无\n"
-    (repository / "wns" / "cow" / "wn-data-cmn.tab").write_text(lemmas, encoding="utf-8")
-    for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "words")):
-        subprocess.run([*git, *command], check=True)
-    (repository / ".git").rename(tmp_path / "bare")
-    shutil.rmtree(repository)
-    (tmp_path / "bare").rename(repository)
-    pairs = list(chinese_words(Snapshot(tmp_path, "omwn/omw-data", "HEAD"), meanings, random.Random(1)))
+    snapshot = make_snapshot({"wns/cow/wn-data-cmn.tab": lemmas.encode()})
+    pairs = list(chinese_words(snapshot, meanings, random.Random(1)))
     assert [pair.other for pair in pairs] == ["狗", "家犬"]
     assert all(pair.english.startswith("dog") for pair in pairs)
 
