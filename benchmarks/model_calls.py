@@ -130,7 +130,7 @@ def pairs(text: str) -> set[str]:
 
 @cache
 def tokenizer() -> Tokenizer:
-    folder = files("veracity").joinpath("embedding", "minilm", "tokenizer.json")
+    folder = files("veracity").joinpath("embedding", "multilingual", "tokenizer.json")
     found = Tokenizer.from_file(str(folder))
     found.no_truncation()
     found.no_padding()

@@ -25,7 +25,7 @@ from training.sources import load_sources
 
 SEED = 1
 LONGEST = 320  # characters of a passage in Chinese or Japanese
-WORKS, PASSAGES_PER_WORK = 6000, 4  # of literature
+WORKS, PASSAGES_PER_WORK = 6000, 8  # of literature
 RESEARCH_ARTICLES = 6000
 
 SENTENCE = re.compile(r"[^。！？]+[。！？]*[」』）]*")
@@ -78,7 +78,8 @@ def literature(snapshot: Snapshot, chance: random.Random) -> Iterator[Passage]:
         if work is None:
             continue
         passages = list(split_passages("ja", "", work))
-        yield from chance.sample(passages, min(PASSAGES_PER_WORK, len(passages)))
+        start = chance.randrange(max(1, len(passages) - PASSAGES_PER_WORK))
+        yield from passages[start : start + PASSAGES_PER_WORK]
         works += 1
         if works == WORKS:
             return

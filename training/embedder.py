@@ -54,7 +54,7 @@ class Config:
     warmup: int = 200
     least_rate: float = 0.03  # share of the peak
     temperature: float = 0.05  # of the contrasts
-    contrast: float = 0.4  # weight of questions and crops
+    contrast: float = 2.0  # weight of questions and crops
     limit: int | None = None
 
 
@@ -233,7 +233,7 @@ def parse_arguments() -> tuple[Path, Path, Config]:
     parser.add_argument("--device", default="cuda", help="cuda or cpu (default cuda)")
     parser.add_argument("--processes", type=int, default=14, help="for tokenizing (default 14)")
     parser.add_argument("--limit", type=int, help="use only this many texts of each kind, for a quick trial")
-    parser.add_argument("--contrast", type=float, default=0.4, help="weight of questions and crops (default 0.4)")
+    parser.add_argument("--contrast", type=float, default=2.0, help="weight of questions and crops (default 2)")
     parser.add_argument("--tokens-per-batch", type=int, default=24_000)
     options: dict[str, Any] = vars(parser.parse_args())
     return options.pop("data"), options.pop("out"), Config(**options)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
 from training.batches import Arrays, Item, batches, collate
 from training.tokens import MASK, SEPARATOR, START, enclose
 
-# Aligned paragraphs most often, the others between them.
 ROUND = (
-    "pairs",
+    "crops",
     "english",
     "pairs",
     "masked text",
@@ -26,7 +26,11 @@ ROUND = (
     "crops",
     "english",
 )
-CROP_STAYS = 0.3  # how often the unit that is searched for stays in its window
+CROP_STAYS = 0.8  # how often the unit that is searched for stays in its window
+MOST_DELETED = 0.6  # of the tokens of that unit, so that a question with other words is found too
+NEIGHBOURS = 8  # windows of a document come one after the other: they are the hardest contrast
+CONTRAST_FACTOR = 6  # more texts in a batch are more contrast
+WINDOW = 256  # tokens
 MASKED_SHARE = 0.18
 FIRST_MASKABLE = 110  # tokens below are special or unused
 FIRST_WORD = 1000  # random replacements are real tokens
@@ -85,7 +89,7 @@ class BatchSource:
     def _plain(self, kind: str) -> Batch:
         first, second, tokens = {
             "pairs": (self.corpus.pair_other, self.corpus.pair_english, self.tokens),
-            "questions": (self.corpus.questions, self.corpus.windows, 2 * self.tokens),
+            "questions": (self.corpus.questions, self.corpus.windows, CONTRAST_FACTOR * self.tokens),
             "english": (self.corpus.english, None, self.tokens),
         }[kind]
         if not self.waiting.get(kind):
@@ -98,8 +102,7 @@ class BatchSource:
     def _cropped(self) -> Batch:
         """A unit, and the window around it: like a question and its passage, they share a subject and rare words."""
         if not self.waiting.get("crops"):
-            lengths = [sum(map(len, units)) for units in self.corpus.crops]
-            self.waiting["crops"] = batches([min(254, length) for length in lengths], 2 * self.tokens, self.chance)
+            self.waiting["crops"] = self._neighbouring_crops()
         rows = self.waiting["crops"].pop()
         units, windows = [], []
         for row in rows:
@@ -107,9 +110,20 @@ class BatchSource:
             place = self.chance.randrange(len(texts))
             stays = self.chance.random() < CROP_STAYS
             rest = [token for index, text in enumerate(texts) if stays or index != place for token in text]
-            units.append(Item(enclose(texts[place], 64)))
-            windows.append(Item(enclose(rest, 256)))
+            units.append(Item(enclose(self._delete_some(texts[place]), 64)))
+            windows.append(Item(enclose(rest, WINDOW)))
         return Batch("crops", collate(units), collate(windows), rows)
+
+    def _neighbouring_crops(self) -> list[list[int]]:
+        rows = range(len(self.corpus.crops))
+        runs = [rows[start : start + NEIGHBOURS] for start in range(0, len(rows), NEIGHBOURS)]
+        self.chance.shuffle(runs)
+        count = CONTRAST_FACTOR * self.tokens // WINDOW // NEIGHBOURS
+        return [list(chain.from_iterable(runs[start : start + count])) for start in range(0, len(runs), count)]
+
+    def _delete_some(self, tokens: list[int]) -> list[int]:
+        share = self.chance.uniform(0, MOST_DELETED)
+        return [token for token in tokens if self.chance.random() >= share] or tokens
 
     def _masked(self, kind: str) -> Batch:
         if not self.masked_waiting.get(kind):

@@ -3,8 +3,9 @@
     python -m training.export embedder OUT/embedder FOLDER
     python -m training.export reader OUT/reader FOLDER
 
-Needs vocab.json and tokenizer.json beside the weights. Writes model.onnx, vocab.json, tokenizer.json and SHA256SUMS,
-and compares the quantized graph with the same graph in float.
+Needs vocab.json and tokenizer.json beside the weights. Writes model.onnx, tokenizer.json, tokens.txt (the Chinese and
+Japanese tokens, numbered after the word pieces) and SHA256SUMS, and compares the quantized graph with the
+same graph in float.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import onnx
 import onnxruntime  # type: ignore[import-untyped]
 
 from training.onnx_encoder import embedder_model, reader_model
-from training.tokens import Tokens, enclose
+from training.tokens import WORD_PIECES, Tokens, enclose
 from training.weights import Weights, load_parts
 
-FILES = ("model.onnx", "tokenizer.json", "vocab.json")
+FILES = ("model.onnx", "tokenizer.json", "tokens.txt")
 MODELS: dict[str, Callable[..., onnx.ModelProto]] = {"embedder": embedder_model, "reader": reader_model}
 LEAST_COSINE = 0.98  # mean, between vectors of the quantized graph and of the one in float
 LARGEST_DIFFERENCE = 0.5  # mean, between logits
@@ -48,9 +49,11 @@ def export(kind: str, prefix: Path, folder: Path) -> None:
     onnx.checker.check_model(model)
     (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
     (folder / "tokenizer.json").write_bytes(strip_tokenizer(prefix.with_name("tokenizer.json")))
-    (folder / "vocab.json").write_bytes(prefix.with_name("vocab.json").read_bytes())
+    vocabulary = json.loads(prefix.with_name("vocab.json").read_text(encoding="utf-8"))
+    added = sorted((number, token) for token, number in vocabulary.items() if number >= WORD_PIECES)
+    (folder / "tokens.txt").write_text("".join(f"{token}\n" for _, token in added), encoding="utf-8")
     (folder / "SHA256SUMS").write_text(checksums(folder), encoding="utf-8")
-    compare(kind, weights, folder)
+    compare(kind, weights, folder, Tokens(folder / "tokenizer.json", vocabulary))
     print(checksums(folder), end="")
     print(f"model.onnx {(folder / 'model.onnx').stat().st_size / 1e6:.1f} MB")
 
@@ -66,10 +69,8 @@ def checksums(folder: Path) -> str:
     return "".join(f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in FILES)
 
 
-def compare(kind: str, weights: Weights, folder: Path) -> None:
+def compare(kind: str, weights: Weights, folder: Path, tokens: Tokens) -> None:
     """Exits with an error if quantizing changes the outputs too much, or if they depend on the batch."""
-    vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
-    tokens = Tokens(folder / "tokenizer.json", vocabulary)
     texts = [enclose(tokens.ids(text), 256) for text in SENTENCES]
     quantized = open_session((folder / "model.onnx").read_bytes())
     in_float = open_session(MODELS[kind](weights, quantized=False).SerializeToString())

@@ -133,8 +133,7 @@ def main() -> None:
 def _print(rows: list[Row], language: str) -> None:
     known = [row for row in rows if row.source == "knowledge"]
     print(f"\n{language}: fitted bias, words, share: {np.round(fit(known, with_meaning=False), 2).tolist()}")
-    if language == "en":
-        print(f"    with meaning: {np.round(fit(known, with_meaning=True), 2).tolist()}")
+    print(f"    with meaning: {np.round(fit(known, with_meaning=True), 2).tolist()}")
     print(f"  {'relevance':26}", *(f"{f'{low:.1f} to {high:.1f}':>13}" for low, high in pairwise(BINS)))
     show_reliability("knowledge", known, language)
     show_reliability("graph", [row for row in rows if row.source == "graph"], language)

@@ -114,10 +114,11 @@ def test_statement_that_the_documents_do_not_say_passes() -> None:
     assert review(draft, question=question).passed
 
 
-def test_source_in_another_language_has_low_confidence_but_numbers_are_compared() -> None:
+def test_source_in_another_language_is_compared_by_meaning_and_by_numbers() -> None:
     question = "How many days of annual leave are there in Shanghai?"
-    result = review("Employees in Shanghai are entitled to 12 days of annual leave [1].", "zh", question=question)
-    assert result.outcome == "failed" and result.confidence < COUNTS
+    assert review("Employees in Shanghai are entitled to 12 days of annual leave [1].", "zh", question=question).passed
+    other = review("Employees in Shanghai may bring their dogs to the office [1].", "zh", question=question)
+    assert other.outcome == "failed" and other.confidence < COUNTS
     wrong = review("Employees in Shanghai are entitled to 77 days of annual leave [1].", "zh", question=question)
     assert wrong.confidence >= COUNTS
 

@@ -17,11 +17,12 @@ from veracity.agents.extract.answerability import (
 )
 from veracity.agents.extract.candidates import Candidate, detect_language, rank_candidates
 from veracity.agents.extract.keywords import Keyword, quote_words
+from veracity.agents.extract.other_languages import ANSWERS, CLEARLY_ANSWERS, rank_other_languages
 from veracity.agents.extract.quotes import Quote, in_order, quote, quote_passage
 from veracity.agents.prompts import agent_text
 from veracity.embedding import Embedder
 from veracity.grounding import support
-from veracity.language import Language, content_tokens, sentences
+from veracity.language import Language, content_tokens, guess_language, sentences
 from veracity.language.questions import question_parts
 from veracity.models import AnswerForm
 
@@ -52,12 +53,22 @@ class ExtractiveWriter:
         corrected = self._read(task, task.corrected) if task.corrected else _Reading()
         # The question as typed decides. If only the corrected one has an answer, a person decides whether it fits.
         if max(probability, corrected.probability(language)) >= ANSWERABLE_THRESHOLD:
-            is_clear = probability >= CLEAR_THRESHOLD[language] and reading.covers(task.question)
+            is_clear = probability >= CLEAR_THRESHOLD[language] and reading.covers(task.question, language)
             if output := _write_answer(task, corrected.ranked or reading.ranked, language, is_clear):
                 return output
+        if output := self._quote_other_language(task, language):
+            return output
         missing = _missing_names(task, reading.candidates)
         missing = missing or _missing_words(task.question, reading.wanted, reading.candidates)
         return WriterOutput(_write_abstention(missing, language), abstains=True, missing=missing)
+
+    def _quote_other_language(self, task: WritingTask, language: Language) -> WriterOutput | None:
+        """A quote from a document in another language than the question, if one answers it."""
+        question = task.corrected or task.question
+        ranked = rank_other_languages(question, task.evidence, self._embedder)
+        if not ranked or ranked[0].relevance < ANSWERS:
+            return None
+        return _write_answer(task, ranked, language, ranked[0].relevance >= CLEARLY_ANSWERS)
 
     def _read(self, task: WritingTask, question: str) -> _Reading:
         wanted, candidates = rank_candidates(question, task.evidence, self._embedder)
@@ -74,10 +85,11 @@ class _Reading(NamedTuple):
     ranked: Sequence[Candidate] = ()
     signals: Signals | None = None
 
-    def covers(self, question: str) -> bool:
-        """Whether the best candidate has most of the question's words. Always true with the bundled embedder, which
-        also matches synonyms. Other sentences of the passage may answer further parts of the question."""
-        if self.signals is None or self.signals.meaning is not None:
+    def covers(self, question: str, language: Language) -> bool:
+        """Whether the best candidate has most of the question's words. Always true in English with the bundled
+        embedder, which also matches synonyms. Other sentences of the passage may answer further parts of the question.
+        """
+        if self.signals is None or (self.signals.meaning is not None and language == "en"):
             return self.signals is not None
         best, *others = self.ranked
         if len(question_parts(question)) == 1:
@@ -95,8 +107,9 @@ class _Reading(NamedTuple):
 
 
 def join_cited(cited: Sequence[tuple[int, str]], language: Language) -> str:
-    """Sentences with the marks of their evidence: running text if it can be split again, else one per line."""
-    space = " " if language == "en" else ""
+    """Sentences with the marks of their evidence: running text if it can be split again, else one per line. Between
+    quotes in English there is a space, whatever language the question has."""
+    space = " " if language == "en" or any(guess_language(text) == "en" for _, text in cited) else ""
     pieces = [f"{text}{space}[{number}]" for number, text in cited]
     running = space.join(pieces)
     return running if [sentence.text for sentence in sentences(running)] == pieces else "\n".join(pieces)

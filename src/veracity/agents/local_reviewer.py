@@ -18,7 +18,7 @@ from veracity.grounding import SUPPORT_THRESHOLD
 from veracity.grounding.citation_check import CheckedSentence, check_sentences
 from veracity.grounding.quantities import quantities
 from veracity.grounding.statements import NO_INFORMATION
-from veracity.language import Language, content_tokens, guess_language, normalized
+from veracity.language import Language, content_tokens, guess_language, normalized, possible_languages
 from veracity.language.citations import without_marks
 from veracity.language.excerpts import ELLIPSIS, excerpt, tidy_line
 from veracity.language.names import names_in, other_names
@@ -148,7 +148,7 @@ def _support_fault(
 
 
 def _confidence(item: CheckedSentence, evidence: Sequence[Evidence]) -> float:
-    """Higher, the less of the sentence was found. Low for a source in another language, which has none of its words."""
+    """Higher, the less of the sentence was found. Low for a source in another language, compared by meaning alone."""
     language = guess_language(item.sentence.text)
     same = any(evidence[citation.number - 1].language == language for citation in item.sentence.citations)
     if _has_number(item.support.missing):
@@ -197,8 +197,11 @@ def _answer_faults(
 
 def _unanswered_parts(parts: list[str], draft: str, cited_text: str, abstains: bool) -> Iterator[tuple[str, float]]:
     """A good answer need not repeat the question, so missing words alone give a confidence below one half. It is
-    higher if another part is answered and nothing of the kind that this part asks for occurs."""
+    higher if another part is answered and nothing of the kind that this part asks for occurs. An answer in another
+    language than the question has none of its words; `QuestionCoverage` compares their meaning."""
     answer = without_marks(draft)
+    if possible_languages(" ".join(parts)).isdisjoint(possible_languages(answer)):
+        return
     segmentations: tuple[Language, ...] = ("zh", "ja")  # a short text in Han characters may be either
     words = {token for language in segmentations for token in content_tokens(f"{answer}\n{cited_text}", language)}
     kinds = set(ANSWERS) if abstains else kinds_answered(answer)

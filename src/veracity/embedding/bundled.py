@@ -1,7 +1,7 @@
-"""The embedder that comes with the installation: all-MiniLM-L6-v2, quantised, on the CPU; no network, no key.
+"""The embedder that comes with the installation: for English, Chinese and Japanese, on the CPU; no network, no key.
 
-Made for English. It does not cover Chinese and Japanese, and reads other Latin scripts as well as it can.
-minilm/README.md describes the model and how it was made.
+A sentence and its translation have similar vectors. It reads other Latin scripts as well as it can.
+multilingual/README.md describes the model and how it was made.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tokenizers import Encoding, Tokenizer
 
+from veracity.embedding.word_pieces import WordPieces
 from veracity.errors import ConfigurationError
-from veracity.language import guess_language
-from veracity.providers.onnx import encode, load_session, load_tokenizer, run_each
+from veracity.providers.onnx import load_session, run_each
 
 if TYPE_CHECKING:
     from veracity.embedding.base import Vectors
 
-FOLDER = Path(__file__).parent / "minilm"
-FILES = ("model.onnx", "tokenizer.json")
+FOLDER = Path(__file__).parent / "multilingual"
+FILES = ("model.onnx", "tokenizer.json", "tokens.txt")
 MAX_TOKENS = 256  # the rest of a text is cut off
 
 _loading = threading.Lock()
@@ -33,11 +32,11 @@ _loading = threading.Lock()
 class BundledEmbedder:
     """Loads the model with the first text. All instances in a process share it."""
 
-    name = "bundled:all-MiniLM-L6-v2-int8"
+    name = "bundled:veracity-multilingual-1"
     dimensions = 384
 
     def covers(self, text: str) -> bool:
-        return guess_language(text) == "en"
+        return True
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Runs each text by itself: int8 activations are scaled per batch, so its neighbours would change its vector.
@@ -45,13 +44,13 @@ class BundledEmbedder:
         For passages of 256 tokens batches are not faster.
         """
         with _loading:
-            tokenizer, session = _load(FOLDER)
+            pieces, session = _load(FOLDER)
 
-        def run(encoding: Encoding) -> Any:
-            inputs = {"input_ids": np.array([encoding.ids]), "attention_mask": np.array([encoding.attention_mask])}
+        def run(tokens: list[int]) -> Any:
+            inputs = {"input_ids": np.array([tokens]), "attention_mask": np.ones((1, len(tokens)), np.int64)}
             return session.run(["embedding"], inputs)[0][0]
 
-        rows = run_each([encode(tokenizer, text) for text in texts], run, "veracity-embedding")
+        rows = run_each([pieces.encode(text, MAX_TOKENS) for text in texts], run, "veracity-embedding")
         return np.array(rows, np.float32).reshape(len(texts), self.dimensions)
 
     def embed_query(self, text: str) -> Vectors:
@@ -60,9 +59,10 @@ class BundledEmbedder:
 
 
 @lru_cache(maxsize=1)
-def _load(folder: Path) -> tuple[Tokenizer, Any]:
+def _load(folder: Path) -> tuple[WordPieces, Any]:
     _require_intact(folder)
-    return load_tokenizer(folder / "tokenizer.json", MAX_TOKENS), load_session(folder / "model.onnx")
+    pieces = WordPieces(folder / "tokenizer.json", folder / "tokens.txt")
+    return pieces, load_session(folder / "model.onnx")
 
 
 def _require_intact(folder: Path) -> None:

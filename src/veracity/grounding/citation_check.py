@@ -1,6 +1,7 @@
 """Checks an answer sentence by sentence: its citations, and whether the cited evidence supports it (SPEC X1).
 
-Deterministic; calls no model. Only cited evidence supports a sentence: a statement without a citation is unsupported.
+Deterministic; calls no language model. Only cited evidence supports a sentence: a statement without a citation is
+unsupported.
 """
 
 from __future__ import annotations

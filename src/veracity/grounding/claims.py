@@ -278,6 +278,33 @@ def _polarity(plain: str, places: list[Token]) -> tuple[frozenset[str], frozense
     return frozenset(asserted), frozenset(denied)
 
 
+# For `find_negation`, besides the exceptions above.
+_NO_NEGATION = re.compile(
+    r"\bnot (?:just|necessarily)\b|\b(?:if|or) not\b|なければ(?:なり|なら)\w{0,3}|なくては\w{0,5}"
+    r"|しか[^。、]{0,15}(?:ない|ません)|不(?:自然|可欠|具合|明)",
+    re.IGNORECASE,
+)
+_NEGATIONS = """
+    不 没 未 无 没有 并非 并不 并未 不是 不会 不能 不可 不可以 不得 不予 不准 不许 不用 不必 不需 不需要 不应 不应该
+    不再 不要 从未 从不 绝不 尚未 未能 未曾 无法 无需 无须 不足 不足以 不受 不在 不含 不包括 不允许 禁止 严禁
+"""
+_CHINESE_NEGATIONS = frozenset(_NEGATIONS.split())
+_OTHER_NEGATION = re.compile(r"\b(?:prohibit|forbid|forbade|banned\b|non-)|禁止|禁じ|無い|無し|なし[でに]")
+
+
+def find_negation(plain: str) -> str:
+    """The first word of a normalized text that negates or forbids, else an empty string.
+
+    Read for a comparison across languages. Only whole Chinese words count: 那不勒斯 (Naples) negates nothing.
+    """
+    plain = _NO_NEGATION.sub(" ", plain)
+    if guess_language(plain) == "zh":
+        return next((word for word in rjieba.cut(plain) if word in _CHINESE_NEGATIONS), "")
+    found = next((match[0] for match in _NEGATION.finditer(plain) if not match["no"]), "")
+    other = None if found else _OTHER_NEGATION.search(plain)
+    return other[0] if other else found
+
+
 def _negated_spans(plain: str, places: list[Token]) -> Iterator[tuple[int, int]]:
     for match in _NEGATION.finditer(plain):
         if match["ahead"]:

@@ -45,6 +45,10 @@ class PieceIndex:
         bare = strip(sentence)
         return next((self._verbatim[source, bare] for source in among if (source, bare) in self._verbatim), None)
 
+    def pieces(self, source: int) -> list[Piece]:
+        """The pieces of one text, in order."""
+        return self._pieces[self._first_of[source] : self._end_of(source)]
+
     def window_and_further_places(self, facets: Facets, among: Sequence[int]) -> tuple[list[Piece], list[Piece]]:
         """The adjacent pieces of one text with most of the facets, and further pieces with the rest."""
         candidates = self._candidates(facets, among)
@@ -96,8 +100,10 @@ class PieceIndex:
     def _neighbourhood(self, at: int) -> range:
         """The pieces of the same text that a window with this piece may contain."""
         source = self._pieces[at].place.source
-        end = self._first_of[source + 1] if source + 1 < len(self._first_of) else len(self._pieces)
-        return range(max(self._first_of[source], at - MAX_WINDOW + 1), min(end, at + MAX_WINDOW))
+        return range(max(self._first_of[source], at - MAX_WINDOW + 1), min(self._end_of(source), at + MAX_WINDOW))
+
+    def _end_of(self, source: int) -> int:
+        return self._first_of[source + 1] if source + 1 < len(self._first_of) else len(self._pieces)
 
 
 def _largest(values: NDArray[np.float64], count: int) -> list[int]:

@@ -2,7 +2,8 @@
 
 The score is the mean of two coverages of the sentence's claims: by the best window of adjacent sentences, and by that
 window together with further places, because a long sentence may draw on several. Each missing name lowers it. A wrong
-number or a reversed statement puts it below the threshold.
+number or a reversed statement puts it below the threshold. Texts in another language than the sentence are compared by
+meaning (`translation.py`).
 """
 
 from collections import defaultdict
@@ -13,7 +14,7 @@ from veracity.deadlines import check_time
 from veracity.grounding.claims import QUANTITY_WEIGHT, Reading, Word, is_side, other_side, quantity_key, read_claim
 from veracity.grounding.pieces import Facets, Piece, Place, cuts, weight_found
 from veracity.grounding.quantities import Quantity, agrees, differs
-from veracity.language import normalized
+from veracity.language import Language, normalized, possible_languages
 from veracity.language.citations import without_marks
 
 # One threshold for every language and kind of text, measured by `benchmarks/grounding_wice.py`.
@@ -47,6 +48,9 @@ class Support:
     contradicted: tuple[str, ...] = ()
 
 
+NOTHING_FOUND = Support(0.0, False, -1, "", 0, 0)
+
+
 def support(sentence: str, text: str) -> Support:
     """Whether one text supports the sentence."""
     return EvidenceTexts([text]).support(sentence)
@@ -68,6 +72,7 @@ class EvidenceTexts:
         self._texts = tuple(texts)
         self._index = PieceIndex(self._texts)
         self._checked: dict[tuple[str, tuple[int, ...]], Support] = {}
+        self._languages: dict[int, frozenset[Language]] = {}
 
     def support(self, sentence: str, sources: Collection[int] | None = None) -> Support:
         """The best support for the sentence in all texts, or in those with the given indexes.
@@ -96,13 +101,38 @@ class EvidenceTexts:
         )
 
     def _part_support(self, stated: str, among: Sequence[int]) -> Support:
+        """By words, and if they do not support it, by meaning from the texts in other languages."""
+        by_words = self._support_by_words(stated, among)
+        if by_words.supported or not checkable(stated):
+            return by_words
+        own = possible_languages(stated)
+        foreign = [source for source in among if own.isdisjoint(self._languages_of(source))]
+        supports = [self._support_by_meaning(stated, source) for source in foreign]
+        return max((*supports, by_words), key=lambda found: found.score)
+
+    def _languages_of(self, source: int) -> frozenset[Language]:
+        if source not in self._languages:
+            self._languages[source] = possible_languages(self._texts[source])
+        return self._languages[source]
+
+    def _support_by_meaning(self, stated: str, source: int) -> Support:
+        from veracity.grounding import translation  # noqa: PLC0415 - imports NumPy
+
+        found = translation.compare(stated, self._texts[source], self._index.pieces(source))
+        if found is None:
+            return NOTHING_FOUND
+        score = found.score * MISSING_NAME_FACTOR ** len(found.names)
+        if found.absent or found.contradicted or found.is_reversed:
+            score *= CONTRADICTION_FACTOR
+        return self._result(score, _span(found.window.pieces), (*found.absent, *found.names), found.contradicted)
+
+    def _support_by_words(self, stated: str, among: Sequence[int]) -> Support:
         claim = read_claim(stated)
         window, further = self._index.window_and_further_places(_facets(claim), among)
         if not window:
             return Support(0.0, False, -1, "", 0, 0, _own_words(stated, [*claim.words, *claim.quantities]))
         score, missing, contradicted = _judge(claim, window, window + further)
-        place = Place(window[0].place.source, window[0].place.start, window[-1].place.end)
-        return self._result(score, place, _own_words(stated, missing), _own_words(stated, contradicted))
+        return self._result(score, _span(window), _own_words(stated, missing), _own_words(stated, contradicted))
 
     def _result(
         self, score: float, place: Place, missing: tuple[str, ...] = (), contradicted: tuple[str, ...] = ()
@@ -110,6 +140,10 @@ class EvidenceTexts:
         quote = self._texts[place.source][place.start : place.end]
         supported = score >= SUPPORT_THRESHOLD
         return Support(score, supported, place.source, quote, place.start, place.end, missing, contradicted)
+
+
+def _span(window: Sequence[Piece]) -> Place:
+    return Place(window[0].place.source, window[0].place.start, window[-1].place.end)
 
 
 def _facets(claim: Reading) -> Facets:

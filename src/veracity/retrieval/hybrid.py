@@ -26,7 +26,12 @@ WEIGHING_PASSAGES = 30  # the best passages, by which the question's words are w
 SEARCH_THREADS = 16
 LANGUAGES: tuple[Language, ...] = ("en", "zh", "ja")
 ANY_LANGUAGE = ""
+ACROSS = "across"  # from the language of the question to that of the passage
 OTHER_LANGUAGE_FACTOR = 0.8  # on the score of passages in another language than the question
+# Factors on `retrieval.vector_weight`, measured by `python -m benchmarks.retrieval`. Across languages few words are the
+# same (names, numbers, code), so vectors count at least as much as OTHER_LANGUAGE_VECTOR_WEIGHT says.
+VECTOR_FACTORS = {"en": 1.0, "zh": 0.75, "ja": 0.75}
+OTHER_LANGUAGE_VECTOR_WEIGHT = 0.9
 # How much words added by a rewrite count, and how far they move the question's vector. Higher values make the results
 # worse (docs/benchmarks.md).
 ADDED_WORD_WEIGHT, ADDED_VECTOR_WEIGHT = 0.3, 0.25
@@ -41,8 +46,13 @@ class Signals(NamedTuple):
 
 
 # Coefficients of a logistic function: bias, words, share, meaning (`python -m benchmarks.retrieval.calibration`).
-CALIBRATED_EMBEDDER = "bundled:all-MiniLM-L6-v2-int8"  # other models' similarities have another scale
-CURVE_WITH_MEANING = (-9.43, 2.3, 4.15, 6.25)
+CALIBRATED_EMBEDDER = "bundled:veracity-multilingual-1"  # other models' similarities have another scale
+CURVES_WITH_MEANING = {
+    "en": (-9.93, 2.32, 4.54, 6.38),
+    "zh": (-6.35, 2.12, 3.32, 3.16),
+    "ja": (-22.86, 8.16, 18.41, 1.7),
+    ACROSS: (-12.41, 5.46, 9.8, 6.45),
+}
 CURVES_WITHOUT_MEANING = {
     "en": (-9.18, 3.0, 6.57, 0.0),
     "zh": (-5.3, 2.42, 3.99, 0.0),
@@ -51,8 +61,8 @@ CURVES_WITHOUT_MEANING = {
 
 
 def relevance(signals: Signals, language: str) -> float:
-    has_meaning = signals.meaning is not None and language == "en"
-    bias, *factors = CURVE_WITH_MEANING if has_meaning else CURVES_WITHOUT_MEANING[language]
+    """`language` is that of the passage, or `ACROSS`."""
+    bias, *factors = (CURVES_WITHOUT_MEANING if signals.meaning is None else CURVES_WITH_MEANING)[language]
     total = bias + sum(factor * _clip(signal) for factor, signal in zip(factors, signals, strict=True))
     return 1 / (1 + exp(-total))
 
@@ -122,6 +132,15 @@ class Question:
         meaning = similarity(self.vector, hit.vector) if is_known else None
         return Signals(word_coverage(weights, frozenset(hit.words.split())), share, meaning)
 
+    def is_across(self, hit: Hit) -> bool:
+        """Whether the passage is in another language than the question."""
+        return hit.passage.language not in self.languages
+
+    def relevance(self, hit: Hit, share: float) -> float:
+        signals = self.signals(hit, share)
+        is_across = signals.meaning is not None and self.is_across(hit)
+        return relevance(signals, ACROSS if is_across else hit.passage.language)
+
 
 Matches = tuple[Question, list[Match]]
 
@@ -166,12 +185,20 @@ class HybridSearch:
 
     def score(self, question: Question, hit: Hit, words_score: float) -> float:
         """From 0 to 1. Of passages that match equally, those in the language of the question come first."""
-        factor = 1.0 if hit.passage.language in question.languages else OTHER_LANGUAGE_FACTOR
+        factor = OTHER_LANGUAGE_FACTOR if question.is_across(hit) else 1.0
         words = words_score / question.best_words if question.best_words else 0.0
         if not question.best_meaning:
             return factor * words
         meaning = similarity(question.vector, hit.vector) / question.best_meaning
-        return factor * ((1 - self._vector_weight) * words + self._vector_weight * meaning)
+        weight = self._weight_of_vectors(question, hit)
+        return factor * ((1 - weight) * words + weight * meaning)
+
+    def _weight_of_vectors(self, question: Question, hit: Hit) -> float:
+        if self._vector_weight in (0, 1):
+            return self._vector_weight
+        if question.is_across(hit):
+            return max(self._vector_weight, OTHER_LANGUAGE_VECTOR_WEIGHT)
+        return self._vector_weight * VECTOR_FACTORS[hit.passage.language]
 
     def find_candidates(self, query: str, limit: int = MIN_CANDIDATES, added_words: Sequence[str] = ()) -> Candidates:
         """`added_words` are not the user's own: they count less, for the candidates as well as for relevance."""
@@ -244,10 +271,9 @@ class HybridSearch:
 def rank(question: Question, matches: Sequence[Match], best: float = 0.0) -> list[RankedPassage]:
     """Add the relevance. `best` is the best score of all passages, if that may not be among the matches."""
     best = max((best, *(match.score for match in matches))) or 1.0
-    signals = [question.signals(match.hit, match.score / best) for match in matches]
     return [
-        RankedPassage(match.passage, match.score, relevance(signal, match.passage.language))
-        for match, signal in zip(matches, signals, strict=True)
+        RankedPassage(match.passage, match.score, question.relevance(match.hit, match.score / best))
+        for match in matches
     ]
 
 

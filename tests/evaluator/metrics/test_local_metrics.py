@@ -319,3 +319,66 @@ def test_finding_kinds_takes_linear_time() -> None:
         return time.perf_counter() - begun
 
     assert min(seconds(40_000) for _ in range(3)) < 40 * min(seconds(4_000) for _ in range(3))  # squared, it were 100
+
+
+class TestOtherLanguages:
+    """The question, the answer and the evidence need not be in one language."""
+
+    @pytest.mark.parametrize(
+        ("submission", "context"),
+        [
+            ("开封的商品可以在收货后30天内退货。", EN),
+            ("開封済みの商品は配達から30日以内に返品できます。", EN),
+            ("Employees get 15 days of paid annual leave every year.", ZH),
+            ("The application deadline is June 30.", JA),
+        ],
+    )
+    def test_a_translated_answer_is_above_the_grounding_floor(self, submission: str, context: list[str]) -> None:
+        found = Groundedness().evaluate(request(submission=submission, context=context))
+        assert found.score >= 60
+        assert CitationAccuracy().evaluate(request(submission=f"{submission[:-1]} [1].", context=context)).score == 100
+
+    @pytest.mark.parametrize(
+        ("submission", "context"),
+        [
+            ("开封的商品可以在收货后90天内退货。", EN),
+            ("开封的商品不可以在收货后30天内退货。", EN),
+            ("Employees get 25 days of paid annual leave every year.", ZH),
+            ("The application deadline is July 31.", JA),
+        ],
+    )
+    def test_a_wrong_translated_answer_is_below_it(self, submission: str, context: list[str]) -> None:
+        assert Groundedness().evaluate(request(submission=submission, context=context)).score < 50
+
+    @pytest.mark.parametrize(
+        ("question", "right", "beside"),
+        [
+            ("保修期是多长时间？", "The warranty lasts 24 months.", "Gardeners prune roses in spring."),
+            ("保証期間はどのくらいですか。", "The warranty lasts 24 months.", "Gardeners prune roses in spring."),
+            ("How long is the warranty?", "保修期为24个月。", "园丁在春天修剪玫瑰。"),
+            ("How long is the warranty?", "保証期間は24か月です。", "庭師は春にバラを剪定します。"),
+        ],
+    )
+    def test_an_answer_in_another_language_addresses_the_question(self, question: str, right: str, beside: str) -> None:
+        metric = QuestionCoverage()
+        assert metric.evaluate(request(user_query=question, submission=right, context=[right])).score >= 75
+        assert metric.evaluate(request(user_query=question, submission=beside, context=[beside])).score < 50
+
+    def test_a_quote_in_another_language_helps_an_answer_in_the_questions_language(self) -> None:
+        answer, quote = "保修期为24个月。", "The warranty lasts 24 months from the day of purchase."
+        asked = "保修期从购买之日起是多长时间？"
+        alone = QuestionCoverage().evaluate(request(user_query=asked, submission=answer, context=[]))
+        quoted = QuestionCoverage().evaluate(request(user_query=asked, submission=answer, context=[quote]))
+        assert quoted.score >= alone.score
+
+    @pytest.mark.parametrize(
+        ("question", "context", "most"),
+        [
+            ("都柏林的员工有多少天年假？", "Staff in Dublin get 24 days of annual leave.", 100),
+            ("Dublin 的员工有多少天年假？", "Staff in Dublin get 24 days of annual leave.", 100),
+            ("在 Osaka 的员工有多少天年假？", "Staff in Dublin get 24 days of annual leave.", 25),
+        ],
+    )
+    def test_only_names_in_the_same_script_are_compared(self, question: str, context: str, most: float) -> None:
+        found = QuestionCoverage().evaluate(request(user_query=question, submission=context, context=[context]))
+        assert most / 2 < found.score <= most

@@ -29,7 +29,7 @@ MAX_FURTHER_PASSAGES = 3  # further passages of a document, beyond which its top
 MAX_MISMATCH_SHARE = 0.25  # share of the question's words at which the subject mismatch is 1
 MIN_RELATIVE_RANK = 0.9  # for a candidate that replaces a better one about another subject
 SINGLE_DOCUMENT_FACTOR = 0.5
-FITTED_EMBEDDER = "bundled:all-MiniLM-L6-v2-int8"  # other models' similarities have another scale
+FITTED_EMBEDDER = "bundled:veracity-multilingual-1"  # other models' similarities have another scale
 
 
 class Signals(NamedTuple):
