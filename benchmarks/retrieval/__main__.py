@@ -84,9 +84,8 @@ def measure(data: RetrievalSet, folder: Path) -> None:
         print(f"  {'':16} {'nDCG@10':>8} {'against':>8} {'recall@10':>9} {'both':>5} {'ms':>6}")
         baseline = _show("BM25", data, bm25_rankings(data), 0.0, None)
         for name, (searcher, sources) in search_variants(engine).items():
-            if name != "vectors" or data.language == "en":
-                ranked, latency = _ranked(data, searcher, sources)
-                _show(name, data, ranked, latency, baseline)
+            ranked, latency = _ranked(data, searcher, sources)
+            _show(name, data, ranked, latency, baseline)
 
 
 def _ranked(data: RetrievalSet, searcher: Searcher, sources: list[str]) -> tuple[list[list[str]], float]:
