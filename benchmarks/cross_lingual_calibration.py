@@ -15,7 +15,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -28,20 +28,30 @@ from veracity.retrieval.hybrid import HybridSearch
 
 TOP = 10
 RIDGE = 1e-3
-THRESHOLDS = (0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
-Row = tuple[list[float], bool]
+THRESHOLDS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
+
+
+class Row(NamedTuple):
+    signals: list[float]
+    is_wanted: bool
+    weight: float
 
 
 def relevance_rows(engine: Veracity, questions: Sequence[Question]) -> Iterator[Row]:
-    """For the ten best passages of each question: words, share and meaning, and whether it is the wanted one."""
+    """For the ten best passages of each question: words, share and meaning, whether it is the wanted one, and a weight.
+
+    Once more without the wanted one, with half the weight: a question that nothing answers must score low.
+    """
     hybrid: HybridSearch = engine._parts.searcher._sources["knowledge"]  # type: ignore[assignment]
     for question in questions:
-        asked, matches = hybrid.match(question.text, TOP)
-        best = matches[0].score if matches else 1.0
-        for match in matches[:TOP]:
-            signals = asked.signals(match.hit, match.score / best)
-            is_wanted = question.is_found(cast("Evidence", match.passage))  # both have a document_id
-            yield [1.0, signals.words, signals.share, signals.meaning or 0.0], is_wanted
+        asked, matches = hybrid.match(question.text, TOP + 5)
+        # A passage has a document_id, like the evidence that is made of it.
+        wanted = [question.is_found(cast("Evidence", match.passage)) for match in matches]
+        others = [match for match, is_wanted in zip(matches, wanted, strict=True) if not is_wanted]
+        for found, flags, weight in ((matches, wanted, 1.0), (others, [False] * len(others), 0.5)):
+            for match, is_wanted in list(zip(found, flags, strict=True))[:TOP]:
+                signals = asked.signals(match.hit, match.score / found[0].score)
+                yield Row([1.0, signals.words, signals.share, signals.meaning or 0.0], is_wanted, weight)
 
 
 def answer_rows(engine: Veracity, questions: Sequence[Question]) -> Iterator[tuple[float, bool]]:
@@ -79,17 +89,16 @@ def main() -> None:
         folder = arguments.keep or Path(scratch)
         read = [read_task(task, folder, arguments.questions) for task in xquad_tasks(arguments.clones)]
     relevant = [row for rows, _ in read for row in rows]
-    print("ACROSS: bias, words, share, meaning", np.round(fit_unweighted(relevant), 2).tolist())
+    print("ACROSS: bias, words, share, meaning", np.round(fit(relevant), 2).tolist())
     print("\n| relevance of at least | XQuAD zh → en | XQuAD en → zh |\n|---|---|---|")
     for threshold in THRESHOLDS:
         cells = " | ".join(f"{balanced(rows, threshold):.3f}" for _, rows in read)
         print(f"| {threshold:.2f} | {cells} |")
 
 
-def fit_unweighted(rows: Sequence[Row]) -> Numbers:
-    """Relevance is a probability, so its rows keep their frequency."""
-    table = np.array([signals for signals, _ in rows])
-    return fit_logistic(table, np.array([is_true for _, is_true in rows], float), np.ones(len(rows)), RIDGE)
+def fit(rows: Sequence[Row]) -> Numbers:
+    table, wanted, weights = zip(*rows, strict=True)
+    return fit_logistic(np.array(table), np.array(wanted, float), np.array(weights), RIDGE)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,8 @@ def test_a_sentence_of_another_text_is_far_from_supported(row: dict[str, str]) -
 @example("第一句。[1]第二句！")
 def test_a_verbatim_sentence_is_fully_supported(text: str) -> None:
     for sentence in sentences(text):
+        if not any(map(str.isalnum, sentence.text)):  # "==" is an underline
+            continue
         found = support(sentence.text, text)
         assert found.score == 1.0
         assert found.supported

@@ -32,6 +32,7 @@ OTHER_LANGUAGE_FACTOR = 0.8  # on the score of passages in another language than
 # same (names, numbers, code), so vectors count at least as much as OTHER_LANGUAGE_VECTOR_WEIGHT says.
 VECTOR_FACTORS = {"en": 1.0, "zh": 0.75, "ja": 0.75}
 OTHER_LANGUAGE_VECTOR_WEIGHT = 0.9
+RELEVANT_ENOUGH = 0.3  # in the question's own language: then passages in other languages get no more weight
 # How much words added by a rewrite count, and how far they move the question's vector. Higher values make the results
 # worse (docs/benchmarks.md).
 ADDED_WORD_WEIGHT, ADDED_VECTOR_WEIGHT = 0.3, 0.25
@@ -51,7 +52,7 @@ CURVES_WITH_MEANING = {
     "en": (-9.93, 2.32, 4.54, 6.38),
     "zh": (-6.35, 2.12, 3.32, 3.16),
     "ja": (-22.86, 8.16, 18.41, 1.7),
-    ACROSS: (-12.41, 5.46, 9.8, 6.45),
+    ACROSS: (-12.2, 5.37, 8.14, 8.29),
 }
 CURVES_WITHOUT_MEANING = {
     "en": (-9.18, 3.0, 6.57, 0.0),
@@ -125,6 +126,7 @@ class Question:
     best_meaning: float  # the highest similarity
     is_calibrated: bool  # `relevance` was fitted for this embedder
     languages: frozenset[Language]  # more than one if they cannot be told apart
+    searches_across: bool = True  # nothing relevant was found in its own language
 
     def signals(self, hit: Hit, share: float) -> Signals:
         weights = self.weights.get(hit.passage.language) or self.weights.get(ANY_LANGUAGE) or {}
@@ -196,7 +198,7 @@ class HybridSearch:
     def _weight_of_vectors(self, question: Question, hit: Hit) -> float:
         if self._vector_weight in (0, 1):
             return self._vector_weight
-        if question.is_across(hit):
+        if question.searches_across and question.is_across(hit):
             return max(self._vector_weight, OTHER_LANGUAGE_VECTOR_WEIGHT)
         return self._vector_weight * VECTOR_FACTORS[hit.passage.language]
 
@@ -227,7 +229,11 @@ class HybridSearch:
             is_calibrated=self._embedder.name == CALIBRATED_EMBEDDER,
             languages=candidates.languages,
         )
+        own = [hit for hit in hits.values() if not question.is_across(hit)]
+        if any(question.relevance(hit, 1.0) >= RELEVANT_ENOUGH for hit in own):
+            question = replace(question, searches_across=False)
         matches = [Match(hit, self.score(question, hit, scores.get(id_, 0.0))) for id_, hit in hits.items()]
+        matches = _prefer_own_language(question, matches)
         return question, sorted(matches, key=lambda match: (-match.score, match.passage.id))
 
     def _resolve(self, matches: Future[Matches], query: str, limit: int, added_words: Sequence[str]) -> None:
@@ -266,6 +272,30 @@ class HybridSearch:
             for hit in self._store.by_words(own_words, limit, language)
         ]
         return words, hits
+
+
+def _prefer_own_language(question: Question, matches: list[Match]) -> list[Match]:
+    """Limit the score of passages in other languages that are less similar than one in the question's language.
+
+    Their score comes from the vectors almost alone, so it would be higher than that of a similar passage in the
+    question's language that uses other words.
+    """
+
+    def meaning(match: Match) -> float:
+        factor = OTHER_LANGUAGE_FACTOR if question.is_across(match.hit) else 1.0
+        return factor * similarity(question.vector, match.hit.vector)
+
+    def limit(match: Match) -> Match:
+        if not question.is_across(match.hit) or not 0 < meaning(match) <= most:
+            return match
+        return Match(match.hit, min(match.score, nearest.score * meaning(match) / most))
+
+    own = [match for match in matches if not question.is_across(match.hit)]
+    if question.best_meaning <= 0 or not own or len(own) == len(matches):
+        return matches
+    nearest = max(own, key=meaning)
+    most = meaning(nearest)
+    return [limit(match) for match in matches]
 
 
 def rank(question: Question, matches: Sequence[Match], best: float = 0.0) -> list[RankedPassage]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from math import exp
 from typing import NamedTuple
 
-from veracity.agents.extract.candidates import Candidate
+from veracity.agents.extract.candidates import FITTED_EMBEDDER, Candidate
 from veracity.agents.extract.keywords import Keyword
 from veracity.embedding import Embedder
 from veracity.language import Language
@@ -29,7 +29,6 @@ MAX_FURTHER_PASSAGES = 3  # further passages of a document, beyond which its top
 MAX_MISMATCH_SHARE = 0.25  # share of the question's words at which the subject mismatch is 1
 MIN_RELATIVE_RANK = 0.9  # for a candidate that replaces a better one about another subject
 SINGLE_DOCUMENT_FACTOR = 0.5
-FITTED_EMBEDDER = "bundled:veracity-multilingual-1"  # other models' similarities have another scale
 
 
 class Signals(NamedTuple):
@@ -94,11 +93,12 @@ def compute_signals(
     is_fitted = embedder is not None and embedder.name == FITTED_EMBEDDER
     meanings = [item.meaning for item in chosen if is_fitted and item.meaning is not None]
     has_several = len(set(documents)) > 1
+    language = evidence[best.number].language
     return Signals(
         fit=best.fit,
         agreement=max((item.fit for item in agreeing), default=0),
         distance=_distance(best, others) if has_several else 0.0,
-        relevance=max(item.metadata.relevance_score for item in evidence),
+        relevance=max(item.metadata.relevance_score for item in evidence if item.language == language),
         topic_match=_topic_match(wanted, considered, documents, best_document),
         subject_mismatch=_subject_mismatch(wanted, best, ranked) if has_several else 0.0,
         lone_fit=0.0 if has_several else max(0.0, best.fit - MIN_LEAD),

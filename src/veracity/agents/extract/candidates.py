@@ -33,6 +33,7 @@ KIND_MISSING_FACTOR = 0.75
 REPETITION_FACTOR = 0.8  # for a sentence that repeats the question or is a question
 UBIQUITY_DISCOUNT = 0.3  # for a keyword in every passage
 MAX_CENTRES = 60  # per unit; a unit with more is a list or hostile
+FITTED_EMBEDDER = "bundled:veracity-multilingual-1"  # other models' similarities have another scale
 MAX_EMBEDDED = 12  # units
 
 ONLY_CHINESE = re.compile("[的了吗呢么谁哪们这吧没]|多少|几[天个年次]")
@@ -213,9 +214,15 @@ def _token_set(text: str) -> frozenset[str]:
 
 
 def _rank_by_meaning(ranked: list[Candidate], question: str, embedder: Embedder | None) -> list[Candidate]:
-    """Re-ranks the top candidates by fit plus similarity; the others keep their order."""
+    """Re-ranks the top candidates by fit plus similarity; the others keep their order.
+
+    Not with the bundled embedder in Chinese and Japanese: there the similarity of single sentences does not tell which
+    one answers (`python -m benchmarks.answers.calibration`).
+    """
     head = ranked[:MAX_EMBEDDED]
     if embedder is None or not head or not embedder.covers(question):
+        return ranked
+    if embedder.name == FITTED_EMBEDDER and guess_language(question) != "en":
         return ranked
     scores = embedder.embed_passages([item.text for item in head]) @ embedder.embed_query(question)
     head = [replace(item, meaning=min(1.0, max(0.0, float(score)))) for item, score in zip(head, scores, strict=True)]

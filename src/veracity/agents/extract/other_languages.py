@@ -19,7 +19,7 @@ MAX_UNITS = 24
 MAX_LESS_SIMILAR = 0.05  # than the best unit: no words show that a second one answers, too
 # Relevance of the best unit's passage (`python -m benchmarks.cross_lingual_calibration`). The similarity of the unit
 # itself adds nothing to it.
-ANSWERS, CLEARLY_ANSWERS = 0.45, 0.6  # between them a person decides
+ANSWERS, CLEARLY_ANSWERS = 0.33, 0.45  # between them a person decides
 
 
 def rank_other_languages(question: str, evidence: Sequence[Evidence], embedder: Embedder | None) -> list[Candidate]:
