@@ -114,7 +114,7 @@ def _staging(root: Path) -> Iterator[Path]:
 def _swap(folder: Path, root: Path) -> Path | None:
     """Rename the parts of the workspace into their places. Returns where those that were there are now."""
     names = [*FOLDERS, *FILES]
-    replaced = root / f"{REPLACED}{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    replaced = root / f"{REPLACED}{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
     has_replaced = any((root / name).exists() for name in names)
     pairs = [(root / name, replaced / name) for name in names] + [(folder / name, root / name) for name in names]
     done: list[tuple[Path, Path]] = []
