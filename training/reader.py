@@ -175,7 +175,7 @@ def endless_rows(rows: Sequence[Row], tokens: int, chance: random.Random) -> Ite
 def endless_examples(
     examples: Sequence[Example], packer: Packer, tokens: int, chance: random.Random
 ) -> Iterator[Batch]:
-    """Packs anew in each epoch, with other variations."""
+    """Yields batches without end. Every epoch varies the examples differently."""
     lengths = [min(LONGEST_INPUT, packer.approximate_length(example)) for example in examples]
     while True:
         for batch in batches(lengths, tokens, chance):

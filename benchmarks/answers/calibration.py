@@ -5,9 +5,10 @@
 A logistic regression per language, in which answerable and other questions of each set have the same weight. The
 bundled handbook has a weight of 0.3: its few questions keep the curve from being as strict as the hardest set requires.
 "held out" is the balanced accuracy over five folds, each measured with a fit on the other four. The product's
-coefficients were set by hand close to the fitted ones; both are printed. The coefficients of a lack, and of the
-distance in Chinese, are not fitted, because few questions have these signals. In Chinese and Japanese the product
-weighs the topic match less than fitted here: no set has questions about a fact that a matching document omits.
+coefficients were set by hand close to the fitted ones; both are printed. The coefficients of the subject
+mismatch, and of the distance in Chinese, are not fitted, because few questions have these signals. In Chinese and
+Japanese the product weighs the topic match less than fitted here: no set has questions about a fact that a matching
+document omits.
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.retrieval.memory import NO_EMBEDDER, Concepts, MemoryStore, Vector, passage, searcher_over
+from veracity.embedding import BUNDLED_NAME
 from veracity.errors import ModelUnreachableError
 from veracity.models import Hit, Passage
 from veracity.retrieval import hybrid
 from veracity.retrieval.hybrid import (
-    CALIBRATED_EMBEDDER,
     MIN_CANDIDATES,
     HybridSearch,
     Signals,
@@ -255,7 +255,7 @@ def test_a_passage_vector_that_is_not_finite_is_ignored(number: float) -> None:
 
 
 def test_meaning_counts_for_relevance_only_with_the_calibrated_embedder() -> None:
-    fitted = Concepts("car automobile", name=CALIBRATED_EMBEDDER)
+    fitted = Concepts("car automobile", name=BUNDLED_NAME)
     for embedder, is_known in ((fitted, True), (CARS, False)):
         question, matches = search_over(GARAGE, embedder=embedder).match("car", 10)
         assert (question.signals(matches[0].hit, 1.0).meaning is not None) is is_known

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from veracity.embedding.base import Embedder, NoEmbedder
+from veracity.embedding.base import BUNDLED_NAME, Embedder, NoEmbedder
 from veracity.errors import ConfigurationError
 from veracity.local_models import ModelsFolder
 from veracity.local_models.libraries import require_installed
@@ -15,7 +15,7 @@ from veracity.secrets import presentable
 from veracity.settings import LLMSettings
 from veracity.settings.sections import is_local_model
 
-__all__ = ["Embedder", "make_embedder"]
+__all__ = ["BUNDLED_NAME", "Embedder", "make_embedder"]
 
 
 def make_embedder(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
+BUNDLED_NAME = "bundled:veracity-multilingual-1"  # constants that were fitted to its similarities name it
+
 
 class Embedder(Protocol):
     """Turns texts into unit vectors, whose dot product is their similarity in meaning. Thread-safe.

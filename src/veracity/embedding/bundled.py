@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veracity.embedding.base import BUNDLED_NAME
 from veracity.embedding.word_pieces import WordPieces
 from veracity.errors import ConfigurationError
 from veracity.providers.onnx import load_session, run_each
@@ -32,17 +33,14 @@ _loading = threading.Lock()
 class BundledEmbedder:
     """Loads the model with the first text. All instances in a process share it."""
 
-    name = "bundled:veracity-multilingual-1"
+    name = BUNDLED_NAME
     dimensions = 384
 
     def covers(self, text: str) -> bool:
         return True
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Runs each text by itself: int8 activations are scaled per batch, so its neighbours would change its vector.
-
-        For passages of 256 tokens batches are not faster.
-        """
+        """Runs each text by itself. For passages of 256 tokens batches are not faster."""
         with _loading:
             pieces, session = _load(FOLDER)
 

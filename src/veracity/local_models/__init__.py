@@ -1,6 +1,6 @@
 """Models that run on this machine: which ones are known, where pulled ones are, and how one is pulled.
 
-Knows nothing about running them: see `embedding` and `reranking`.
+`embedding` and `reranking` run them.
 """
 
 from veracity.local_models.known import KnownModel, find_known, known_models

@@ -14,7 +14,7 @@ from functools import partial
 from math import exp, isfinite
 from typing import Any, NamedTuple, Self
 
-from veracity.embedding import Embedder
+from veracity.embedding import BUNDLED_NAME, Embedder
 from veracity.language import Language, guess_language, possible_languages, search_tokens
 from veracity.models import Hit, Passage
 from veracity.retrieval.base import PassageStore, RankedPassage
@@ -47,7 +47,6 @@ class Signals(NamedTuple):
 
 
 # Coefficients of a logistic function: bias, words, share, meaning (`python -m benchmarks.retrieval.calibration`).
-CALIBRATED_EMBEDDER = "bundled:veracity-multilingual-1"  # other models' similarities have another scale
 CURVES_WITH_MEANING = {
     "en": (-9.93, 2.32, 4.54, 6.38),
     "zh": (-6.35, 2.12, 3.32, 3.16),
@@ -124,7 +123,7 @@ class Question:
     vector: Any
     best_words: float  # the highest score by words
     best_meaning: float  # the highest similarity
-    is_calibrated: bool  # `relevance` was fitted for this embedder
+    is_calibrated: bool  # `relevance` was fitted for this embedder; other models' similarities have another scale
     languages: frozenset[Language]  # more than one if they cannot be told apart
     searches_across: bool = True  # nothing relevant was found in its own language
 
@@ -226,7 +225,7 @@ class HybridSearch:
             vector=candidates.vector,
             best_words=max(scores.values(), default=0.0),
             best_meaning=max((similarity(candidates.vector, hit.vector) for hit in hits.values()), default=0.0),
-            is_calibrated=self._embedder.name == CALIBRATED_EMBEDDER,
+            is_calibrated=self._embedder.name == BUNDLED_NAME,
             languages=candidates.languages,
         )
         own = [hit for hit in hits.values() if not question.is_across(hit)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.agents.passages import LEAVE
 from veracity import Veracity
 from veracity.agents.base import WritingTask
 from veracity.agents.extract.other_languages import ANSWERS, CLEARLY_ANSWERS, rank_other_languages
@@ -30,20 +31,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Veracity]:
 
 
 def evidence(text: str, relevance: float, language: str = "en") -> Evidence:
-    return Evidence(
-        id="e",
-        text=text,
-        source="knowledge",
-        document_id="d",
-        title="",
-        location="",
-        headings=[],
-        page=None,
-        start=0,
-        end=len(text),
-        language=language,
-        metadata=EvidenceMetadata(relevance_score=relevance),
-    )
+    metadata = EvidenceMetadata(relevance_score=relevance)
+    changes = {"text": text, "start": 0, "end": len(text), "language": language, "metadata": metadata}
+    return LEAVE["en"][0].model_copy(update=changes)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from math import exp
 from typing import NamedTuple
 
-from veracity.agents.extract.candidates import FITTED_EMBEDDER, Candidate
+from veracity.agents.extract.candidates import Candidate
 from veracity.agents.extract.keywords import Keyword
-from veracity.embedding import Embedder
+from veracity.embedding import BUNDLED_NAME, Embedder
 from veracity.language import Language
 from veracity.language.names import Name, names_in, other_names
 from veracity.models import Evidence
@@ -90,7 +90,7 @@ def compute_signals(
     best_document = documents[best.number]
     others = [item for item in ranked if documents[item.number] != best_document]
     agreeing = (item for item in considered if documents[item.number] != best_document and item.answers & best.answers)
-    is_fitted = embedder is not None and embedder.name == FITTED_EMBEDDER
+    is_fitted = embedder is not None and embedder.name == BUNDLED_NAME  # other models' similarities have another scale
     meanings = [item.meaning for item in chosen if is_fitted and item.meaning is not None]
     has_several = len(set(documents)) > 1
     language = evidence[best.number].language

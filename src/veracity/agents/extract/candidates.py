@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from veracity.agents.extract.answer_types import Kind, expected_kind, find_answers
 from veracity.agents.extract.keywords import Keyword, Positions, extract_keywords, find_positions
-from veracity.embedding import Embedder
+from veracity.embedding import BUNDLED_NAME, Embedder
 from veracity.language import Language, guess_language, normalized, tokens
 from veracity.language.layout import Unit, lay_out, unit_text
 from veracity.models import Evidence
@@ -33,7 +33,6 @@ KIND_MISSING_FACTOR = 0.75
 REPETITION_FACTOR = 0.8  # for a sentence that repeats the question or is a question
 UBIQUITY_DISCOUNT = 0.3  # for a keyword in every passage
 MAX_CENTRES = 60  # per unit; a unit with more is a list or hostile
-FITTED_EMBEDDER = "bundled:veracity-multilingual-1"  # other models' similarities have another scale
 MAX_EMBEDDED = 12  # units
 
 ONLY_CHINESE = re.compile("[的了吗呢么谁哪们这吧没]|多少|几[天个年次]")
@@ -222,7 +221,7 @@ def _rank_by_meaning(ranked: list[Candidate], question: str, embedder: Embedder 
     head = ranked[:MAX_EMBEDDED]
     if embedder is None or not head or not embedder.covers(question):
         return ranked
-    if embedder.name == FITTED_EMBEDDER and guess_language(question) != "en":
+    if embedder.name == BUNDLED_NAME and guess_language(question) != "en":
         return ranked
     scores = embedder.embed_passages([item.text for item in head]) @ embedder.embed_query(question)
     head = [replace(item, meaning=min(1.0, max(0.0, float(score)))) for item, score in zip(head, scores, strict=True)]
