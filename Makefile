@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # with it, every process would compile all its modules
 
-.PHONY: demo serve test page-types chromium coverage fuzz fuzz-api kills campaign-kill campaign-races campaign-races-postgres campaign-partition campaign-servers campaign-cluster campaign-object-store s3rver test-postgres bench-ledger bench-scale bench-conversation-growth bench-server clean
+.PHONY: demo serve test page-types chromium coverage fuzz fuzz-properties fuzz-api kills campaign-kill campaign-races campaign-races-postgres campaign-partition campaign-servers campaign-cluster campaign-object-store s3rver test-postgres bench-ledger bench-scale bench-conversation-growth bench-server clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
@@ -30,6 +30,11 @@ coverage: .venv/installed-dev chromium
 # Fuzzes the configuration loader: 50,000 generated files for each property.
 fuzz: .venv/installed-dev
 	VERACITY_FUZZ_EXAMPLES=50000 $(BIN)/pytest tests/evaluator/test_config_fuzz.py
+
+# Checks every property test with 2,000 new examples. `make test` uses the same 60 each time.
+EXAMPLES ?= 2000
+fuzz-properties: .venv/installed-dev
+	VERACITY_PROPERTY_EXAMPLES=$(EXAMPLES) $(PYTEST) -m hypothesis tests
 
 # Fuzzes the API against its OpenAPI schema: 300 generated requests for each route.
 fuzz-api: .venv/installed-dev

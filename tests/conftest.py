@@ -23,8 +23,11 @@ from veracity.settings import ALIASES, PREFIX
 from veracity.settings.servers import PROVIDERS
 from veracity.testing import offline
 
-# No test fails because a machine is slow. More examples: `make fuzz`.
-hypothesis.settings.register_profile("tests", deadline=None, max_examples=60)
+# No test fails because a machine is slow, and every run has the same examples. `make fuzz-properties` draws new ones.
+EXAMPLES = os.environ.get("VERACITY_PROPERTY_EXAMPLES", "")
+hypothesis.settings.register_profile(
+    "tests", deadline=None, max_examples=int(EXAMPLES or 60), derandomize=not EXAMPLES, print_blob=True
+)
 hypothesis.settings.load_profile("tests")
 
 SLOW = (

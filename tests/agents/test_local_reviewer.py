@@ -108,6 +108,18 @@ def test_draft_without_statements_fails(draft: str) -> None:
     assert found.outcome == "failed" and len(found.suggestions) == 1 and found.confidence >= COUNTS
 
 
+@LANGUAGES
+def test_draft_that_repeats_the_question_fails(language: str) -> None:
+    found = review(f"{QUESTION[language]} [1]", language)
+    assert found.outcome == "failed" and found.confidence >= 0.9
+    assert found.reasonableness is not None and not found.reasonableness.passed
+
+
+def test_statement_is_confirmed_by_repeating_it() -> None:
+    statement = LEAVE["en"][0].text.partition(".")[0]
+    assert review(f"{statement}. [1]", question=statement).passed
+
+
 def test_statement_that_the_documents_do_not_say_passes() -> None:
     question = "How many days of annual leave do full-time staff get, and who approves them?"
     draft = "Full-time staff receive 24 days of paid annual leave [1]. The documents do not say who approves them."

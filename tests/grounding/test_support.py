@@ -56,7 +56,7 @@ def test_a_sentence_of_another_text_is_far_from_supported(row: dict[str, str]) -
 @example("売上は増加した。利益は減少した。")
 @example("第一句。[1]第二句！")
 def test_a_verbatim_sentence_is_fully_supported(text: str) -> None:
-    # A line may be a part of a wrapped sentence: then it has to make a claim of its own, which the "a" of "0\na" does not.
+    # A line may be a part of a wrapped sentence, such as the "a" of "0\na": then it has to make a claim of its own.
     lines = [sentence for sentence in sentences(text) if checkable(sentence.text)]
     for sentence in {*sentences_of(text), *lines}:
         if not any(map(str.isalnum, sentence.text)):  # "==" is an underline

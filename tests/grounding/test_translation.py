@@ -5,7 +5,7 @@ import sys
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from veracity.deadlines import Deadline, under
@@ -216,7 +216,6 @@ def test_the_time_limit_holds() -> None:
         EvidenceTexts([text]).support("园丁在春天修剪玫瑰。")
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.text(alphabet="aB 12年月日時カナ・ー不ない。.\n[]", max_size=60),
     st.text(alphabet="xY 34アン人万。. ", max_size=60),

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.llm.sample_requests import MODEL, question, text_request
@@ -161,7 +161,6 @@ class TestHiddenKeys:
         call = kept(Message("user", "It is correct horse battery."), reply={"said": "correct horse battery"})
         assert "correct horse" not in call.model_dump_json()
 
-    @settings(max_examples=60, deadline=None)
     @given(st.integers(0, len(KEY)), st.integers(0, 300))
     def test_half_a_key_is_never_kept(self, before_cut: int, other_keys: int) -> None:
         """Hidden keys make a text shorter, so that what was cut off could move into sight."""

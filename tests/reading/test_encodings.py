@@ -3,7 +3,7 @@
 import codecs
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reading.reads import refusal, text_of
@@ -139,19 +139,16 @@ def _sentences(texts: list[str]) -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from(texts), min_size=2, max_size=6).map("\n".join)
 
 
-@settings(max_examples=60, deadline=None)
 @given(_sentences(JAPANESE), st.sampled_from(["cp932", "euc_jp", "utf-16-le", "utf-16-be", "iso2022_jp"]))
 def test_japanese_round_trip(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
-@settings(max_examples=60, deadline=None)
 @given(_sentences(SIMPLIFIED), st.sampled_from(["gb18030", "gbk", "utf-16-le", "utf-16-be"]))
 def test_chinese_round_trip(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.text(st.sampled_from("のはをにがでとしたるいますアイスコーヒー日本人年大学会社時間"), min_size=20, max_size=60),
     st.sampled_from(["cp932", "euc_jp"]),
@@ -160,7 +157,6 @@ def test_random_kana_and_kanji_round_trip(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.text(
         st.sampled_from("的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也"), min_size=15, max_size=60

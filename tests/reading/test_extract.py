@@ -77,7 +77,7 @@ def assert_read_or_refused(content: bytes, name: str) -> None:
         assert_clean(reading)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(contents, names)
 def test_any_bytes_under_any_name(content: bytes, name: str) -> None:
     assert_read_or_refused(content, name)

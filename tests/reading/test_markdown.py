@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reading.reads import text_of
@@ -228,20 +228,17 @@ def pages(templates: list[str]) -> st.SearchStrategy[str]:
     return st.lists(block, min_size=1, max_size=6).map("\n\n".join)
 
 
-@settings(max_examples=80, deadline=None)
 @given(pages(PLAIN))
 def test_markdown_without_markup_is_unchanged(page: str) -> None:
     assert without_markup(page) == page
 
 
-@settings(max_examples=80, deadline=None)
 @given(pages(PLAIN + MARKED))
 def test_cleaning_twice_changes_nothing(page: str) -> None:
     once = text_of(f"# start\n\n{page}".encode(), "a.md")
     assert text_of(once.encode(), "a.md") == once
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(
         st.sampled_from([*"`~<>{}%#*:/!?= \n\t'\"&;-", "<!--", "-->", "{%", "%}", "```", ":::", "<b", "a", "    "]),

@@ -101,6 +101,7 @@ def check_draft(question: str, draft: str, evidence: Sequence[Evidence]) -> Loca
     parts = question_parts(question)
     faults = [
         *_sentence_faults(checked, evidence, language),
+        *_repetition_faults(question, draft, language),
         *_answer_faults(parts, draft, _cited_text(checked, evidence), checked, language),
         *_subject_faults(question, checked, evidence, language),
     ]
@@ -180,6 +181,18 @@ def _cited_text(checked: Sequence[CheckedSentence], evidence: Sequence[Evidence]
     sources = [evidence[index] for index in {citation.number - 1 for citation in cited}]
     headings = [line for source in sources for line in (source.title, *source.headings)]
     return "\n".join([*(citation.quote for citation in cited), *headings])
+
+
+def _repetition_faults(question: str, draft: str, language: Language) -> Iterator[Fault]:
+    """Small models return the question, with the mark of a passage that has most of its words. Returning a statement
+    confirms it."""
+    asks = question.rstrip().endswith(("?", "？")) or kind_asked_for(question) is not None
+    if asks and _letters(without_marks(draft)) == _letters(question):
+        yield Fault("reasonableness", agent_text(language, "fault_repeats_question"), 0.9, sure=True)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, normalized(text).casefold()))
 
 
 def _answer_faults(
