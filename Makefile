@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # with it, every process would compile all its modules
 
-.PHONY: demo serve test page-types chromium coverage fuzz fuzz-properties fuzz-api kills campaign-kill campaign-races campaign-races-postgres campaign-partition campaign-servers campaign-cluster campaign-object-store s3rver test-postgres bench-ledger bench-scale bench-conversation-growth bench-server clean
+.PHONY: demo serve test prepare-tests page-types chromium coverage fuzz fuzz-properties fuzz-api kills campaign-kill campaign-races campaign-races-postgres campaign-partition campaign-servers campaign-cluster campaign-object-store s3rver test-postgres bench-ledger bench-scale bench-conversation-growth bench-server clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
@@ -16,12 +16,15 @@ serve: .venv/installed
 
 # Three workers, because many tests wait for browsers and processes. tests/conftest.py sets the order.
 PYTEST = $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
-test: .venv/installed-dev .venv-moto/installed chromium page-types
+test:
+	@$(MAKE) --no-print-directory -j 3 prepare-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	@echo "mypy, and $(PYTEST) $(TESTS)"
 	@$(BIN)/mypy & types=$$!; $(PYTEST) $(TESTS); tests=$$?; wait $$types && exit $$tests
+
+prepare-tests: .venv/installed-dev .venv-moto/installed chromium page-types
 
 # Runs the tests with coverage, which more than doubles their time.
 coverage: .venv/installed-dev chromium
@@ -106,7 +109,7 @@ node_modules/.package-lock.json: package.json package-lock.json
 	touch $@
 
 # The browser tests use the installed Chromium; without it, one is installed.
-chromium:
+chromium: | .venv/installed-dev  # whose Playwright installs one, if the system has no package
 	@scripts/install_chromium.sh
 
 .venv/bin/python:

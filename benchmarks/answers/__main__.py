@@ -6,7 +6,8 @@ The directory contains `NAME.items.jsonl` and `NAME.corpus.jsonl`; it can also b
 asked through `Veracity.ask`, so that rewriting, review, scoring and the gate are in the figures. Each question of rgb
 is asked six times: with three samples of five passages of which two contain the answer, and three of five that do not.
 The questions of mtrag_un are searched in its whole corpus, as typed. The bundled handbook has twelve questions per
-language, each asked over the whole handbook and again without the documents that answer it.
+language, each asked over the whole handbook and again without the documents that answer it. Further sets, on which
+nothing was tuned, come from `benchmarks.answers.other_sources`.
 
 "balanced" is the mean of two shares: answerable questions that are answered, and others that are not; an answer that
 waits for a person counts as answered. "right" answers contain the gold answer (where the set has one); "unfounded" ones
@@ -24,6 +25,7 @@ from benchmarks.answers.asking import Asker, asker
 from benchmarks.answers.cases import HANDBOOKS, Case, load_cases
 from benchmarks.answers.evidence import CachingEmbedder
 from benchmarks.answers.items import NAMES
+from benchmarks.answers.other_sources import OTHER_NAMES
 from benchmarks.answers.outcome import Outcome, make_outcome
 from benchmarks.answers.releases import HEADINGS, Release, format_releases
 from benchmarks.retrieval.sets import data_folder, options
@@ -59,7 +61,7 @@ def print_set(name: str, cases: Sequence[Case], asker: Asker) -> None:
 def main() -> None:
     parser = options(__doc__)
     parser.set_defaults(queries=5000)
-    parser.add_argument("--sets", nargs="+", choices=(*NAMES, *HANDBOOKS), default=[*NAMES, *HANDBOOKS])
+    parser.add_argument("--sets", nargs="+", choices=(*NAMES, *HANDBOOKS, *OTHER_NAMES), default=[*NAMES, *HANDBOOKS])
     chosen = parser.parse_args()
     folder = data_folder(chosen.directory)
     keep: Path | None = chosen.keep

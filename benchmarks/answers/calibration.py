@@ -1,14 +1,13 @@
 """Fits the probability that the evidence contains an answer, and measures it on held-out questions.
 
-    python -m benchmarks.answers.calibration DIRECTORY [--keep FOLDER]
+    python -m benchmarks.answers.calibration DIRECTORY [--others FOLDER] [--keep FOLDER]
 
-A logistic regression per language, in which answerable and other questions of each set have the same weight. The
-bundled handbook has a weight of 0.3: its few questions keep the curve from being as strict as the hardest set requires.
-"held out" is the balanced accuracy over five folds, each measured with a fit on the other four. The product's
-coefficients were set by hand close to the fitted ones; both are printed. The coefficients of the subject
-mismatch, and of the distance in Chinese, are not fitted, because few questions have these signals. In Chinese and
-Japanese the product weighs the topic match less than fitted here: no set has questions about a fact that a matching
-document omits.
+FOLDER contains the sets of `benchmarks.answers.other_sources`. A logistic regression per language, in which answerable
+and other questions of each set have the same weight, besides the weights below: those of the directory resemble what
+the product is used for, and the few questions of the bundled handbook keep the curve from being as strict as the
+hardest set requires. "held out" is the balanced accuracy over five folds, each measured with a fit on the other four.
+The product's coefficients were set by hand close to the fitted ones; both are printed. The coefficient of the subject
+mismatch is not fitted, because few questions have that signal.
 """
 
 from __future__ import annotations
@@ -31,12 +30,18 @@ from veracity.embedding import make_embedder
 from veracity.language import Language
 
 SETS: dict[Language, tuple[str, ...]] = {"en": ("clapnq", "mtrag_un"), "zh": ("rgb",), "ja": ("jsquad",)}
+OTHER_SETS: dict[Language, tuple[str, ...]] = {
+    "en": ("squad2", "xquad_en", "xquad_en_cut"),
+    "zh": ("xquad_zh", "xquad_zh_cut", "cmrc", "cmrc_cut"),
+    "ja": ("jaquad", "jaquad_cut"),
+}
 # The fitted signals: see the docstring.
 FITTED: dict[Language, tuple[str, ...]] = {
-    "en": ("fit", "distance", "relevance", "meaning"),
-    "zh": ("fit", "agreement", "topic_match", "meaning"),
-    "ja": ("fit", "distance", "relevance", "topic_match", "meaning"),
+    "en": ("distance", "relevance", "rank", "lead", "meaning"),
+    "zh": ("fit", "agreement", "relevance", "topic_match", "rank", "lead"),
+    "ja": ("fit", "relevance", "topic_match", "rank", "lead"),
 }
+WEIGHTS = {"rgb": 8.0, "jsquad": 4.0, "clapnq": 2.0, "mtrag_un": 2.0}
 HANDBOOK_WEIGHT = 0.3
 FOLDS = 5
 NO_CANDIDATES = Signals(0.0, meaning=0.0)
@@ -66,7 +71,9 @@ def make_table(rows: Sequence[Row], names: Sequence[str]) -> tuple[Numbers, Numb
         key: sum((row.set, row.answerable) == key for row in rows) for key in {(r.set, r.answerable) for r in rows}
     }
     weights = [
-        200 * (HANDBOOK_WEIGHT if row.set.startswith("handbook") else 1.0) / sizes[row.set, row.answerable]
+        200
+        * (HANDBOOK_WEIGHT if row.set.startswith("handbook") else WEIGHTS.get(row.set, 1.0))
+        / sizes[row.set, row.answerable]
         for row in rows
     ]
     return signals, labels, np.array(weights)
@@ -81,9 +88,7 @@ def print_fit(language: Language, rows: Sequence[Row], names: Sequence[str]) -> 
         held_out[~rest] = signals[~rest] @ fit_logistic(signals[rest], labels[rest], weights[rest], RIDGE)
     curve = np.round(fit_logistic(signals, labels, weights, RIDGE), 2).tolist()
     print(f"\n{language}: fitted", dict(zip(("bias", *names), curve, strict=True)))
-    words_only = "meaning" not in names
-    row_signals = [row.signals._replace(meaning=None) if words_only else row.signals for row in rows]
-    product = np.array([answer_probability(signal, language) >= ANSWERABLE_THRESHOLD for signal in row_signals])
+    product = np.array([answer_probability(row.signals, language) >= ANSWERABLE_THRESHOLD for row in rows])
     for name in dict.fromkeys(row.set for row in rows):
         of_set = np.array([row.set == name for row in rows])
         print(
@@ -96,19 +101,25 @@ def balanced_accuracy(answered: NDArray[np.bool_], labels: Numbers) -> float:
     return float((answered[labels == 1].mean() + 1 - answered[labels == 0].mean()) / 2)
 
 
+def load_rows(folder: Path, names: Sequence[str], embedder: CachingEmbedder) -> list[Row]:
+    rows = [
+        row for name in names for row in make_rows(name, load_cases_with_evidence(folder, name, embedder), embedder)
+    ]
+    embedder.save()
+    return rows
+
+
 def main() -> None:
-    chosen = options(__doc__).parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--others", type=Path)
+    chosen = parser.parse_args()
     folder = data_folder(chosen.directory)
     keep: Path | None = chosen.keep
     embedder = CachingEmbedder(make_embedder("bundled"), keep / "vectors.pickle" if keep else None)
     for language, sets in SETS.items():
-        names = (*sets, f"handbook_{language}")
-        rows = [
-            row for name in names for row in make_rows(name, load_cases_with_evidence(folder, name, embedder), embedder)
-        ]
-        embedder.save()
+        rows = load_rows(folder, (*sets, f"handbook_{language}"), embedder)
+        rows += load_rows(chosen.others, OTHER_SETS[language], embedder) if chosen.others else []
         print_fit(language, rows, FITTED[language])
-        print_fit(language, rows, FITTED[language][:-1])
 
 
 if __name__ == "__main__":

@@ -49,7 +49,9 @@ Corpus = Mapping[str, Text]
 
 
 def load(folder: Path, name: str) -> tuple[list[Item], Corpus]:
-    """Returns the items of a set and its corpus."""
+    """Returns the items of a set and its corpus. Those of `benchmarks.answers.other_sources` contain their passages."""
+    if name not in NAMES:
+        return [_with_passages(row, name) for row in read_lines(folder / f"{name}.items.jsonl")], {}
     readers = {"clapnq": _clapnq, "rgb": _rgb, "jsquad": _jsquad, "mtrag_un": _mtrag}
     files = {"jsquad": "jsquad_answerability"}
     corpus = {
@@ -58,6 +60,13 @@ def load(folder: Path, name: str) -> tuple[list[Item], Corpus]:
     }
     rows = read_lines(folder / f"{files.get(name, name)}.items.jsonl")
     return [item for row in rows for item in readers[name](row, corpus)], corpus
+
+
+def _with_passages(row: dict[str, Any], name: str) -> Item:
+    passages = tuple(Text(text["id"], text["title"], text["text"]) for text in row["passages"])
+    gold = frozenset({row["gold"]} - {""})
+    answers = tuple(row["answers"])
+    return Item(row["id"], name, row["language"], row["query"], passages, row["answerable"], answers, gold=gold)
 
 
 def _clapnq(row: dict[str, Any], corpus: Corpus) -> Iterator[Item]:

@@ -140,14 +140,23 @@ def test_distance_is_the_lead_over_other_documents() -> None:
     assert close < 0.2
 
 
+def test_lead_is_the_difference_in_rank_to_other_documents() -> None:
+    question = "How many days of leave do staff get?"
+    among = signals(question, evidence("Staff get 25 days of leave.", "Staff may get some days of leave, says a page."))
+    assert 0 < among.lead < among.rank
+    alone = signals(question, evidence("Staff get 25 days of leave."))
+    assert alone.lead == alone.rank > 1
+
+
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])
 def test_only_subject_mismatch_lowers_the_probability(language: Language) -> None:
     low = Signals(0.4, 0.1, 0.1, 0.4, 0.1, meaning=0.4 if language == "en" else None)
-    for name in ("fit", "agreement", "distance", "relevance", "topic_match"):
+    for name in ("fit", "agreement", "distance", "relevance", "topic_match", "rank", "lead"):
         assert answer_probability(low._replace(**{name: 0.9}), language) >= answer_probability(low, language)
     assert answer_probability(low._replace(subject_mismatch=1.0), language) < answer_probability(low, language)
     assert answer_probability(Signals(0.0), language) < ANSWERABLE_THRESHOLD
-    assert answer_probability(Signals(1.0, distance=0.7, relevance=0.9), language) > ANSWERABLE_THRESHOLD
+    good = Signals(1.0, distance=0.4, relevance=0.9, rank=1.2, lead=0.7)
+    assert answer_probability(good, language) > ANSWERABLE_THRESHOLD
 
 
 def in_one_document(*texts: str) -> list[Evidence]:
