@@ -37,7 +37,7 @@ OTHER_SETS: dict[Language, tuple[str, ...]] = {
 }
 # The fitted signals: see the docstring.
 FITTED: dict[Language, tuple[str, ...]] = {
-    "en": ("distance", "relevance", "rank", "lead", "meaning"),
+    "en": ("fit", "relevance", "rank", "lead", "meaning"),
     "zh": ("fit", "agreement", "relevance", "topic_match", "rank", "lead"),
     "ja": ("fit", "relevance", "topic_match", "rank", "lead"),
 }

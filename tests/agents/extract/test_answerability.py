@@ -128,16 +128,7 @@ def test_another_document_with_the_same_answer_agrees() -> None:
 def test_passages_of_one_document_do_not_count_as_agreement() -> None:
     found = [item.model_copy(update={"document_id": "one"}) for item in evidence("公司有132名员工。", "员工132名。")]
     seen = signals("公司有多少名员工？", found)
-    assert (seen.agreement, seen.distance) == (0, 0)
-
-
-def test_distance_is_the_lead_over_other_documents() -> None:
-    question = "How many days of leave do staff get?"
-    alone = evidence("Staff get 25 days of leave.", ELSEWHERE["en"])
-    among = evidence("Staff get 25 days of leave.", "Staff may get some days of leave, says the portal.")
-    [far, close] = [signals(question, found).distance for found in (alone, among)]
-    assert far > 0.4
-    assert close < 0.2
+    assert seen.agreement == 0
 
 
 def test_lead_is_the_difference_in_rank_to_other_documents() -> None:
@@ -150,12 +141,12 @@ def test_lead_is_the_difference_in_rank_to_other_documents() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])
 def test_only_subject_mismatch_lowers_the_probability(language: Language) -> None:
-    low = Signals(0.4, 0.1, 0.1, 0.4, 0.1, meaning=0.4 if language == "en" else None)
-    for name in ("fit", "agreement", "distance", "relevance", "topic_match", "rank", "lead"):
+    low = Signals(0.4, 0.1, 0.4, 0.1, meaning=0.4 if language == "en" else None)
+    for name in ("fit", "agreement", "relevance", "topic_match", "rank", "lead"):
         assert answer_probability(low._replace(**{name: 0.9}), language) >= answer_probability(low, language)
     assert answer_probability(low._replace(subject_mismatch=1.0), language) < answer_probability(low, language)
     assert answer_probability(Signals(0.0), language) < ANSWERABLE_THRESHOLD
-    good = Signals(1.0, distance=0.4, relevance=0.9, rank=1.2, lead=0.7)
+    good = Signals(1.0, relevance=0.9, rank=1.2, lead=0.7)
     assert answer_probability(good, language) > ANSWERABLE_THRESHOLD
 
 

@@ -23,8 +23,7 @@ from veracity.models import Evidence
 ANSWERABLE_THRESHOLD = 0.5  # the same for all languages
 # From here on an answer is clear enough to be released; below, a person decides. Set so that about nine of ten right
 # answers that used to be released still are (`python -m benchmarks.answers`).
-CLEAR_THRESHOLD: dict[Language, float] = {"en": 0.67, "zh": 0.64, "ja": 0.66}
-MIN_LEAD = 0.5  # smaller differences in fit are noise
+CLEAR_THRESHOLD: dict[Language, float] = {"en": 0.66, "zh": 0.64, "ja": 0.66}
 MAX_FURTHER_PASSAGES = 3  # further passages of a document, beyond which its topic match does not increase
 MAX_MISMATCH_SHARE = 0.25  # share of the question's words at which the subject mismatch is 1
 MIN_RELATIVE_RANK = 0.9  # for a candidate that replaces a better one about another subject
@@ -36,7 +35,6 @@ class Signals(NamedTuple):
 
     fit: float
     agreement: float = 0.0  # fit of another document with the same answer
-    distance: float = 0.0  # lead in fit of the best document over the second, above `MIN_LEAD`
     relevance: float = 0.0
     topic_match: float = 0.0  # of the whole document
     subject_mismatch: float = 0.0  # annual leave instead of paternity leave
@@ -49,7 +47,6 @@ class Curve(NamedTuple):
     bias: float
     fit: float
     agreement: float
-    distance: float
     relevance: float
     topic_match: float
     subject_mismatch: float
@@ -60,11 +57,11 @@ class Curve(NamedTuple):
 
 # Only Chinese question sets have several documents with the same answer, so `agreement` was fitted for Chinese only.
 # `subject_mismatch` was set by hand: it occurs in few questions.
-WITH_MEANING = Curve(-4.05, 0.0, 0.0, 5.4, 3.0, 0.0, -1.5, 1.0, 0.3, 2.8)
+WITH_MEANING = Curve(-4.1, 0.45, 0.0, 2.9, 0.0, -1.5, 0.85, 0.4, 2.8)
 WORDS_ONLY = {
-    "en": Curve(-2.7, 1.0, 0.0, 8.0, 6.2, 0.0, -3.0, 0.0, 0.0),
-    "zh": Curve(-3.65, 1.1, 1.3, 0.0, 1.3, 3.1, -3.0, 1.5, 0.9),
-    "ja": Curve(-5.4, 1.9, 0.0, 0.0, 2.1, 3.2, -3.0, 1.8, 2.4),
+    "en": Curve(-2.6, 1.4, 0.0, 0.9, 0.0, -1.5, 1.3, 1.15),
+    "zh": Curve(-3.65, 1.1, 1.3, 1.3, 3.1, -3.0, 1.5, 0.9),
+    "ja": Curve(-5.4, 1.9, 0.0, 2.1, 3.2, -3.0, 1.8, 2.4),
 }
 
 
@@ -90,7 +87,6 @@ def compute_signals(
     considered = ranked if chosen[0] == ranked[0] else chosen
     documents = [item.document_id for item in evidence]
     best_document = documents[best.number]
-    others = [item for item in ranked if documents[item.number] != best_document]
     agreeing = (item for item in considered if documents[item.number] != best_document and item.answers & best.answers)
     is_fitted = embedder is not None and embedder.name == BUNDLED_NAME  # other models' similarities have another scale
     meanings = [item.meaning for item in chosen if is_fitted and item.meaning is not None]
@@ -99,7 +95,6 @@ def compute_signals(
     return Signals(
         fit=best.fit,
         agreement=max((item.fit for item in agreeing), default=0),
-        distance=_distance(best, others) if has_several else 0.0,
         relevance=max(item.metadata.relevance_score for item in evidence if item.language == language),
         topic_match=_topic_match(wanted, considered, documents, best_document),
         subject_mismatch=_subject_mismatch(wanted, best, ranked) if has_several else 0.0,
@@ -141,12 +136,6 @@ def keep_right_subject(question: str, ranked: Sequence[Candidate], evidence: Seq
     best, missing = ranked[0], others[ranked[0].number]
     kept = [item for item in kept if item.rank >= best.rank * MIN_RELATIVE_RANK]
     return [item for item in kept if all(_has_name(evidence[item.number], name, evidence) for name in missing)]
-
-
-def _distance(best: Candidate, others: Sequence[Candidate]) -> float:
-    """The lead in fit over the best sentence of another document, minus `MIN_LEAD`."""
-    second = max((other.fit for other in others), default=0.0)
-    return max(0.0, best.fit - second - MIN_LEAD)
 
 
 def _lead(best: Candidate, ranked: Sequence[Candidate], documents: Sequence[str]) -> float:
