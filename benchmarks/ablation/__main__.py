@@ -76,8 +76,9 @@ def print_summary(rules: Sequence[Rule], results: Sequence[Result]) -> None:
     for rule in rules:
         own = [result for result in results if result.rule == rule]
         moved = [result for result in own if result.difference.verdict != "nothing"]
-        verdicts = dict.fromkeys(result.difference.verdict for result in moved)
-        verdict = "required by " + rule.required if rule.required else " and ".join(verdicts) or "nothing"
+        verdict = " and ".join(dict.fromkeys(result.difference.verdict for result in moved))
+        verdict = verdict or ("nothing" if own else "not measured")
+        verdict += f", required by {rule.required}" if rule.required else ""
         largest = max(moved or own, key=lambda result: abs(result.difference.mean), default=None)
         shown = f"{largest.figure}, {largest.model}: {format_difference(largest.difference)}" if largest else "–"
         file = rule.file if rule.sources else "–"

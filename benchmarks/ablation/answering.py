@@ -129,9 +129,7 @@ def _sampled_cases(context: Context, name: str) -> Iterator[Case]:
         yield item, whole or ItemStore(item.passages or (), context.embedder)
 
 
-def load_real_evidence(
-    context: Context, language: str, model: str
-) -> list[tuple[dict[str, Any], Sequence[Evidence]]]:
+def load_real_evidence(context: Context, language: str, model: str) -> list[tuple[dict[str, Any], Sequence[Evidence]]]:
     """Of the development part: the final part is never read here."""
 
     def find() -> list[tuple[dict[str, Any], Evidences]]:

@@ -88,9 +88,7 @@ class Library:
         self.vocabulary = vocabulary
         self._found: dict[Any, list[Evidence]] = {}
 
-    def search(
-        self, query: str, limit: int, sources: Sequence[str] = (), added: Sequence[str] = ()
-    ) -> list[Evidence]:
+    def search(self, query: str, limit: int, sources: Sequence[str] = (), added: Sequence[str] = ()) -> list[Evidence]:
         key = (query, limit, tuple(sources), tuple(added))
         if key not in self._found:
             options = {"sources": sources} if sources else {}

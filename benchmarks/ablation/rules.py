@@ -387,7 +387,9 @@ GROUNDING_RULES = (
         ("ja",),
     ),
     Rule("quantities, all rules", (_QUANTITIES,), (*CHECKS, "across"), {f"{_QUANTITIES}:quantities": always(())}),
-    Rule("quantities: units", (f"{_QUANTITIES}:_UNIT_TABLE",), (*CHECKS, "across"), {f"{_QUANTITIES}:UNITS": _NoUnits()}),
+    Rule(
+        "quantities: units", (f"{_QUANTITIES}:_UNIT_TABLE",), (*CHECKS, "across"), {f"{_QUANTITIES}:UNITS": _NoUnits()}
+    ),
     Rule(
         "quantities: the noun that is counted",
         (f"{_QUANTITIES}:_noun_after", f"{_QUANTITIES}:_NOUN_AFTER"),
@@ -412,8 +414,18 @@ GROUNDING_RULES = (
     pattern("numbers of list items", f"{_STATEMENTS}:ITEM_NUMBER", (*ANSWERS, "gate")),
     pattern("headings and table rules", f"{_STATEMENTS}:SCAFFOLDING", (*ANSWERS, "gate")),
     Rule("names across languages", (_SCRIPTS,), ("across",), {f"{_SCRIPTS}:missing_names": always([])}),
-    Rule("names across languages: katakana of other origin", (f"{_SCRIPTS}:_OTHER_ORIGIN",), ("across",), {f"{_SCRIPTS}:_OTHER_ORIGIN": {}}),
-    Rule("names across languages: spelling as pronounced", (f"{_SCRIPTS}:_SPELLINGS",), ("across",), {f"{_SCRIPTS}:_SPELLINGS": ()}),
+    Rule(
+        "names across languages: katakana of other origin",
+        (f"{_SCRIPTS}:_OTHER_ORIGIN",),
+        ("across",),
+        {f"{_SCRIPTS}:_OTHER_ORIGIN": {}},
+    ),
+    Rule(
+        "names across languages: spelling as pronounced",
+        (f"{_SCRIPTS}:_SPELLINGS",),
+        ("across",),
+        {f"{_SCRIPTS}:_SPELLINGS": ()},
+    ),
     Rule("notations across languages", (f"{_TRANSLATION}:_REWRITES",), ("across",), {f"{_TRANSLATION}:_REWRITES": ()}),
     Rule(
         "one and two as words",
@@ -452,7 +464,10 @@ QUERY_RULES = (
         {f"{_SPELLING}:_closest_word": always(None)},
     ),
     Rule(
-        "spelling: letters that sound alike", (f"{_SPELLING}:_SOUND_ALIKE",), REWRITES, {f"{_SPELLING}:_SOUND_ALIKE": {}}
+        "spelling: letters that sound alike",
+        (f"{_SPELLING}:_SOUND_ALIKE",),
+        REWRITES,
+        {f"{_SPELLING}:_SOUND_ALIKE": {}},
     ),
     Rule(
         "spelling: Chinese characters",
