@@ -415,29 +415,10 @@ GROUNDING_RULES = (
     pattern("headings and table rules", f"{_STATEMENTS}:SCAFFOLDING", (*ANSWERS, "gate")),
     Rule("names across languages", (_SCRIPTS,), ("across",), {f"{_SCRIPTS}:missing_names": always([])}),
     Rule(
-        "names across languages: katakana of other origin",
-        (f"{_SCRIPTS}:_OTHER_ORIGIN",),
-        ("across",),
-        {f"{_SCRIPTS}:_OTHER_ORIGIN": {}},
-    ),
-    Rule(
-        "names across languages: spelling as pronounced",
-        (f"{_SCRIPTS}:_SPELLINGS",),
-        ("across",),
-        {f"{_SCRIPTS}:_SPELLINGS": ()},
-    ),
-    Rule("notations across languages", (f"{_TRANSLATION}:_REWRITES",), ("across",), {f"{_TRANSLATION}:_REWRITES": ()}),
-    Rule(
         "one and two as words",
         (f"{_TRANSLATION}:_may_be_a_word",),
         ("across",),
         {f"{_TRANSLATION}:_may_be_a_word": always(False)},
-    ),
-    Rule(
-        "Han numerals before a noun",
-        (f"{_TRANSLATION}:_is_numeral_in",),
-        ("across",),
-        {f"{_TRANSLATION}:_is_numeral_in": always(False)},
     ),
 )
 
