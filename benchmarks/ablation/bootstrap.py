@@ -44,8 +44,8 @@ def compare(before: Sequence[float], after: Sequence[float], kinds: Sequence[str
     """Items are resampled within their kind."""
     weights, differences = np.array(equal_weights(kinds)), np.array(before) - np.array(after)
     low, high = _interval(differences, kinds) if differences.any() else (0.0, 0.0)
-    means = [float(np.mean(weights * np.array(scores))) for scores in (before, after)]
-    return Difference(*means, low, high, len(kinds), int(np.count_nonzero(differences)))
+    with_rule, without = (float(np.mean(weights * np.array(scores))) for scores in (before, after))
+    return Difference(with_rule, without, low, high, len(kinds), int(np.count_nonzero(differences)))
 
 
 def _interval(differences: np.ndarray, kinds: Sequence[str]) -> tuple[float, float]:
