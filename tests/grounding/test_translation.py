@@ -73,7 +73,6 @@ def test_another_number_is_not_supported(sentence: str, text: str, part: str) ->
         ("会议于 2024 年 3 月 5 日举行。", "The meeting was held on March 5, 2024."),
         ("手续费是百分之三十。", "The handling fee is 30 %."),
         ("手数料は３０％です。", "The fee is 30 percent."),
-        ("店は9時に開きます。", "The shop opens at 9 am."),
         ("会议于三月五日举行。", "The meeting is held on March 5."),
         ("The contract is renewed once a year.", "合同每年续签一次。"),
     ],
@@ -130,8 +129,6 @@ def test_a_transliterated_name_is_no_obstacle(sentence: str, text: str) -> None:
     [
         ("ダブリン", "Dublin", True),
         ("ニューヨーク", "NewYork", True),
-        ("シカゴ", "Chicago", True),
-        ("ドイツ", "Germany", True),
         ("ダブリンオフィス", "Dublin", True),
         ("ダブリン", "London", False),
         ("スミス", "Jones", False),

@@ -7,8 +7,7 @@ hardly notice a changed number, name or "not": these are compared by form.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp
@@ -17,10 +16,9 @@ from typing import TYPE_CHECKING
 from veracity.deadlines import check_time
 from veracity.grounding.claims import find_negation
 from veracity.grounding.pieces import Piece
-from veracity.grounding.quantities import HAN_DIGITS, HAN_SCALES, Quantity, han_value, quantities
+from veracity.grounding.quantities import Quantity, quantities
 from veracity.grounding.transliteration import missing_names
 from veracity.language import normalized
-from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,32 +117,6 @@ def _embed(texts: tuple[str, ...]) -> Vectors:
 
 # --- quantities -----------------------------------------------------------------------------------------------------
 
-_NUMERAL = f"[0-9{''.join(HAN_DIGITS)}{''.join(HAN_SCALES)}]"
-_CJK = f"[{HAN}{HIRAGANA}{KATAKANA}]"
-_ORDINALS = ("fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth")
-# Notations that only a comparison across languages has to unify.
-_REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
-    (re.compile(rf"(?<={_NUMERAL}) +(?={_CJK})|(?<={_CJK}) +(?=\d)"), ""),  # 2008 年 2 月
-    (re.compile(r"(?:(\d\d)|上)世[纪紀](\d)0年代"), lambda match: f"{int(match[1] or 20) - 1}{match[2]}0年代"),
-    (re.compile(rf"[数數几幾][{''.join(HAN_SCALES)}]+"), ""),  # dozens of
-    (re.compile(rf"(?<={_NUMERAL})[多余餘](?={_CJK})"), ""),  # more than
-    (
-        re.compile("(?<![一二三四五六七八九十])(十?[一二]|[三四五六七八九十])月"),
-        lambda match: f"{han_value(match[1])}月",
-    ),
-    (
-        re.compile(r"(?<![\d午])(\d{1,2})[时時点點](?![间間钟鐘])(?:(\d\d)分)?"),
-        lambda match: f"{match[1]}:{match[2] or '00'} ",
-    ),
-    (re.compile(r"(?<=\d{4}) ?[-–~〜] ?(?=\d{4})"), " to "),  # not a minus sign
-    (re.compile(r"(?<=[kcm]m)[23²³]\b"), ""),  # km2
-    (re.compile(r"\bdecade\b", re.IGNORECASE), "10 years"),
-    (
-        re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE),
-        lambda match: f"{14 + _ORDINALS.index(match[0].lower())}th",
-    ),
-)
-
 
 def _missing_quantities(stated: str, nearest: str, text: str) -> tuple[list[str], list[str]]:
     """The quantities that occur nowhere in the text, and those for which the nearest sentence has another value."""
@@ -153,17 +125,14 @@ def _missing_quantities(stated: str, nearest: str, text: str) -> tuple[list[str]
     for quantity in claimed:
         if quantity.is_measure and _has_other_value(quantity, near, claimed):
             other.append(quantity.surface)
-        elif not (_agrees(quantity, anywhere) or _may_be_a_word(quantity) or _is_numeral_in(quantity, text)):
+        elif not (_agrees(quantity, anywhere) or _may_be_a_word(quantity)):
             absent.append(quantity.surface)
     return absent, other
 
 
 @lru_cache(maxsize=512)
 def _read(text: str) -> tuple[Quantity, ...]:
-    plain = normalized(text)
-    for pattern, replacement in _REWRITES:
-        plain = pattern.sub(replacement, plain)
-    return quantities(plain)
+    return quantities(normalized(text))
 
 
 def _may_be_a_word(quantity: Quantity) -> bool:
@@ -191,9 +160,3 @@ def _are_different_measures(first: Quantity, second: Quantity) -> bool:
     """日 is a day of the calendar or a time."""
     both_days = {first.kind, second.kind} == {"time", "calendar day"}
     return first.is_measure and second.is_measure and not both_days
-
-
-def _is_numeral_in(quantity: Quantity, text: str) -> bool:
-    """Whether a small number is a Han numeral in front of a noun: 四音符."""
-    digits = [han for han, value in HAN_DIGITS.items() if value == quantity.number and value > 2]
-    return not quantity.is_measure and any(re.search(rf"(?<!{_NUMERAL}){han}(?!{_NUMERAL})", text) for han in digits)

@@ -1,0 +1,1 @@
+"""Benchmark of language rules: what changes if one is switched off?"""
