@@ -260,7 +260,6 @@ ANSWER_RULES = (
     _function("subject mismatch", f"{_ANSWERABILITY}:_subject_mismatch", 0.0),
     _function("topic of the document", f"{_ANSWERABILITY}:_topic_match", 0.0),
     Rule("agreement of documents", (), ANSWERS, _without_signal("agreement")),
-    Rule("fit of a single document", (), ANSWERS, _without_signal("lone_fit")),
     _function("sentences that contradict each other", f"{_WRITER}:_contradict", False),
     _function("sentences that repeat each other", f"{_WRITER}:_repeats", False),
     _function("other entries of a list", f"{_WRITER}:_is_alternative", False),
