@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -57,6 +58,10 @@ def load_fastembed(folder: Path) -> Any:
     return TextEmbedding(NAME, specific_model_path=str(folder))
 
 
+def _embed_all(model: Any, passages: Sequence[str], batch_size: int) -> list[Any]:
+    return list(model.embed(passages, batch_size=batch_size))
+
+
 def time_rounds(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -88,7 +93,7 @@ def main() -> None:
         print(f"largest difference of a vector: {difference:.1e}\n")
         ways: dict[str, Callable[[], Any]] = {"Veracity": lambda: own.embed_passages(passages)}
         for size in BATCH_SIZES:
-            ways[f"fastembed, batches of {size}"] = lambda size=size: list(other.embed(passages, batch_size=size))
+            ways[f"fastembed, batches of {size}"] = partial(_embed_all, other, passages, size)
         print_table(time_rounds(ways, chosen.rounds), passages)
 
 
