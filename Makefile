@@ -14,8 +14,8 @@ serve: .venv/installed
 	$(BIN)/veracity ingest src/veracity/handbook --workspace .demo > /dev/null
 	$(BIN)/veracity serve --workspace .demo
 
-# Three workers, because many tests wait for browsers and processes. tests/conftest.py sets the order.
-PYTEST = $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Four workers, because many tests wait for browsers and processes. tests/conftest.py sets the order.
+PYTEST = $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 test:
 	@$(MAKE) --no-print-directory -j 3 prepare-tests
 	$(BIN)/ruff check .
