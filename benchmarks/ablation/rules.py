@@ -414,6 +414,18 @@ GROUNDING_RULES = (
     pattern("headings and table rules", f"{_STATEMENTS}:SCAFFOLDING", (*ANSWERS, "gate")),
     Rule("names across languages", (_SCRIPTS,), ("across",), {f"{_SCRIPTS}:missing_names": always([])}),
     Rule(
+        "names across languages: katakana of other origin",
+        (f"{_SCRIPTS}:_OTHER_ORIGIN",),
+        ("across",),
+        {f"{_SCRIPTS}:_OTHER_ORIGIN": {}},
+    ),
+    Rule(
+        "names across languages: spelling as pronounced",
+        (f"{_SCRIPTS}:_SPELLINGS",),
+        ("across",),
+        {f"{_SCRIPTS}:_SPELLINGS": ()},
+    ),
+    Rule(
         "one and two as words",
         (f"{_TRANSLATION}:_may_be_a_word",),
         ("across",),

@@ -129,6 +129,8 @@ def test_a_transliterated_name_is_no_obstacle(sentence: str, text: str) -> None:
     [
         ("ダブリン", "Dublin", True),
         ("ニューヨーク", "NewYork", True),
+        ("シカゴ", "Chicago", True),
+        ("ドイツ", "Germany", True),
         ("ダブリンオフィス", "Dublin", True),
         ("ダブリン", "London", False),
         ("スミス", "Jones", False),

@@ -36,6 +36,30 @@ _ROWS = {
 }
 _SIGN_OF_KANA = {kana: sign for sign, row in _ROWS.items() for kana in row}
 _SIGN_OF_LETTER = dict(zip("bvcgkqdjstzfhlrmnp", "bbkkkksssss" + "hh" + "rr" + "mnp", strict=True))
+_SPELLINGS = (  # as pronounced
+    (re.compile("tion|sion|cian"), "sn"),
+    (re.compile("ph"), "f"),
+    (re.compile("[cst]h"), "s"),
+    (re.compile("gh|(?<=[aeo])w|^[kw](?=[nr])"), ""),
+    (re.compile("[cg](?=[eiy])"), "s"),
+    (re.compile("x"), "ks"),
+    (re.compile("m(?=[bp])"), "n"),
+    (re.compile("r(?![aeiouy])"), ""),
+    (re.compile(r"([a-z])\1"), r"\1"),
+)
+# Katakana that does not come from the English word.
+_OTHER_ORIGIN = {
+    "アメリカ": "us usa united states",
+    "イギリス": "uk united kingdom britain british england english",
+    "オランダ": "netherlands dutch",
+    "ギリシャ": "greece greek",
+    "スイス": "switzerland swiss",
+    "ドイツ": "germany german",
+    "トルコ": "turkey turkish",
+    "ベルギー": "belgium belgian",
+    "ミュンヘン": "munich",
+    "ウィーン": "vienna",
+}
 
 _KATAKANA_RUN = re.compile(f"[{KATAKANA}]{{2,30}}")
 _LATIN_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z\u00c0-\u024f][A-Za-z0-9\u00c0-\u024f]{1,40}")
@@ -71,6 +95,8 @@ def katakana_words(text: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def are_alike(katakana: str, latin: str) -> bool:
     """Whether the katakana may be a transliteration of the Latin word, or contain it."""
+    if latin.lower() in _OTHER_ORIGIN.get(katakana, "").split():
+        return True
     heard, spelled = katakana_consonants(katakana), latin_consonants(latin)
     if len(spelled) >= MIN_INSIDE and spelled in heard:
         return True
@@ -86,6 +112,8 @@ def katakana_consonants(word: str) -> str:
 
 def latin_consonants(word: str) -> str:
     word = word.lower()
+    for spelling, sound in _SPELLINGS:
+        word = spelling.sub(sound, word)
     start = "" if word[:1] in _SIGN_OF_LETTER else VOWEL
     return _collapse(start + "".join(_SIGN_OF_LETTER.get(letter, "") for letter in word))
 
