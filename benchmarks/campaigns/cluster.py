@@ -50,7 +50,9 @@ WORKERS, ASKERS = 3, 2
 PAUSE_SECONDS = (0.2, 2.0)  # between kills
 PATIENCE_SECONDS = 120.0
 MAX_TAKE_OVER_SECONDS = 2.0
-MAX_OPEN = 4  # questions under way, so that kills hit runs in every step
+# Fewer than the workers that survive a kill can run at once: a run that waits for a place is not taken over late.
+MAX_UNDER_WAY = 4
+CALL_SECONDS = 0.5  # of a model, so that kills hit runs in every step
 
 
 def open_engine(root: Path, url: str, seconds: float, runs: int = 4) -> Veracity:
@@ -84,7 +86,7 @@ def ask(root: Path, url: str, log: Path) -> None:
     with open_engine(root, url, 0) as engine, log.open("a", buffering=1) as file:
         while True:
             try:
-                if engine.queued() < MAX_OPEN:
+                if sum(run.status in ("running", "interrupted") for run in engine.runs(20)) < MAX_UNDER_WAY:
                     file.write(f"asked {engine.begin(QUESTION, user=chance.choice(USERS), queued=True)}\n")
                 for approval in engine.approvals(limit=5):
                     verdict: Any = chance.choice(("approve", "reject"))
@@ -179,7 +181,7 @@ class KillCampaign:
 
     def _start(self, name: str) -> None:
         is_worker = name.startswith("worker")
-        arguments = (self._root, self._url, 0.1) if is_worker else (self._root, self._url, self._root.parent / name)
+        arguments = (self._root, self._url, CALL_SECONDS if is_worker else self._root.parent / name)
         process = self._context.Process(target=work if is_worker else ask, args=arguments, daemon=True)
         process.start()
         self._processes[name] = process
