@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 
 from tests.runs.conftest import MakeEngine
-from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
+from tests.runs.scripts import DOCUMENTS, GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
+from veracity.engine import Veracity
 from veracity.errors import ModelUnreachableError
 from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
 from veracity.evaluator.metrics.groundedness import Groundedness
 from veracity.models import EvaluationRequest, MetricScore
 from veracity.models.steps import ScoreStep
+from veracity.settings import ModelSettings, Settings
 from veracity.testing import ScriptedLLM
 
 FAULTY = {
@@ -257,3 +259,12 @@ class TestGroundingFloor:
         answer = gated().ask(QUESTION)
         assert sorted(computed) == ["CitationAccuracy", "Groundedness"]
         assert [check.metric_name for check in answer.grounding] == ["Groundedness", "CitationAccuracy"]
+
+
+@pytest.mark.parametrize("embedder", ["none", "bundled"])
+def test_a_rule_for_another_group_is_not_released_x2(tmp_path: Path, embedder: str) -> None:
+    """The documents have the leave of full-time staff only."""
+    with Veracity(tmp_path / "workspace", settings=Settings(models=ModelSettings(embedder=embedder))) as engine:
+        engine.add(DOCUMENTS)
+        answer = engine.ask("How many days of annual leave do part-time staff have?")
+    assert answer.status in ("abstained", "awaiting_approval")
