@@ -47,7 +47,7 @@ class Source:
 
 
 SOURCES = {
-    "squad2": Source("en", "chrischute+squad", ("data/dev-v2.0.json",)),
+    "squad2": Source("en", "chrischute+squad", ("data/dev-v2.0.json",)),  # a half of its development questions
     "xquad_en": Source("en", "deepmind+xquad", ("xquad.en.json",)),
     "xquad_zh": Source("zh", "deepmind+xquad", ("xquad.zh.json",), has_titles=False),  # they are English
     "cmrc": Source("zh", "ymcui+cmrc2018", ("squad-style-data/cmrc2018_dev.json",)),

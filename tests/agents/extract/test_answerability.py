@@ -10,6 +10,7 @@ import pytest
 from tests.agents.passages import LEAVE as OFFICES
 from tests.agents.passages import passage
 from tests.agents.test_extractive_writer import ELSEWHERE, evidence
+from tests.retrieval.memory import Concepts
 from veracity.agents.extract.answer_types import Kind, expected_kind, find_answers
 from veracity.agents.extract.answerability import (
     ANSWERABLE_THRESHOLD,
@@ -137,6 +138,16 @@ def test_lead_is_the_difference_in_rank_to_other_documents() -> None:
     assert 0 < among.lead < among.rank
     alone = signals(question, evidence("Staff get 25 days of leave."))
     assert alone.lead == alone.rank > 1
+
+
+def test_rank_and_lead_do_not_depend_on_the_scale_of_another_embedder() -> None:
+    question = "How many days of leave do staff get?"
+    found = evidence("Staff get 25 days of leave.", ELSEWHERE["en"])
+    embedder = Concepts()
+    without = signals(question, found)
+    with_it = compute_signals(*rank_candidates(question, found, embedder), found, embedder)
+    assert with_it.meaning is None
+    assert (with_it.rank, with_it.lead) == pytest.approx((without.rank, without.lead))
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])
