@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_args
 
 from benchmarks.answers.asking import Asked, asker
 from benchmarks.answers.asking import ask as ask_engine
@@ -27,7 +28,7 @@ from veracity.agents.base import WriterOutput
 from veracity.embedding import make_embedder
 from veracity.language import content_tokens, normalized
 from veracity.language.citations import without_marks
-from veracity.settings import AnsweringSettings, LLMSettings, ModelSettings, Settings
+from veracity.settings import AnsweringSettings, LLMSettings, ModelSettings, OutputMode, Settings
 
 SETS = {"en": "clapnq", "zh": "rgb", "ja": "jsquad"}
 ANSWERABLE_DOCUMENTS, OTHER_DOCUMENTS = 4, 1  # questions about real documents, with and without an answer
@@ -137,12 +138,13 @@ def main() -> None:
     parser.add_argument("--evidence", type=int, default=AnsweringSettings().evidence, help="passages for the writer")
     parser.add_argument("--redrafts", type=int, default=AnsweringSettings().gener_epoch)
     parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--output-mode", choices=get_args(OutputMode), default="auto", help="as llm.output_mode")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=LANGUAGES)
     chosen = parser.parse_args()
     settings = Settings(
         models=ModelSettings(**dict.fromkeys(chosen.roles, chosen.model)),
-        llm=LLMSettings(workers=1, call_timeout=600, deadline=1800),
+        llm=LLMSettings(workers=1, call_timeout=600, deadline=1800, output_mode=chosen.output_mode),
         answering=AnsweringSettings(evidence=chosen.evidence, gener_epoch=chosen.redrafts, run_deadline=3600),
     )
     results = load_results(chosen.results)

@@ -54,10 +54,12 @@ class Assembly:
     def __init__(self, root: Path | str, *, settings: Settings | None = None, llm: LLM | None = None) -> None:
         self.workspace = Workspace(Path(root).expanduser())
         self.settings = own = with_pace(settings) if settings else _load_settings(self.workspace)
+        self.custom_llm = llm
+        self.shares_llm = False
         self.llm = llm or LLM(own.llm, max_tokens=own.max_tokens, servers=own.servers)
         self.lock = threading.RLock()
         self.built: dict[str, Any] = {}
-        self._explicit_settings = settings and self.settings
+        self.explicit_settings = settings and self.settings
         self._is_closed = False
 
     def close(self) -> None:
@@ -65,7 +67,8 @@ class Assembly:
             self._is_closed = True
             built = list(self.built.values())
             self.built.clear()
-        for part in (*reversed(built), self.llm):  # a part is built after the parts it uses
+        own = () if self.shares_llm else (self.llm,)
+        for part in (*reversed(built), *own):  # a part is built after the parts it uses
             if close := getattr(part, "close", None):
                 close()
 
@@ -126,7 +129,7 @@ class Assembly:
         return Evaluator(
             self.workspace.root,
             llm=self.llm,
-            settings=self._explicit_settings,
+            settings=self.explicit_settings,
             keep_last_good=True,
             only_named_judges=True,
         )
@@ -143,7 +146,8 @@ class Assembly:
         from veracity.knowledge.library import Library  # noqa: PLC0415 - imports LanceDB
 
         settings, files = self.settings, self.workspace
-        folders = (files.ledger_folder, files.metrics_folder, files.prompts_folder)
+        own = (files.ledger_folder, files.metrics_folder, files.prompts_folder)
+        folders = (*own, files.suites_folder, files.experiments_folder)
         excluded = (*folders, files.settings_file, files.evaluator_file, files.observations_file)
         return Library(
             self._knowledge_location,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,13 +52,16 @@ from veracity.models import (
     Traffic,
     Verdict,
 )
+from veracity.models.people import experiment_user, is_experiment
 from veracity.printable import encodable
 from veracity.secrets import presentable
-from veracity.settings import Settings
+from veracity.settings import Settings, with_overrides
 from veracity.workspace import (
     create_workspace,
     find_workspace,
     hash_configuration,
+    hash_parts,
+    remove_reports,
     require_existing_workspace,
     require_space,
     require_workspace,
@@ -64,6 +69,8 @@ from veracity.workspace import (
 
 if TYPE_CHECKING:
     from veracity.evaluator.evaluator import EvaluatorDescription
+    from veracity.experiments.running import Progress as ExperimentProgress
+    from veracity.experiments.summary import Summary as ExperimentSummary
     from veracity.knowledge.library import Progress
     from veracity.knowledge.store import Store
     from veracity.knowledge.uploads import Uploads
@@ -179,12 +186,16 @@ class Veracity:
         only: str | Sequence[str] = (),
         key: str = "",
         queued: bool = False,
+        experiment: str = "",
     ) -> str:
         """Store a run without starting it, and return its id. `resume` runs it; a `queued` run is left to a worker.
 
-        A user can use a `key` once: see `asked`.
+        A user can use a `key` once: see `asked`. The case of an `experiment` has no user: nobody is asked to approve
+        it, and nothing is learned from it.
         """
         run = self._run_parameters(question, conversation, user, max_rewrites, deadline, only)
+        if experiment:
+            run = run.model_copy(update={"user": experiment_user(experiment)})
         _require_text(key, "The key")
         return self._parts.runner.begin(run, encodable(key), queued=queued)
 
@@ -407,6 +418,7 @@ class Veracity:
 
         def forget_elsewhere(document_ids: list[str]) -> None:
             record("document", document_ids)
+            remove_reports(self._parts.workspace.experiments_folder)
             self._parts.ledger.forget_documents(document_ids, self._observations())
             uploads.remove(document.location for document in store.documents() if document.id in document_ids)
 
@@ -696,6 +708,69 @@ class Veracity:
         )
         return evaluator.evaluate(request, stop=stop)
 
+    def experiment(
+        self,
+        suite: Path | str,
+        *,
+        name: str = "",
+        overrides: Sequence[str] = (),
+        repeat: int | None = None,
+        sample: int | None = None,
+        seed: int = 0,
+        concurrency: int = 4,
+        budget_usd: float | None = None,
+        progress: Callable[[ExperimentProgress], None] = lambda progress: None,
+    ) -> ExperimentSummary:
+        """Run a suite of cases and return rates and scores with their intervals (SPEC X6).
+
+        `suite` is a file, or a name in `evals/`. Continues an experiment that was interrupted, and reuses results of
+        others in which everything was the same. `overrides` change settings for it: "models.writer=openai:gpt-5".
+        """
+        from veracity.experiments.running import Options, plan, run  # noqa: PLC0415 - imports SciPy
+        from veracity.experiments.summary import summarize  # noqa: PLC0415 - imports SciPy
+
+        options = Options(
+            name=name,
+            overrides=_as_texts(overrides, "overrides"),
+            repeat=repeat,
+            sample=sample,
+            seed=seed,
+            concurrency=concurrency,
+            budget_usd=budget_usd,
+        )
+        with self.variant(options.overrides) as engine:
+            work = plan(engine, self._parts.workspace.root, str(suite), options)
+            return summarize(run(engine, work, progress))
+
+    @contextlib.contextmanager
+    def variant(self, overrides: Sequence[str]) -> Iterator[Veracity]:
+        """An engine of the same workspace, with other settings, until the block ends."""
+        changed = with_overrides(self.settings, overrides) if overrides else self._parts.explicit_settings
+        with Veracity(self.root, settings=changed, llm=self._parts.custom_llm) as engine:
+            engine._parts.shares_llm = self._parts.custom_llm is not None
+            yield engine
+
+    @property
+    def root(self) -> Path:
+        """The folder of the workspace."""
+        return self._parts.workspace.root
+
+    def require_metrics(self, names: Sequence[str]) -> None:
+        """Raise `InputError` for a metric that does not exist or needs a judge model that is not set."""
+        self._parts.evaluator.choose(names)
+
+    def hashes(self) -> dict[str, str]:
+        """Hashes of all that an answer depends on: documents, settings, metrics, prompts, models, and the version."""
+        models = json.dumps(self.models_in_use(), sort_keys=True)
+        own = {"documents": self._store().content_hash(), "models": hashlib.sha256(models.encode()).hexdigest()[:16]}
+        return {**hash_parts(self._parts.workspace, self.settings), **own}
+
+    def models_in_use(self) -> dict[str, str]:
+        """The model of each role that has one, and of each metric that a model judges."""
+        named = {role: str(model) for role, model in self.settings.models if model and role != "folder"}
+        judges = {f"judge of {metric.name}": metric.model for metric in self.describe_metrics().metrics if metric.model}
+        return {**named, **judges, "reranker": self.settings.reranker}
+
     @property
     def evaluation_queue(self) -> EvaluationQueue:
         """Evaluations by workers. Needs a ledger in Postgres."""
@@ -719,6 +794,8 @@ class Veracity:
             raise InputError(f"deadline must be more than 0 and at most {MAX_DEADLINE_SECONDS} seconds, not {seconds}.")
         _require_text(user, "The user")
         _require_text(conversation, "The conversation")
+        if is_experiment(user):
+            raise InputError(f'A user must not be called "{presentable(user)}": that is for the cases of experiments.')
         self._parts.require_workspace()
         if not self._parts.library.store.languages():
             raise InputError("The workspace has no documents yet: add some with veracity ingest PATH.")

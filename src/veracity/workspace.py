@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -52,6 +52,14 @@ class Workspace:
     def prompts_folder(self) -> Path:
         return self.root / "prompts"
 
+    @property
+    def suites_folder(self) -> Path:
+        return self.root / "evals"
+
+    @property
+    def experiments_folder(self) -> Path:
+        return self.root / "experiments"
+
     def metric_files(self) -> list[Path]:
         """The Python files of metrics. Files whose name starts with an underscore or a dot are ignored."""
         try:
@@ -73,13 +81,41 @@ class Workspace:
 def hash_configuration(workspace: Workspace, settings: Settings) -> str:
     """Equal for processes that give the same answers: of the version, the settings, the metrics and the prompts. How a
     server listens and where its models are does not count."""
+    return _digest(f"{name} {part}\n".encode() for name, part in hash_parts(workspace, settings).items())
+
+
+def hash_parts(workspace: Workspace, settings: Settings) -> dict[str, str]:
+    """A hash for each part of the configuration."""
     counted = settings.model_dump_json(exclude={"server": True, "worker": True, "models": {"folder"}})
-    digest = hashlib.sha256(f"{__version__}\n{counted}".encode())
     prompts = sorted(path for path in workspace.prompts_folder.rglob("*") if path.is_file())
-    for path in (workspace.evaluator_file, *workspace.metric_files(), *prompts):
-        digest.update(f"\n{path.relative_to(workspace.root)}\n".encode())
-        digest.update(read_bytes(path) or b"")
+    return {
+        "package": __version__,
+        "settings": _digest([counted.encode()]),
+        "metrics": _hash_files(workspace, workspace.evaluator_file, *workspace.metric_files()),
+        "prompts": _hash_files(workspace, *prompts),
+    }
+
+
+def _hash_files(workspace: Workspace, *paths: Path) -> str:
+    contents = ((path.relative_to(workspace.root), read_bytes(path)) for path in paths)
+    return _digest(f"\n{path}\n".encode() + content for path, content in contents if content is not None)
+
+
+def _digest(pieces: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
     return digest.hexdigest()[:16]
+
+
+REPORTS = ("report.html", "summary.md", "junit.xml")  # of an experiment; they quote receipts
+
+
+def remove_reports(experiments: Path) -> None:
+    """Remove the reports of all experiments, because they may quote what was forgotten. They can be written again."""
+    for name in REPORTS:
+        for file in experiments.glob(f"*/{name}"):
+            file.unlink(missing_ok=True)
 
 
 def make_private_folder(folder: Path) -> None:

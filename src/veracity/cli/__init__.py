@@ -1,7 +1,7 @@
 """The command line: parses arguments, calls the engine and prints the result.
 
-Exit codes: 0 success, 1 failure, 2 invalid input or configuration, 3 awaiting approval, 4 busy, 5 already decided, 130
-interrupted.
+Exit codes: 0 success, 1 failure, 2 invalid input or configuration, 3 awaiting approval, 4 busy, 5 already decided, 6
+cannot tell, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from veracity.cli.command_groups import models, observations, users
+from veracity.cli.experiment_group import experiments
 from veracity.cli.options import (
     LOCAL,
     ApprovalArgument,
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 app.add_typer(users, name="users")
 app.add_typer(models, name="models", help="List and fetch models that run on this machine.")
+app.add_typer(experiments, name="experiment", help="Run suites of questions, and know whether a change is better.")
 app.add_typer(observations, name="observations", help="Export the answers that passed their review.")
 
 
@@ -56,7 +58,8 @@ def veracity(
     ] = False,
 ) -> None:
     """Exit codes: 0 success; 1 failure of an evaluation, a model or a file; 2 invalid input or configuration; 3 an
-    answer awaits approval; 4 another process is changing the documents; 5 already decided."""
+    answer awaits approval; 4 another process is changing the documents; 5 already decided; 6 an experiment cannot tell
+    whether it meets its gate."""
 
 
 @app.command()

@@ -209,8 +209,9 @@ class Evaluator:
         return self._current()[1]
 
     def close(self) -> None:
-        """Stop the model threads. Optional: they end with the evaluator."""
-        self._llm.close()
+        """Stop the model threads. Optional: they end with the evaluator. A given model client is not closed."""
+        if self._custom_llm is None:
+            self._llm.close()
 
     def _current(self) -> tuple[Loaded, LLM, list[str]]:
         """The current configuration, the model client, and warnings."""

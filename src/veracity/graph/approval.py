@@ -20,6 +20,7 @@ from veracity.graph.context import RunContext
 from veracity.graph.report import report
 from veracity.graph.state import Attempt, Plain, RunState, standalone_question
 from veracity.models import ApprovalReason, Decision, EvaluationRequest, EvaluationResult, MetricScore, OnReject
+from veracity.models.review import ReviewOutcome
 from veracity.models.steps import ApprovalFacts, ApprovalTexts, ScoreFacts, ScoreTexts
 from veracity.settings import ApprovalSettings
 
@@ -161,15 +162,27 @@ def _on_reject(state: RunState, context: RunContext) -> OnReject:
 
 
 def _doubt(state: RunState, settings: ApprovalSettings) -> ApprovalReason | None:
+    outcome = (state["final_review"] or {}).get("outcome")
+    lowest = _lowest(state.get("grounding", []))
+    return find_doubt(state["abstains"], outcome, state.get("tentative", False), state["score"], lowest, settings)
+
+
+def find_doubt(
+    abstains: bool,
+    review: ReviewOutcome | None,
+    tentative: bool,
+    score: float | None,
+    grounding: float,
+    settings: ApprovalSettings,
+) -> ApprovalReason | None:
     """The first reason why a person must decide, or None. A failed review counts whatever the score (SPEC A14)."""
-    outcome, score = (state["final_review"] or {}).get("outcome"), state["score"]
     reasons: list[tuple[bool, ApprovalReason]] = [
-        (state["abstains"], "abstained"),
-        (outcome == "not_reviewed", "not_reviewed"),
-        (outcome == "failed" and settings.on_failed_review, "review_failed"),
-        (state.get("tentative", False), "uncertain"),
+        (abstains, "abstained"),
+        (review == "not_reviewed", "not_reviewed"),
+        (review == "failed" and settings.on_failed_review, "review_failed"),
+        (tentative, "uncertain"),
         (score is None, "not_scored"),
-        (_lowest(state.get("grounding", [])) < settings.grounding_floor, "low_grounding"),
+        (grounding < settings.grounding_floor, "low_grounding"),
         (score is not None and score < settings.threshold, "low_score"),
     ]
     return next((reason for applies, reason in reasons if applies), None)

@@ -18,6 +18,7 @@ from veracity.evaluator import Evaluator
 from veracity.ledger import WeakPoint
 from veracity.llm import Budget, CallLog
 from veracity.models import Decision, Evidence, PastTurn, Remembered, RunParameters, WebPage
+from veracity.models.people import is_experiment
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
 from veracity.settings import Settings
@@ -145,6 +146,8 @@ class RunContext:
     def for_run(self, run: RunParameters, token: int = 0, *, drafts: bool = False) -> RunContext:
         context = copy(self)
         context.run, context.token, context.limits = run, token, RunLimits(run, self.settings, drafts=drafts)
+        if is_experiment(run.user):
+            context.settings = _for_experiments(self.settings)
         context.searcher = self.searcher_for(run.only)
         return context
 
@@ -170,3 +173,10 @@ class RunContext:
             future.cancel()
             raise OutOfTimeError(f"The search deadline ({deadline.name}) has passed: {SLOW_HINT}.")
         return future.result()  # type: ignore[no-any-return]
+
+
+def _for_experiments(settings: Settings) -> Settings:
+    """Nobody is asked about the cases of an experiment, and no case knows another one's answer."""
+    approval = settings.approval.model_copy(update={"policy": "never"})
+    conversation = settings.conversation.model_copy(update={"history": "conversation"})
+    return settings.model_copy(update={"approval": approval, "conversation": conversation})

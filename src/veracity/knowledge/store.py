@@ -3,6 +3,8 @@
 Every change is one commit, which readers see whole or not at all. Writers hold the lock of `library.py`.
 """
 
+import hashlib
+import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -160,6 +162,15 @@ class Store:
 
     def fingerprints(self) -> list[Fingerprint]:
         return [Fingerprint(**row) for row in self._scan(rows.FINGERPRINT_COLUMNS).to_pylist()]
+
+    def content_hash(self) -> str:
+        """Of the names and contents of all documents. Equal for copies of them in another place."""
+        names = {document.document_id: document for document in self.fingerprints()}
+        contents = sorted(
+            (Path(document.location).name or name, document.digest or _hash(self.text(name) or ""))
+            for name, document in names.items()
+        )
+        return _hash(json.dumps(contents))
 
     def text(self, document_id: str) -> str | None:
         """The whole text of a document. Offsets of passages refer to it."""
@@ -523,6 +534,10 @@ def _sentence(location: Location, problem: BaseException) -> str:
     reason = _NOISE.sub("", text)[:MAX_REASON_LENGTH].strip(" ,.:") or type(problem).__name__
     remedy = next((remedy for pattern, remedy in _REMEDIES if pattern.search(text)), DEFAULT_REMEDY)
     return f'The documents in "{location}" cannot be used ({reason}): {remedy}'
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _sql_list(texts: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, insert, select, updat
 
 from veracity.errors import LostLeaseError, VeracityError
 from veracity.ledger.owners import Owners
-from veracity.ledger.tables import approvals, leases, runs
+from veracity.ledger.tables import approvals, is_case, leases, runs
 from veracity.secrets import presentable
 
 log = logging.getLogger("veracity")
@@ -113,9 +113,10 @@ def count_waiting(connection: Connection, user: str | None) -> int:
 
 
 def list_free(connection: Connection, owners: Owners) -> dict[str, bool]:
-    """The runs that acquire() would grant now, oldest first, and whether each has a dead owner."""
+    """The runs that acquire() would grant now, oldest first, and whether each has a dead owner. Without cases of
+    experiments: those are resumed with the settings of their experiment."""
     is_free = _free_leases(connection, owners)
-    rows = connection.execute(_RESUMABLE.order_by(runs.c.number)).all()
+    rows = connection.execute(_RESUMABLE.where(~is_case).order_by(runs.c.number)).all()
     return {row.run_id: row.owner is not None for row in rows if is_free(row)}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from veracity.errors import InputError
+from veracity.models.people import EXPERIMENT_PREFIX
 from veracity.printable import encodable
 
 MAX_NAME_LENGTH = 500
@@ -104,6 +105,8 @@ runs = sa.Table(
 # A whole question may be too long for an index. Literals, because SQLite ignores the index for bound parameters.
 question_head = sa.func.substr(runs.c.question, sa.text("1"), sa.text(str(INDEXED_QUESTION_LENGTH)))
 sa.Index("runs_by_question", runs.c.user_name, question_head, runs.c.number)
+# A run that is a case of an experiment.
+is_case = sa.func.substr(runs.c.user_name, 1, len(EXPERIMENT_PREFIX)) == EXPERIMENT_PREFIX
 
 steps = sa.Table(
     "steps",

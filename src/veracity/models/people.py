@@ -10,6 +10,16 @@ from pydantic import BaseModel, ConfigDict
 Role = Literal["asker", "approver", "admin"]
 Thumb = Literal["up", "down"]
 LOCAL = "local"  # the user at the command line
+EXPERIMENT_PREFIX = "experiment:"  # of the users whose runs are cases of an experiment; nobody can log in as one
+
+
+def experiment_user(name: str) -> str:
+    return f"{EXPERIMENT_PREFIX}{name}"
+
+
+def is_experiment(user: str) -> bool:
+    """Whether its runs are cases of an experiment: nothing is learned from them, and nobody is asked about them."""
+    return user.startswith(EXPERIMENT_PREFIX)
 
 
 class User(BaseModel):

@@ -24,6 +24,7 @@ from veracity.graph.state import RunState
 from veracity.ledger import Ledger, Observations, RunRecords, draft_hash
 from veracity.ledger.observations import make_observation
 from veracity.models import Answer, Approval, ModelCall, RunParameters
+from veracity.models.people import is_experiment
 from veracity.runs.driver import Driver
 from veracity.runs.outcome import build_answer, decided_answer, is_recallable, pending_answer, weak_point
 
@@ -43,7 +44,7 @@ class Endings:
     def complete(self, context: RunContext, state: RunState) -> Answer:
         limits = context.limits
         answer = build_answer(state, limits.budget.spent, limits.seconds, self._settings.approval)
-        self._finish(answer, context.token)
+        self._finish(answer, context.run.user, context.token)
         return answer
 
     def complete_by_decision(self, approval: Approval, run: RunParameters, token: int) -> Answer | None:
@@ -52,7 +53,7 @@ class Endings:
             return None
         used = {"usage": run.usage, "seconds": run.seconds}
         answer = decided_answer(approval, approval.decision).model_copy(update=used)
-        self._finish(answer, token)
+        self._finish(answer, run.user, token)
         return answer
 
     def suspend(self, context: RunContext, state: RunState, interrupt: dict[str, str]) -> Answer:
@@ -141,12 +142,13 @@ class Endings:
             return False
         return True
 
-    def _finish(self, answer: Answer, token: int) -> None:
-        recallable = is_recallable(answer)
+    def _finish(self, answer: Answer, user: str, token: int) -> None:
+        """The case of an experiment is recalled in its own conversation, and nothing else is learned from it."""
+        recallable, is_case = is_recallable(answer), is_experiment(user)
         needs_vector = recallable and (answer.conversation or self._settings.conversation.history == "user")
         records = RunRecords(
-            weak_point=weak_point(answer, self._settings.approval.threshold),
-            observation=make_observation(answer, self._context.models),
+            weak_point=None if is_case else weak_point(answer, self._settings.approval.threshold),
+            observation=None if is_case else make_observation(answer, self._context.models),
             recallable=recallable,
             vector=self._embed(answer.standalone) if needs_vector else None,
         )

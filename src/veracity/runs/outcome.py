@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
+from veracity.graph.approval import find_doubt
 from veracity.graph.state import RunState
 from veracity.grounding.citation_check import read_answer_sentences
 from veracity.locales import LANGUAGES, text
@@ -17,6 +18,7 @@ from veracity.models import (
     AnswerSentence,
     AnswerStatus,
     Approval,
+    ApprovalReason,
     Decision,
     Evidence,
     Notice,
@@ -127,6 +129,18 @@ def weak_point(answer: Answer, threshold: float) -> Literal["failed_review", "lo
     if answer.review and answer.review.outcome == "failed":
         return "failed_review"
     return "low_score" if answer.score is not None and answer.score < threshold else None
+
+
+def doubt_about(answer: Answer, settings: ApprovalSettings) -> ApprovalReason | None:
+    """Why the gate would hold this answer, which was released without asking, or None."""
+    return find_doubt(
+        answer.status == "abstained",
+        answer.review.outcome if answer.review else None,
+        any(notice.code == "uncertain" for notice in answer.notices),
+        answer.score,
+        min((check.score for check in answer.grounding), default=0.0) / 100,
+        settings,
+    )
 
 
 def is_recallable(answer: Answer) -> bool:

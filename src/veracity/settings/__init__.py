@@ -10,6 +10,7 @@ from veracity.settings.loading import (
     require_sound_quality,
     variable,
 )
+from veracity.settings.overrides import with_overrides
 from veracity.settings.pace import SLOW_DEADLINES, with_pace
 from veracity.settings.sections import (
     KEYS,
@@ -74,5 +75,6 @@ __all__ = [
     "own_variables",
     "require_sound_quality",
     "variable",
+    "with_overrides",
     "with_pace",
 ]

@@ -46,17 +46,21 @@ def load_settings(content: bytes | None, path: Path) -> Settings:
     changed = {name: getattr(settings, name).model_copy(update=_in_environment(name)) for name in SECTIONS}
     servers = _with_environment(settings.servers)
     settings = with_pace(settings.model_copy(update={**changed, "servers": servers}))
+    require_sound_settings(settings, f"{path} or the environment")
+    return settings
+
+
+def require_sound_settings(settings: Settings, origin: str) -> None:
+    """Check the settings that depend on each other, after they were merged. `origin` says where they are from."""
     try:
         require_sound_quality(settings.quality)
         _require_one_reranker(settings)
         settings.store.require_shared_ledger()
     except ConfigurationError as problem:
-        raise ConfigurationError(f"{path} or the environment: {problem}") from None
-    return settings
+        raise ConfigurationError(f"{origin}: {problem}") from None
 
 
 def require_sound_quality(quality: QualitySettings) -> None:
-    """Check the settings that depend on each other, after file and environment are merged."""
     weights = ("coverage_weight", "relevance_weight", "diversity_weight", "count_weight")
     total = sum(getattr(quality, name) for name in weights)
     if abs(total - 1) > 0.001:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, case, exists, func, i
 from sqlalchemy.exc import IntegrityError
 
 from veracity.errors import BusyLedgerError, InputError, LedgerError, NotFoundError
-from veracity.ledger.tables import INDEXED_QUESTION_LENGTH, approvals, as_stored, question_head, runs, steps
+from veracity.ledger.tables import INDEXED_QUESTION_LENGTH, approvals, as_stored, is_case, question_head, runs, steps
 from veracity.models import Answer, RunParameters, RunStanding, RunStatus, RunSummary, Step, Usage, load_step
 from veracity.secrets import presentable
 
@@ -107,8 +107,11 @@ def set_answer(connection: Connection, run_id: str, answer: Answer) -> None:
 
 
 def list_runs(connection: Connection, limit: int, user: str | None, after: str = "") -> list[RunSummary]:
+    """Those of all users are without the cases of experiments."""
     query, last = _SUMMARY, select(runs.c.number)
-    if user is not None:
+    if user is None:
+        query = query.where(~is_case)
+    else:
         query, last = query.where(runs.c.user_name == user), last.where(runs.c.user_name == user)
     if after:
         query = query.where(runs.c.number < last.where(runs.c.run_id == after).scalar_subquery())
@@ -165,7 +168,7 @@ def find_id(connection: Connection, name: str) -> str:
         raise InputError(f'Name a run by its id, a prefix of its id, or "{LAST}".')
     newest_first = select(runs.c.run_id).order_by(runs.c.number.desc())
     if name == LAST:
-        newest = connection.execute(newest_first.limit(1)).scalar()
+        newest = connection.execute(newest_first.where(~is_case).limit(1)).scalar()
         if newest is None:
             raise InputError("There is no run yet: ask a question first.")
         return str(newest)

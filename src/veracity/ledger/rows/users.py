@@ -22,6 +22,7 @@ from veracity.ledger.database import Database
 from veracity.ledger.journal import Journal
 from veracity.ledger.tables import normalize_name, users
 from veracity.models import LOCAL, Role, User
+from veracity.models.people import EXPERIMENT_PREFIX, is_experiment
 from veracity.secrets import presentable
 
 TOKEN_PREFIX = "vt_"
@@ -138,6 +139,8 @@ def _valid_name(name: str) -> str:
         raise InputError("The name of a user must not contain invisible characters or start or end with a space.")
     if _appearance(name) == _appearance(LOCAL):
         raise InputError(f'"{LOCAL}" is the user of the command line, who needs no token: choose another name.')
+    if is_experiment(_appearance(name)):
+        raise InputError(f'The name of a user must not start with "{EXPERIMENT_PREFIX}": experiments use such names.')
     return name
 
 

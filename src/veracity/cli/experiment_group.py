@@ -1,0 +1,118 @@
+"""`veracity experiment`, with the options of its commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from veracity.cli.options import JsonOption, WorkspaceOption, name_option
+
+experiments = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+
+SuiteArgument = Annotated[str, typer.Argument(metavar="SUITE", help="A .jsonl or .csv file, or its name in evals/.")]
+ExperimentArgument = Annotated[str, typer.Argument(metavar="NAME", help="The experiment, or: last.")]
+GateOption = Annotated[
+    bool, typer.Option("--gate", help="Exit with 1 if the suite's gate fails, with 6 if that cannot be told.")
+]
+
+
+@experiments.command("check")
+def check_suite(suite: SuiteArgument, workspace: WorkspaceOption = None) -> None:
+    """Validate a suite: every case, its settings, and the documents it names."""
+    from veracity.cli.commands.experiment import check_suite
+
+    check_suite(suite, workspace)
+
+
+@experiments.command("run")
+def run_experiment(
+    suite: SuiteArgument,
+    name: Annotated[str | None, name_option("Its name. Default: the suite's, with a number.", "--name")] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="SECTION.KEY=VALUE", help="Change a setting for this experiment; may be repeated."
+        ),
+    ] = None,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", metavar="N", help="Run every case N times. Default: the suite's.")
+    ] = None,
+    sample: Annotated[int | None, typer.Option("--sample", metavar="N", help="Run a random sample of N cases.")] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Chooses the sample.")] = 0,
+    concurrency: Annotated[int, typer.Option("--concurrency", metavar="N", help="Cases at once.")] = 4,
+    budget_usd: Annotated[
+        float | None, typer.Option("--budget-usd", metavar="USD", help="Start no more cases when this is spent.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Reuse no results of earlier experiments.")] = False,
+    gate: GateOption = False,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the cases of a suite and write a report.
+
+    Each case is a run with a receipt; nobody is asked to approve it. An interrupted experiment continues when the same
+    command is given again. Results of earlier experiments are reused if documents, settings, prompts, metrics, models,
+    version and suite are the same. Exits with 1 if a case failed to run.
+    """
+    from veracity.cli.commands.experiment import run_experiment
+    from veracity.experiments.running import Options
+
+    options = Options(
+        name=name or "",
+        overrides=overrides or [],
+        repeat=repeat,
+        sample=sample,
+        seed=seed,
+        concurrency=concurrency,
+        budget_usd=budget_usd,
+        fresh=fresh,
+    )
+    run_experiment(suite, options, gate, workspace, as_json)
+
+
+@experiments.command("list")
+def list_experiments(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """List the experiments, the latest first."""
+    from veracity.cli.commands.experiment import list_all
+
+    list_all(workspace, as_json)
+
+
+@experiments.command("show")
+def show_experiment(name: ExperimentArgument, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """Show rates and scores with their intervals, and the cases that did not pass."""
+    from veracity.cli.commands.experiment import show
+
+    show(name, workspace, as_json)
+
+
+@experiments.command("compare")
+def compare_experiments(
+    a: Annotated[str, typer.Argument(metavar="A", help="The experiment to compare with.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The newer experiment.")],
+    gate: Annotated[bool, typer.Option("--gate", help="Exit with 1 if B is worse, with 6 if nobody can tell.")] = False,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say whether B is better than A, worse, equivalent, or whether that cannot be told yet."""
+    from veracity.cli.commands.experiment import compare
+
+    compare(a, b, gate, workspace, as_json)
+
+
+@experiments.command("report")
+def report_experiment(
+    name: ExperimentArgument,
+    against: Annotated[str | None, name_option("Compare it with this experiment.", "--against")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Default: the folder of the experiment.")
+    ] = None,
+    gate: GateOption = False,
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Write report.html, summary.json, summary.md and junit.xml."""
+    from veracity.cli.commands.experiment import write_reports
+
+    write_reports(name, against or "", output, gate, workspace)

@@ -1,0 +1,217 @@
+"""Runs one case through the engine and judges the outcome.
+
+A case is a run of the engine like any other, with a receipt. Its key in the ledger names the case, so that a killed
+experiment finds the run again instead of asking twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from veracity.deadlines import NEVER, Stop
+from veracity.errors import ShutdownError, VeracityError
+from veracity.experiments.records import CaseResult
+from veracity.experiments.suite import Case
+from veracity.language import content_tokens, normalized
+from veracity.language.citations import without_marks
+from veracity.models import Answer, EvaluationResult, RunEvent, RunProgress, RunSummary, Usage
+from veracity.models.people import experiment_user
+from veracity.runs.outcome import doubt_about
+from veracity.settings import Settings
+
+UNFINISHED = ("running", "interrupted")
+
+
+class Engine(Protocol):
+    """What an experiment needs of `veracity.Veracity`."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def begin(self, question: str, *, conversation: str = "", key: str = "", experiment: str = "") -> str: ...
+
+    def asked(self, *, user: str = ..., key: str) -> RunSummary | None: ...
+
+    def resume(self, run_id: str) -> Iterator[RunEvent]: ...
+
+    def progress(self, run_id: str) -> RunProgress: ...
+
+    def evaluate(
+        self,
+        question: str,
+        answer: str,
+        context: str | Sequence[str] = (),
+        *,
+        metrics: str | Sequence[str] | None = None,
+        user: str = ...,
+        stop: Stop = NEVER,
+    ) -> EvaluationResult: ...
+
+    def leave(self) -> None: ...
+
+
+class CaseRunner:
+    """Runs the cases of one experiment. `metrics` are additional ones for the results; `stop` ends evaluations under
+    way; `documents` are the ids of those that `must_cite` names."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        experiment: str,
+        metrics: Sequence[str],
+        stop: Stop,
+        documents: Mapping[str, Collection[str]],
+    ) -> None:
+        self._engine = engine
+        self._experiment = experiment
+        self._user = experiment_user(experiment)
+        self._metrics = list(metrics)
+        self._stop = stop
+        self._documents = documents
+
+    def run(self, case: Case, repeat: int, attempt: int) -> CaseResult:
+        """A case that cannot be run is a result, too: one with a problem. `attempt` counts such results before."""
+        try:
+            if case.submission is not None:
+                return self._score(case, repeat, attempt)
+            return self._ask(case, repeat, attempt)
+        except ShutdownError:
+            raise
+        except VeracityError as problem:
+            return _result(case, repeat, attempt, status="failed", problem=str(problem))
+
+    def _ask(self, case: Case, repeat: int, attempt: int) -> CaseResult:
+        name = f"{case.id}#{repeat}#{attempt}"
+        conversation = name if case.history else ""
+        progress = None
+        for number, question in enumerate((*case.history, case.question)):
+            progress = self._run(question, conversation, f"{name}#{number}")
+        assert progress is not None
+        return self._judge(case, repeat, attempt, progress)
+
+    def _run(self, question: str, conversation: str, key: str) -> RunProgress:
+        """The outcome of the run with this key, which may have begun or even ended before a kill."""
+        run = self._engine.asked(user=self._user, key=key)
+        if run is None:
+            run_id = self._engine.begin(question, conversation=conversation, key=key, experiment=self._experiment)
+        else:
+            run_id = run.run_id
+        if run is None or run.status in UNFINISHED:
+            for _ in self._engine.resume(run_id):
+                pass
+        progress = self._engine.progress(run_id)
+        if progress.answer is None:
+            raise VeracityError(progress.run.problem or f'The run "{run_id}" did not end: run the experiment again.')
+        return progress
+
+    def _judge(self, case: Case, repeat: int, attempt: int, progress: RunProgress) -> CaseResult:
+        answer = progress.answer
+        assert answer is not None
+        is_answered, usage = answer.status == "answered", answer.usage
+        scores = {score.metric_name: score.score for score in answer.grounding}
+        evaluation = answer.evaluation
+        if is_answered and self._metrics:
+            evaluation = self._evaluate(case.question, answer.text, [item.text for item in answer.evidence])
+            usage += evaluation.usage
+        if evaluation:
+            scores |= {score.metric_name: score.score for score in evaluation.metrics}
+        faults = list(find_faults(case, answer, self._documents))
+        return _result(
+            case,
+            repeat,
+            attempt,
+            status="answered" if is_answered else "abstained",
+            passed=not faults,
+            faults=faults,
+            held=doubt_about(answer, self._engine.settings.approval) if is_answered else None,
+            score=answer.score,
+            metrics=scores,
+            run_id=answer.run_id,
+            usage=usage,
+            seconds=answer.seconds,
+        )
+
+    def _score(self, case: Case, repeat: int, attempt: int) -> CaseResult:
+        result = self._evaluate(case.question, case.submission or "", case.context)
+        score, threshold = result.overall_score / 100, self._engine.settings.approval.threshold
+        is_released = score >= threshold
+        passed = is_released == (case.expect == "answer")
+        fault = f"released with a score of {score:.2f}" if is_released else f"held with a score of {score:.2f}"
+        return _result(
+            case,
+            repeat,
+            attempt,
+            status="scored",
+            passed=passed,
+            faults=[] if passed else [fault],
+            held=None if is_released else "low_score",
+            score=score,
+            metrics={item.metric_name: item.score for item in result.metrics},
+            usage=result.usage,
+            seconds=result.seconds,
+        )
+
+    def _evaluate(self, question: str, answer: str, context: Sequence[str]) -> EvaluationResult:
+        return self._engine.evaluate(
+            question, answer, context, metrics=self._metrics or None, user=self._user, stop=self._stop
+        )
+
+
+def find_faults(case: Case, answer: Answer, documents: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """What the answer lacks of what the case expects. They name the suite's words only, never the answer's."""
+    if case.expect == "abstain":
+        if answer.status == "answered":
+            yield "answered, though the documents do not say"
+        return
+    if answer.status != "answered":
+        yield "abstained"
+        return
+    text = without_marks(answer.text)
+    if case.answers and not any(contains(text, expected) for expected in case.answers):
+        yield f"does not say “{case.answers[0]}”"
+    for forbidden in case.forbid:
+        if contains_literally(text, forbidden):
+            yield f"says “{forbidden}”"
+    cited = {citation.document_id for sentence in answer.sentences for citation in sentence.citations}
+    for document in case.must_cite:
+        if cited.isdisjoint(documents[document]):
+            yield f"does not cite {document}"
+
+
+def contains(text: str, expected: str) -> bool:
+    """Whether the text has the expected words, literally, or all that carry content: an answer may word it freely."""
+    if contains_literally(text, expected):
+        return True
+    words = {token.casefold() for token in content_tokens(text)}
+    wanted = {token.casefold() for token in content_tokens(expected)}
+    return bool(wanted) and wanted <= words
+
+
+def contains_literally(text: str, expected: str) -> bool:
+    """Also within a word, except for a number within a number: 4 is not in 24."""
+    whole, part = (" ".join(normalized(item).casefold().split()) for item in (text, expected))
+    start = whole.find(part)
+    while start >= 0:
+        before, after = whole[:start][-1:], whole[start + len(part) :][:1]
+        if not (part[:1].isdigit() and before.isdigit()) and not (part[-1:].isdigit() and after.isdigit()):
+            return True
+        start = whole.find(part, start + 1)
+    return False
+
+
+def _result(case: Case, repeat: int, attempt: int, **outcome: object) -> CaseResult:
+    return CaseResult.model_validate(
+        {
+            "case": case.id,
+            "repeat": repeat,
+            "attempt": attempt,
+            "digest": case.digest(),
+            "group": case.group,
+            "language": case.asked_in,
+            "tags": case.tags,
+            "expect": case.expect,
+            "usage": Usage(),
+            **outcome,
+        }
+    )

@@ -1,0 +1,285 @@
+"""The report of an experiment: one self-contained HTML page, Markdown for pull requests, and JUnit XML for CI.
+
+The page has no script and loads nothing; its content security policy tells the browser so. Texts of questions, answers
+and documents come from the receipts of the runs.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from pydantic import BaseModel, ConfigDict
+
+from veracity.errors import InputError, reason_of
+from veracity.experiments.comparison import Comparison, percent, points
+from veracity.experiments.gate import GateVerdict
+from veracity.experiments.intervals import Interval
+from veracity.experiments.paired import PairedTest
+from veracity.experiments.summary import Summary
+from veracity.models import Receipt
+from veracity.printable import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+MAX_SHOWN = 50  # cases with their receipts
+MAX_QUOTES = 5
+MAX_MARKDOWN_CASES = 20
+
+FindReceipt = Callable[[str], Receipt | None]
+
+
+class Report(BaseModel):
+    """What is written to `summary.json`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: str
+    summary: Summary
+    comparison: Comparison | None = None
+    gate: GateVerdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as the report shows it. `is_removed`: its receipt was removed, or its texts were forgotten."""
+
+    run_id: str
+    faults: list[str]
+    question: str = ""
+    status: str = ""
+    answer: str = ""
+    score: float | None = None
+    suggestions: tuple[str, ...] = ()
+    quotes: tuple[tuple[str, str], ...] = ()
+    is_removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CaseView:
+    """A case with its run in the experiment, and before it, in the one it is compared with."""
+
+    case: str
+    question: str
+    runs: list[tuple[str, RunView]]
+
+
+def make_report(summary: Summary, comparison: Comparison | None, gate: GateVerdict | None) -> Report:
+    return Report(
+        verdict=comparison.sentence if comparison else describe(summary),
+        summary=summary,
+        comparison=comparison,
+        gate=gate,
+    )
+
+
+def describe(summary: Summary) -> str:
+    """One experiment in one sentence."""
+    name, passed = summary.manifest.name, summary.passed
+    if passed is None:
+        return f"{name}: no case was finished."
+    parts = [f"{name}: {percent(passed.value)} of {passed.n} cases passed ({interval_text(passed)})"]
+    if summary.wrong_released and summary.released:
+        parts.append(
+            f"the gate would release {percent(summary.released.value)} of the answers, and "
+            f"{percent(summary.wrong_released.value)} of those are wrong"
+        )
+    if summary.not_run:
+        parts.append(f"{summary.not_run} of {summary.manifest.total} were not run")
+    return f"{'; '.join(parts)}."
+
+
+def interval_text(interval: Interval, scale: float = 100) -> str:
+    low, high = scale * interval.low, scale * interval.high
+    clusters = "" if interval.clusters == interval.n else f", {interval.clusters} clusters"
+    return f"95 % interval {low:.1f} to {high:.1f}, {interval.method}{clusters}"
+
+
+def write_report(folder: Path, report: Report, receipt: FindReceipt) -> list[Path]:
+    """Write all forms beside the results. Raises `InputError` if the folder cannot be written."""
+    contents = {
+        "summary.json": report.model_dump_json(indent=2),
+        "summary.md": render_markdown(report),
+        "junit.xml": render_junit(report),
+        "report.html": render_html(report, receipt),
+    }
+    for name, content in contents.items():
+        try:
+            descriptor = os.open(folder / f"{name}.part", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(content)
+            (folder / f"{name}.part").replace(folder / name)
+        except OSError as problem:
+            raise InputError(f"{folder / name} cannot be written ({reason_of(problem)}).") from None
+    return [folder / name for name in contents]
+
+
+def render_markdown(report: Report) -> str:
+    """For a pull request: verdict, table, regressions."""
+    summary, comparison = report.summary, report.comparison
+    lines = [f"**{_escape(report.verdict)}**", ""]
+    if report.gate:
+        lines += [f"Gate: **{report.gate.outcome}**", ""]
+        lines += [f"- {item.outcome}: {_escape(item.sentence)}" for item in report.gate.requirements] + [""]
+    lines += ["| measure | value | 95 % interval | n | method |", "|---|---:|---:|---:|---|"]
+    for name, interval, scale in measures(summary):
+        low, high = f"{scale * interval.low:.1f}", f"{scale * interval.high:.1f}"
+        value = f"{scale * interval.value:.1f}"
+        lines.append(f"| {_escape(name)} | {value} | {low} to {high} | {interval.n} | {interval.method} |")
+    if comparison:
+        lines += ["", f"Regressions: {comparison.regression_count}. Improvements: {comparison.improvement_count}.", ""]
+        for pair in comparison.regressions[:MAX_MARKDOWN_CASES]:
+            lines.append(f"- `{_escape(pair.case)}`: {_escape('; '.join(pair.b_faults) or 'did not pass')}")
+    return "\n".join(lines) + "\n"
+
+
+def render_junit(report: Report) -> str:
+    """One test case per case; a case that passed in some repeats only is a failure, too."""
+    summary = report.summary
+    name = visible(summary.manifest.name)
+    missed, failed = {case.case: case for case in summary.missed}, summary.failed
+    passed = summary.passed.n - summary.missed_count if summary.passed else 0
+    suite = ElementTree.Element(
+        "testsuite",
+        name=name,
+        tests=str(passed + len(missed) + len(failed)),
+        failures=str(len(missed)),
+        errors=str(len(failed)),
+        time=f"{summary.seconds:.3f}",
+    )
+    for case in missed.values():
+        element = ElementTree.SubElement(suite, "testcase", classname=name, name=visible(case.case))
+        message = visible(f"passed {case.passes} of {case.repeats}: {'; '.join(case.faults)}")
+        ElementTree.SubElement(element, "failure", message=message)
+    for problem in failed:
+        element = ElementTree.SubElement(suite, "testcase", classname=name, name=visible(problem.case))
+        ElementTree.SubElement(element, "error", message=visible(problem.problem))
+    if passed:
+        ElementTree.SubElement(suite, "testcase", classname=name, name=f"{passed} cases that passed")
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def measures(summary: Summary) -> list[tuple[str, Interval, float]]:
+    """The rows of the table: name, interval, and what makes a percentage of it."""
+    rates = [
+        ("passed", summary.passed),
+        (f"passed in all {summary.manifest.repeats} repeats", summary.passed_always),
+        ("released by the gate", summary.released),
+        ("wrong, of those released", summary.wrong_released),
+        *((f"passed, {part.name}", part.passed) for part in summary.slices),
+    ]
+    found = [(name, interval, 100.0) for name, interval in rates if interval]
+    return found + [(name, interval, 1.0) for name, interval in summary.metrics.items()]
+
+
+def render_html(report: Report, receipt: FindReceipt) -> str:
+    from markupsafe import Markup  # noqa: PLC0415 - only reports need it
+
+    style = "".join(
+        files(package).joinpath(name).read_text(encoding="utf-8")
+        for package, name in (("veracity.receipt", "receipt.css"), ("veracity.experiments", "report.css"))
+    )
+    comparison = report.comparison
+    return _template().render(
+        report=report,
+        summary=report.summary,
+        comparison=comparison,
+        measures=measures(report.summary),
+        tests=[comparison.passed, *comparison.slices, *comparison.metrics] if comparison else [],
+        cases=list(_views(report, receipt)),
+        shown=MAX_SHOWN,
+        style=Markup(style),
+        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+
+
+def _views(report: Report, receipt: FindReceipt) -> Iterable[CaseView]:
+    """Regressions, or cases that did not pass; at most fifty."""
+    comparison = report.comparison
+    if comparison is None:
+        name = report.summary.manifest.name
+        for missed in report.summary.missed[:MAX_SHOWN]:
+            run = _view(missed.run_ids[-1] if missed.run_ids else "", missed.faults, receipt)
+            yield CaseView(missed.case, run.question, [(name, run)])
+        return
+    for pair in comparison.regressions[:MAX_SHOWN]:
+        before, after = _view(pair.a_run, pair.a_faults, receipt), _view(pair.b_run, pair.b_faults, receipt)
+        runs = [(comparison.a.name, before), (comparison.b.name, after)]
+        yield CaseView(pair.case, after.question or before.question, runs)
+
+
+def _view(run_id: str, faults: list[str], receipt: FindReceipt) -> RunView:
+    found = receipt(run_id) if run_id else None
+    answer = found.answer if found else None
+    if found is None or answer is None:
+        return RunView(run_id, faults, is_removed=bool(run_id))
+    titles = {evidence.id: evidence.title for evidence in answer.evidence}
+    quotes = {
+        citation.quote: titles.get(citation.evidence_id, "")
+        for sentence in answer.sentences
+        for citation in sentence.citations
+    }
+    return RunView(
+        run_id=run_id,
+        faults=faults,
+        question=found.run.question,
+        status=answer.status,
+        answer=answer.text,
+        score=answer.score,
+        suggestions=tuple(answer.review.suggestions) if answer.review else (),
+        quotes=tuple((title, quote) for quote, title in list(quotes.items())[:MAX_QUOTES]),
+    )
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - only reports need it
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_printable)
+    environment.filters |= {"percent": percent, "interval": interval_text, "bar": _bar, "difference": _difference}
+    environment.globals |= {"curve": _curve}
+    source = files("veracity.experiments").joinpath("report.html.j2").read_text(encoding="utf-8")
+    return environment.from_string("".join(line.strip() for line in source.splitlines()))
+
+
+def _printable(value: object) -> object:
+    return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def _bar(interval: Interval, scale: float) -> dict[str, str]:
+    """Positions of the interval on an axis from 0 to 100."""
+    return {name: f"{min(max(scale * getattr(interval, name), 0), 100):.2f}%" for name in ("low", "value", "high")}
+
+
+def _difference(test: PairedTest) -> dict[str, str]:
+    """Positions of a difference on an axis that shows four margins to each side, and its text."""
+    span, interval = 4 * test.margin, test.difference
+
+    def place(value: float) -> str:
+        return f"{min(max(50 + 50 * value / span, 0), 100):.2f}%"
+
+    scale = 1.0 if test.margin < 1 else 0.01
+    text = f"{points(scale * interval.value)} ({points(scale * interval.low)} to {points(scale * interval.high)})"
+    places = {name: place(getattr(interval, name)) for name in ("low", "value", "high")}
+    return {**places, "margin_low": place(-test.margin), "margin_high": place(test.margin), "text": text}
+
+
+def _curve(summary: Summary) -> str:
+    """The points of the risk–coverage curve, on axes of 300 by 150; risk is drawn up to 50 %."""
+    return " ".join(f"{300 * point.coverage:.1f},{150 - 300 * min(point.risk, 0.5):.1f}" for point in summary.coverage)
+
+
+def _escape(text: str) -> str:
+    """As one line of Markdown without markup."""
+    return "".join(
+        f"\\{character}" if character in "\\`*_[]<>|#" else character for character in " ".join(visible(text).split())
+    )

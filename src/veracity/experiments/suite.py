@@ -1,0 +1,264 @@
+"""Suites: `evals/NAME.jsonl` or `.csv` with one case a line, and `evals/NAME.toml` with what to do with them.
+
+A suite is read case by case, as often as needed, and never held in memory: its size is not limited.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from veracity.errors import InputError, reason_of
+from veracity.language import guess_language, possible_languages
+from veracity.secrets import presentable
+from veracity.settings.toml import alternatives, assigned, complaint, dotted, explain, parse, read_bytes
+
+FOLDER = "evals"
+SUFFIXES = (".jsonl", ".csv")
+MAX_LINE_BYTES = 2_000_000
+MAX_REPEATS = 100
+LIST_SEPARATOR = "|"  # between the items of a list in a CSV file
+
+Expectation = Literal["answer", "abstain"]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100_000)]
+Label = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")
+]
+
+
+class Case(BaseModel):
+    """One question and what is expected of its answer. With a `submission`, only the evaluator runs.
+
+    A run passes if it answers (or abstains, if that is expected), contains one of `answers`, cites all of `must_cite`
+    and contains none of `forbid`. A submission passes if its score reaches the threshold of the gate; if abstaining is
+    expected, if it does not.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+    id: Label
+    question: Text
+    expect: Expectation = "answer"
+    answers: list[Text] = []
+    must_cite: list[Text] = []
+    forbid: list[Text] = []
+    history: list[Text] = Field(default=[], description="earlier questions of the same conversation")
+    submission: Text | None = None
+    context: list[Text] = []
+    cluster: Label | None = Field(default=None, description="cases that depend on each other have the same")
+    language: Literal["en", "zh", "ja"] | None = None
+    tags: list[Label] = []
+    origin: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Case:
+        if self.expect == "abstain" and self.submission is None and (self.answers or self.must_cite):
+            raise ValueError('with expect = "abstain" there is nothing to answer or cite: remove answers and must_cite')
+        if self.context and self.submission is None:
+            raise ValueError("context is the evidence of a submission: add submission, or remove context")
+        if self.submission is not None and (self.answers or self.must_cite or self.forbid or self.history):
+            raise ValueError("a submission is only scored: remove answers, must_cite, forbid and history")
+        if self.language and self.language not in possible_languages(self.question):
+            raise ValueError(f'language is "{self.language}", but the question is not written in it: correct one')
+        return self
+
+    @property
+    def asked_in(self) -> str:
+        return self.language or guess_language(self.question)
+
+    @property
+    def group(self) -> str:
+        """Cases of one group are not independent. A case without a cluster is a group of its own."""
+        return f"cluster {self.cluster}" if self.cluster else f"case {self.id}"
+
+    def digest(self) -> str:
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+
+
+class Gate(BaseModel):
+    """What `--gate` requires. Rates are from 0 to 1, scores of metrics from 0 to 100."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    pass_rate: float | None = Field(default=None, ge=0, le=1, description="the least share of cases that pass")
+    wrong_released: float | None = Field(
+        default=None, ge=0, le=1, description="the largest share of released answers that are wrong"
+    )
+    metrics: dict[str, Annotated[float, Field(ge=0, le=100)]] = Field(default={}, description="the least mean score")
+    baseline: Label | None = Field(default=None, description="an experiment that this one must not be worse than")
+
+
+class SuiteSettings(BaseModel):
+    """The file beside the suite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    metrics: list[Label] = Field(default=[], description="metrics to score with; empty: those of the workspace")
+    repeats: int = Field(default=1, ge=1, le=MAX_REPEATS)
+    slices: list[Label] = Field(default=["language"], description='"language", or tags')
+    margin: float = Field(default=0.05, gt=0, lt=1, description="a smaller difference does not matter; 1 is the scale")
+    gate: Gate = Gate()
+
+
+KEYS = {"": list(SuiteSettings.model_fields), "gate": list(Gate.model_fields)}
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """`digest` covers both files. `ids` are those of all cases, in order."""
+
+    name: str
+    file: Path
+    settings: SuiteSettings
+    digest: str
+    ids: tuple[str, ...]
+    has_runs: bool  # some case asks a question
+    has_submissions: bool
+
+    def cases(self, chosen: Iterable[str] | None = None) -> Iterator[Case]:
+        """Read the cases again, or those with the chosen ids. Raises `InputError` if the file has changed."""
+        wanted = None if chosen is None else set(chosen)
+        digest = hashlib.sha256()
+        for case in _read_cases(self.file, digest.update):
+            if wanted is None or case.id in wanted:
+                yield case
+        if _whole_digest(digest.hexdigest(), self.file) != self.digest:
+            raise InputError(f"{self.file} has changed meanwhile: run the experiment again under another --name.")
+
+    def sample(self, number: int | None, seed: int) -> tuple[str, ...]:
+        """The ids of a random sample, in the order of the suite."""
+        if number is None or number >= len(self.ids):
+            return self.ids
+        drawn = set(random.Random(seed).sample(range(len(self.ids)), number))
+        return tuple(case for index, case in enumerate(self.ids) if index in drawn)
+
+
+def find_suite(name: str, workspace: Path) -> Path:
+    """The file of a suite that is named by its path, or by its name in `evals/`."""
+    path = Path(name).expanduser()
+    candidates = [path] if path.suffix in SUFFIXES else [workspace / FOLDER / f"{name}{suffix}" for suffix in SUFFIXES]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    known = sorted({file.stem for file in (workspace / FOLDER).glob("*") if file.suffix in SUFFIXES})
+    hint = f"suites are: {', '.join(map(presentable, known))}" if known else f"write cases into {candidates[0]}"
+    raise InputError(f'There is no suite "{presentable(name)}": {hint}.')
+
+
+def open_suite(path: Path) -> Suite:
+    """Validate every case. Raises `InputError` with the place of the first fault."""
+    digest, seen = hashlib.sha256(), dict[str, int]()
+    has_runs = has_submissions = False
+    for number, case in enumerate(_read_cases(path, digest.update), 1):
+        if case.id in seen:
+            raise InputError(
+                f'{path}: cases {seen[case.id]} and {number} have the same id "{presentable(case.id)}": rename one.'
+            )
+        seen[case.id] = number
+        has_runs |= case.submission is None
+        has_submissions |= case.submission is not None
+    if not seen:
+        raise InputError(f'{path} has no cases: add lines such as {{"id": "leave", "question": "How many days …?"}}.')
+    return Suite(
+        name=path.stem,
+        file=path,
+        settings=_read_settings(path.with_suffix(".toml")),
+        digest=_whole_digest(digest.hexdigest(), path),
+        ids=tuple(seen),
+        has_runs=has_runs,
+        has_submissions=has_submissions,
+    )
+
+
+def _whole_digest(cases: str, path: Path) -> str:
+    settings = read_bytes(path.with_suffix(".toml")) or b""
+    return hashlib.sha256(cases.encode() + settings).hexdigest()[:16]
+
+
+def _read_settings(path: Path) -> SuiteSettings:
+    content = read_bytes(path)
+    try:
+        return SuiteSettings.model_validate({} if content is None else parse(content, path))
+    except ValidationError as problem:
+        raise InputError(explain(problem, str(path), KEYS)) from None
+
+
+def _read_cases(path: Path, update: Callable[[bytes], None]) -> Iterator[Case]:
+    """`update` gets every line."""
+    rows = _read_csv(path, update) if path.suffix == ".csv" else _read_jsonl(path, update)
+    for place, row in rows:
+        yield _make_case(place, row)
+
+
+def _read_jsonl(path: Path, update: Callable[[bytes], None]) -> Iterator[tuple[str, Any]]:
+    for number, line in _read_lines(path, update):
+        place = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            yield place, json.loads(line)
+        except (ValueError, RecursionError) as problem:
+            reason = problem.msg if isinstance(problem, json.JSONDecodeError) else "too deep or too large a number"
+            raise InputError(f"{place} is not a JSON object ({reason}): write one case a line.") from None
+
+
+def _read_csv(path: Path, update: Callable[[bytes], None]) -> Iterator[tuple[str, dict[str, Any]]]:
+    lines = (line for _, line in _read_lines(path, update))
+    rows = csv.DictReader(lines, strict=True)
+    try:
+        for row in rows:
+            place = f"{path}, line {rows.line_num}"
+            if None in row or None in row.values():
+                raise InputError(f"{place} has another number of columns than the first line: quote commas.")
+            yield place, {key: _split(key, value) for key, value in row.items() if value.strip()}
+    except csv.Error as problem:
+        raise InputError(f"{path}, line {rows.line_num} is not valid CSV ({problem}): correct it.") from None
+
+
+def _split(key: str, value: str) -> str | list[str]:
+    field = Case.model_fields.get(key)
+    is_list = field is not None and isinstance(field.default, list)
+    return [item for item in value.split(LIST_SEPARATOR) if item.strip()] if is_list else value
+
+
+def _read_lines(path: Path, update: Callable[[bytes], None]) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), 1):
+                if len(line) > MAX_LINE_BYTES:
+                    raise InputError(f"{path}, line {number} has more than {MAX_LINE_BYTES:,} bytes: make it shorter.")
+                update(line)
+                yield number, _decode(line, path, number)
+    except OSError as problem:
+        raise InputError(f"{path} cannot be read ({reason_of(problem)}).") from None
+
+
+def _decode(line: bytes, path: Path, number: int) -> str:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}, line {number} is not UTF-8 text: save it as UTF-8.") from None
+
+
+def _make_case(place: str, row: Any) -> Case:
+    if not isinstance(row, Mapping):
+        raise InputError(f"{place} is not a JSON object: write one case a line.")
+    try:
+        return Case.model_validate(row)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False)[0]
+    if first["type"] == "extra_forbidden":
+        unknown = str(first["loc"][-1])
+        raise InputError(
+            f'{place}: there is no key "{presentable(unknown)}"{alternatives(unknown, Case.model_fields)}.'
+        )
+    where = f", {dotted(first['loc'])}{assigned(first['input'])}" if first["loc"] else ""
+    raise InputError(f"{place}{where}: {complaint(first)}.")
