@@ -301,14 +301,21 @@ def _stop_drafting(state: RunState, code: str, error: ModelError) -> Plain:
 
 
 def _write(writer: Writer, state: RunState, context: RunContext, stream: DraftStream | None) -> WriterOutput:
-    """Stream the draft of a model while it is written, any other draft at once."""
-    task = _writing_task(state, context, stream.add if stream else None)
+    """Stream the draft of a model while it is written, any other draft at once.
+
+    Without a reader, too: a streamed draft that repeats itself is cut off, instead of written to its longest length.
+    """
+    task = _writing_task(state, context, stream.add if stream else _discard)
     output = _make_output_inert(writer.write(task), state)
     if stream and writer.form == "written":
         stream.finish()
     elif stream and not output.abstains:
         stream.replace(output.text)
     return output
+
+
+def _discard(piece: Piece) -> None:
+    """For a draft that nobody reads while it is written."""
 
 
 def _make_output_inert(output: WriterOutput, state: RunState) -> WriterOutput:
@@ -358,7 +365,7 @@ def _allowed_texts(state: RunState) -> list[str]:
     return [standalone_question(state), *(item.text for item in _evidence(state))]
 
 
-def _writing_task(state: RunState, context: RunContext, on_text: OnText | None) -> WritingTask:
+def _writing_task(state: RunState, context: RunContext, on_text: OnText) -> WritingTask:
     messages = [from_langchain(message) for message in state["messages"]]
     limits = context.limits
     return WritingTask(

@@ -1,0 +1,132 @@
+"""Finds a threshold of the gate with a promise: at most so many of the answers that are released unseen are wrong.
+
+Learn-then-Test (Angelopoulos et al. 2021) with fixed sequences: thresholds are tested from a starting point downwards,
+each with an exact binomial (Clopper–Pearson) bound, until one fails. The starting points depend on the scores and the
+number of labels, never on the labels themselves; several of them share the error probability.
+
+Labels come from people. Released answers are audited at random, held ones are all decided: held ones are thinned to the
+rate of the audit, so that the labels are a fair sample of all answers with a score.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from veracity.experiments.intervals import upper_bound
+
+STEP = 0.01  # between two thresholds
+MANY_LABELS = 200  # from which on higher thresholds than the one in force are tried, too
+STARTS = (1.0, 0.5, 0.25)  # shares of the labels above the starting points
+SEED = 20211003
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A person's decision on an answer. `inclusion` is the probability with which somebody was asked at all."""
+
+    score: float
+    wrong: bool
+    inclusion: float = 1.0
+    language: str = ""
+
+
+class Certificate(BaseModel):
+    """Of the answers with at least this score, at most `risk` are wrong, with this confidence. `labels` and `wrong` are
+    the decisions that show it, after thinning."""
+
+    model_config = ConfigDict(frozen=True)
+
+    threshold: float
+    risk: float
+    confidence: float
+    labels: int
+    wrong: int
+
+
+class Calibration(BaseModel):
+    """`certificate` is None if the risk cannot be certified: `smallest_risk` can, at the threshold in force. `labels`
+    counts those above it, `needed` how many would do if none was wrong."""
+
+    model_config = ConfigDict(frozen=True)
+
+    certificate: Certificate | None
+    smallest_risk: float
+    labels: int
+    needed: int
+
+
+def calibrate(
+    labels: Sequence[Label], in_force: float, risk: float, confidence: float, seed: int = SEED
+) -> Calibration:
+    """Raises nothing: too few labels are a result, too."""
+    fair = thin(labels, seed)
+    above = [label for label in fair if label.score >= in_force]
+    wrong = sum(label.wrong for label in above)
+    return Calibration(
+        certificate=_certify(fair, in_force, risk, confidence),
+        smallest_risk=upper_bound(wrong, len(above), confidence) if above else 1.0,
+        labels=len(above),
+        needed=least_labels(risk, confidence),
+    )
+
+
+def thin(labels: Sequence[Label], seed: int = SEED) -> list[Label]:
+    """A sample of the labels in which every answer had the same chance to be."""
+    lowest = min((label.inclusion for label in labels), default=1.0)
+    generator = random.Random(seed)
+    return [label for label in labels if generator.random() < lowest / label.inclusion]
+
+
+def least_labels(risk: float, confidence: float) -> int:
+    """The number of labels that certify the risk if none of them is wrong: 59 for 5 % and 95 %."""
+    return math.ceil(math.log(1 - confidence) / math.log1p(-risk))
+
+
+def _certify(labels: list[Label], in_force: float, risk: float, confidence: float) -> Certificate | None:
+    """The lowest threshold that a sequence reaches."""
+    starts = _starting_points(labels, in_force)
+    level = 1 - (1 - confidence) / len(starts)
+    reached = [found for start in starts if (found := _descend(labels, start, risk, level)) is not None]
+    if not reached:
+        return None
+    lowest = min(reached)
+    above = [label for label in labels if label.score >= lowest]
+    wrong = sum(label.wrong for label in above)
+    return Certificate(threshold=lowest, risk=risk, confidence=confidence, labels=len(above), wrong=wrong)
+
+
+def _starting_points(labels: list[Label], in_force: float) -> list[float]:
+    """The threshold in force and, with many labels, two above it."""
+    scores = sorted((label.score for label in labels if label.score >= in_force), reverse=True)
+    if len(scores) < MANY_LABELS:
+        return [in_force]
+    higher = [_floor(scores[int(share * len(scores)) - 1]) for share in STARTS[1:]]
+    return list(dict.fromkeys([in_force, *(point for point in higher if point > in_force)]))
+
+
+def _descend(labels: list[Label], start: float, risk: float, level: float) -> float | None:
+    """The last threshold whose bound holds. Ends at the lowest score that was labelled: nothing is known below."""
+    lowest = min((label.score for label in labels), default=1.0)
+    ordered = sorted(labels, key=lambda label: -label.score)
+    reached, threshold, index, wrong = None, start, 0, 0
+    while threshold >= 0:
+        while index < len(ordered) and ordered[index].score >= threshold:
+            wrong += ordered[index].wrong
+            index += 1
+        if upper_bound(wrong, index, level) > risk:
+            break
+        reached = threshold
+        if threshold <= lowest:
+            break
+        threshold = _floor(threshold - STEP / 2)
+    return reached
+
+
+def _floor(score: float) -> float:
+    """The next lower threshold."""
+    return round(math.floor(score / STEP + 1e-9) * STEP, 2)
