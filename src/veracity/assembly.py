@@ -53,7 +53,8 @@ class Assembly:
 
     def __init__(self, root: Path | str, *, settings: Settings | None = None, llm: LLM | None = None) -> None:
         self.workspace = Workspace(Path(root).expanduser())
-        self.settings = own = with_pace(settings) if settings else _load_settings(self.workspace)
+        loaded = with_pace(settings) if settings else _load_settings(self.workspace)
+        self.settings = own = _with_threshold(self.workspace, loaded)
         self.custom_llm = llm
         self.shares_llm = False
         self.llm = llm or LLM(own.llm, max_tokens=own.max_tokens, servers=own.servers)
@@ -229,6 +230,15 @@ class Assembly:
         return make_reranker(
             self.settings.reranker, self.settings.llm, self.settings.servers, self.settings.models.folder
         )
+
+
+def _with_threshold(workspace: Workspace, settings: Settings) -> Settings:
+    """With the threshold that `veracity calibrate` found, if the settings ask for it."""
+    if not settings.approval.calibrated:
+        return settings
+    from veracity.experiments.statement import with_calibrated_threshold  # noqa: PLC0415 - rarely needed
+
+    return with_calibrated_threshold(workspace, settings)
 
 
 def _load_settings(workspace: Workspace) -> Settings:

@@ -69,6 +69,7 @@ from veracity.workspace import (
 
 if TYPE_CHECKING:
     from veracity.evaluator.evaluator import EvaluatorDescription
+    from veracity.experiments.decisions import CalibrationReport
     from veracity.experiments.running import Progress as ExperimentProgress
     from veracity.experiments.summary import Summary as ExperimentSummary
     from veracity.knowledge.library import Progress
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from veracity.knowledge.uploads import Uploads
     from veracity.ledger import Observations, Users
     from veracity.ledger.notifications import ChangeListener
+    from veracity.models.calibration import Statement
     from veracity.queues.evaluation_queue import EvaluationQueue
     from veracity.queues.ingestion_queue import IngestionQueue
 
@@ -99,6 +101,7 @@ MAX_DEADLINE_SECONDS = 86_400
 MAX_RESULTS = 1000
 MAX_LISTED = 100_000
 MAX_TURNS = 1_000_000
+RECENT_RUNS = 500  # whose languages are compared with those of a calibration
 FORGET_TIMEOUT_SECONDS = 5.0  # how long `forget` waits for an ingest
 RUN_ID_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 
@@ -754,6 +757,36 @@ class Veracity:
     def root(self) -> Path:
         """The folder of the workspace."""
         return self._parts.workspace.root
+
+    def calibrate(self, *, risk: float = 0.05, confidence: float = 0.95, write: bool = True) -> CalibrationReport:
+        """Find the lowest threshold of the gate that keeps a promise: of the answers released unseen, at most `risk`
+        are wrong, with this confidence. Uses the decisions on audited and held answers.
+
+        With `write`, a promise that can be made is kept in the workspace. It counts if `approval.threshold` is
+        "calibrated".
+        """
+        from veracity.experiments.decisions import calibrate  # noqa: PLC0415 - imports SciPy
+
+        approvals = self._parts.ledger.approvals(MAX_LISTED, None, "any") if self._parts.has_ledger else []
+        report = calibrate(approvals, self._parts.workspace, self.settings, risk, confidence)
+        if write and report.statement:
+            from veracity.experiments.statement import write_statement  # noqa: PLC0415 - only here
+
+            write_statement(self.root, report.statement)
+        return report
+
+    def calibration(self) -> Statement | None:
+        """The statement of the last calibration, marked as withdrawn if what it relies on has changed: models, metrics,
+        or the languages of the questions."""
+        from veracity.experiments.statement import read_statement, with_current_mix, write_statement  # noqa: PLC0415
+
+        statement = read_statement(self._parts.workspace, self.settings)
+        if statement is None or statement.withdrawn:
+            return statement
+        current = with_current_mix(statement, self._parts.ledger.recent_languages(RECENT_RUNS))
+        if current.withdrawn:  # so that the next process does not use it
+            write_statement(self.root, current)
+        return current
 
     def require_metrics(self, names: Sequence[str]) -> None:
         """Raise `InputError` for a metric that does not exist or needs a judge model that is not set."""

@@ -472,6 +472,29 @@ def metrics(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> N
 
 
 @app.command()
+def calibrate(
+    risk: Annotated[
+        float, typer.Option("--risk", metavar="SHARE", help="The largest share of released answers that may be wrong.")
+    ] = 0.05,
+    confidence: Annotated[
+        float, typer.Option("--confidence", metavar="SHARE", help="How sure to be that the promise holds.")
+    ] = 0.95,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what could be promised.")] = False,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find a threshold with a promise, from people's decisions on audited and held answers.
+
+    Writes calibration.json, which counts if approval.threshold is "calibrated". The setting approval.audit sends a
+    random share of the released answers to approvers afterwards. Exits with 6 if the decisions are too few, or too many
+    answers are wrong.
+    """
+    from veracity.cli.commands.calibrate import calibrate
+
+    calibrate(risk, confidence, dry_run, workspace, as_json)
+
+
+@app.command()
 def doctor(
     workspace: WorkspaceOption = None,
     ask: Annotated[

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 from veracity.experiments.intervals import upper_bound
+from veracity.models.calibration import Certificate
 
 STEP = 0.01  # between two thresholds
 MANY_LABELS = 200  # from which on higher thresholds than the one in force are tried, too
@@ -33,19 +34,6 @@ class Label:
     wrong: bool
     inclusion: float = 1.0
     language: str = ""
-
-
-class Certificate(BaseModel):
-    """Of the answers with at least this score, at most `risk` are wrong, with this confidence. `labels` and `wrong` are
-    the decisions that show it, after thinning."""
-
-    model_config = ConfigDict(frozen=True)
-
-    threshold: float
-    risk: float
-    confidence: float
-    labels: int
-    wrong: int
 
 
 class Calibration(BaseModel):

@@ -78,12 +78,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RunRecords:
-    """Stored along with an answer. A `recallable` one can be found by its words and by `vector` (float32 bytes)."""
+    """Stored along with an answer. A `recallable` one can be found by its words and by `vector` (float32 bytes). An
+    `audit` asks a person about it afterwards."""
 
     weak_point: WeakReason | None = None
     observation: dict[str, Any] | None = None
     recallable: bool = False
     vector: bytes | None = None
+    audit: Approval | None = None
 
 
 class Ledger:
@@ -254,6 +256,9 @@ class Ledger:
                 observations.enqueue(connection, run_id, answer.attempt, records.observation)
             if records.recallable and answer.status in conversations.REUSABLE_STATUSES:
                 recall.add(connection, run, answer.text, records.vector)
+            if records.audit is not None:
+                approvals.add(connection, records.audit, run.user, run.conversation)
+                self._notify(connection, run_id, "approvals")
 
     def fail(
         self,
@@ -290,6 +295,10 @@ class Ledger:
     def runs(self, limit: int = 20, user: str | None = None, after: str = "") -> list[RunSummary]:
         """Newest first; with `after`, those that follow this run."""
         return self._read(runs.list_runs, limit, None if user is None else normalize_user(user), after)
+
+    def recent_languages(self, limit: int) -> list[str]:
+        """The languages of the newest questions, without the cases of experiments."""
+        return self._read(runs.list_languages, limit)
 
     def nth_newest_start(self, user: str, number: int) -> datetime | None:
         """When the user's newest run but `number` - 1 began."""

@@ -54,8 +54,17 @@ def _add_members(connection: sa.Connection) -> None:
         connection.execute(CreateIndex(index, if_not_exists=True))
 
 
+def _add_audits(connection: sa.Connection) -> None:
+    """Version 7: the probability with which an answer was chosen for an audit."""
+    _add_columns(connection, tables.approvals, "inclusion")
+
+
 def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:
+    """Skips those that exist: an earlier migration may have created the table as it is today."""
+    known = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
     for name in names:
+        if name in known:
+            continue
         column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
         connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {column}"))
 
@@ -67,6 +76,7 @@ MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (
     _add_document_limits,
     _add_model_calls,
     _add_members,
+    _add_audits,
 )
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 

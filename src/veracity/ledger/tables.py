@@ -224,6 +224,7 @@ approvals = sa.Table(
     sa.Column("reason", AnyText, nullable=False),
     sa.Column("edit", AnyText),
     sa.Column("decision_key", AnyText, nullable=False),
+    sa.Column("inclusion", sa.Float, nullable=False, server_default=sa.text("1")),  # of an audit: its probability
     sa.Index("approvals_by_state", "state", "number"),
     sqlite_autoincrement=True,
 )

@@ -12,9 +12,17 @@ from veracity.models.review import Decision
 
 ApprovalState = Literal["pending", "approved", "rejected", "superseded"]
 ApprovalReason = Literal[
-    "low_score", "not_scored", "low_grounding", "not_reviewed", "review_failed", "uncertain", "abstained", "policy"
+    "low_score",
+    "not_scored",
+    "low_grounding",
+    "not_reviewed",
+    "review_failed",
+    "uncertain",
+    "abstained",
+    "policy",
+    "audit",
 ]
-OnReject = Literal["search", "searched", "end"]
+OnReject = Literal["search", "searched", "end", "record"]
 
 
 class Approval(BaseModel):
@@ -22,7 +30,9 @@ class Approval(BaseModel):
 
     `why` says why it waits. `on_reject` says what a rejection does: "search" searches the web; "searched" and "end" end
     the run, because this turn has searched the web already, or cannot (no provider, or the run's checkpoint was removed
-    with a forgotten document). A "superseded" approval can no longer be decided: a document it relies on was forgotten.
+    with a forgotten document). An "audit" is about an answer that was released: its decision is recorded ("record") and
+    changes nothing; `inclusion` is the probability with which it was chosen. A "superseded" approval can no longer be
+    decided: a document it relies on was forgotten.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -38,6 +48,7 @@ class Approval(BaseModel):
     draft: Answer
     draft_hash: str
     created: datetime
+    inclusion: float = 1.0
     state: ApprovalState = "pending"
     decision: Decision | None = None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -26,7 +27,7 @@ from veracity.ledger.observations import make_observation
 from veracity.models import Answer, Approval, ModelCall, RunParameters
 from veracity.models.people import is_experiment
 from veracity.runs.driver import Driver
-from veracity.runs.outcome import build_answer, decided_answer, is_recallable, pending_answer, weak_point
+from veracity.runs.outcome import build_answer, decided_answer, doubt_about, is_recallable, pending_answer, weak_point
 
 log = logging.getLogger("veracity")
 
@@ -44,8 +45,18 @@ class Endings:
     def complete(self, context: RunContext, state: RunState) -> Answer:
         limits = context.limits
         answer = build_answer(state, limits.budget.spent, limits.seconds, self._settings.approval)
-        self._finish(answer, context.run.user, context.token)
+        self._finish(answer, context.run.user, context.token, self._draw_audit(answer, context.run))
         return answer
+
+    def _draw_audit(self, answer: Answer, run: RunParameters) -> Approval | None:
+        """An approval for a random share of the answers that the gate released, so that people see those, too."""
+        settings = self._settings.approval
+        is_eligible = answer.status == "answered" and answer.score is not None and not answer.decisions
+        if not is_eligible or is_experiment(run.user) or doubt_about(answer, settings):
+            return None
+        if random.random() >= settings.audit:
+            return None
+        return _make_approval(answer, run, why="audit", on_reject="record", inclusion=settings.audit)
 
     def complete_by_decision(self, approval: Approval, run: RunParameters, token: int) -> Answer | None:
         """Finish a run whose progress is lost by its decision alone. None if the approval is still pending."""
@@ -60,20 +71,7 @@ class Endings:
         """Store the draft as a pending approval. Raises `SupersededError` if one of its documents was forgotten."""
         run, usage, seconds = context.run, context.limits.budget.spent, context.limits.seconds
         draft = build_answer(state, usage, seconds)
-        approval = Approval.model_validate(
-            {
-                "approval_id": f"{run.run_id}.{draft.attempt}",
-                "run_id": run.run_id,
-                "attempt": draft.attempt,
-                "user": run.user,
-                "conversation": run.conversation,
-                "question": run.question,
-                "draft": draft,
-                "draft_hash": draft_hash(draft),
-                "created": datetime.now(UTC),
-                **interrupt,
-            }
-        )
+        approval = _make_approval(draft, run, **interrupt)
         stored = self._ledger.suspend(run.run_id, context.token, approval, usage, seconds)
         if stored.state == "superseded":
             raise SupersededError("A document that the draft uses was forgotten in the meantime: ask again.")
@@ -142,7 +140,7 @@ class Endings:
             return False
         return True
 
-    def _finish(self, answer: Answer, user: str, token: int) -> None:
+    def _finish(self, answer: Answer, user: str, token: int, audit: Approval | None = None) -> None:
         """The case of an experiment is recalled in its own conversation, and nothing else is learned from it."""
         recallable, is_case = is_recallable(answer), is_experiment(user)
         needs_vector = recallable and (answer.conversation or self._settings.conversation.history == "user")
@@ -151,6 +149,7 @@ class Endings:
             observation=None if is_case else make_observation(answer, self._context.models),
             recallable=recallable,
             vector=self._embed(answer.standalone) if needs_vector else None,
+            audit=audit,
         )
         self._ledger.finish(answer, records, token=token)
 
@@ -161,3 +160,20 @@ class Endings:
         except VeracityError as error:
             log.warning("%s", error)
             return None
+
+
+def _make_approval(draft: Answer, run: RunParameters, **why: object) -> Approval:
+    return Approval.model_validate(
+        {
+            "approval_id": f"{run.run_id}.{draft.attempt}",
+            "run_id": run.run_id,
+            "attempt": draft.attempt,
+            "user": run.user,
+            "conversation": run.conversation,
+            "question": run.question,
+            "draft": draft,
+            "draft_hash": draft_hash(draft),
+            "created": datetime.now(UTC),
+            **why,
+        }
+    )

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from veracity.models import ModelName
 from veracity.models.llm import checked_model_name
 from veracity.settings.servers import LOCAL_KINDS, Servers
 from veracity.settings.store import StoreSettings
 
+CALIBRATED = "calibrated"  # as approval.threshold
 HOST_HINT = 'write the name alone, such as "answers.example.com"'
 _PORT = re.compile(r"(?<=[^:]):\d{1,5}\Z")  # an IPv6 address has no port without brackets
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
@@ -224,11 +233,28 @@ class ApprovalSettings(Section):
     """When an answer waits for a person."""
 
     policy: PolicyName = Field(default="ask", description="`ask` where a check fails, `never`, or `always`")
-    threshold: float = Field(default=0.75, ge=0, le=1, description="minimum score of an answer that needs no approval")
+    threshold: float = Field(
+        default=0.75, ge=0, le=1, description='minimum score of an answer that needs no approval, or `"calibrated"`'
+    )
     on_failed_review: bool = Field(default=True, description="whether an answer that failed its review needs approval")
     grounding_floor: float = Field(
         default=0.5, ge=0, le=1, description="minimum of both local grounding checks without approval; 0 disables it"
     )
+    audit: float = Field(
+        default=0, ge=0, le=1, description="share of the answers released without approval that a person checks later"
+    )
+
+    calibrated: bool = Field(
+        default=False,
+        description='whether the threshold is that of `veracity calibrate`; as `threshold = "calibrated"`',
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_calibrated(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping) or data.get("threshold") != CALIBRATED:
+            return data
+        return {**{name: value for name, value in data.items() if name != "threshold"}, "calibrated": True}
 
 
 class EvaluatorSettings(Section):

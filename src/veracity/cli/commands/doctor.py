@@ -12,6 +12,7 @@ from veracity.cli.ui.console import console, count, format_usage, plain, table
 from veracity.doctor import Doctor, EmbedderFit, ModelCheck, SettingState, SetupReport
 from veracity.engine import Veracity, find_workspace
 from veracity.errors import VeracityError
+from veracity.models.calibration import Statement
 
 
 def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
@@ -21,6 +22,9 @@ def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
     checks = list(diagnosis.check_models(call_providers=ask))
     parts = {} if root is None else _check_parts(root)
     misfits = [] if root is None else _check_embedder(root, diagnosis, checks)
+    statement = None if root is None else _read_calibration(root)
+    if statement and statement.withdrawn:
+        misfits.append(f"The calibration of the threshold was withdrawn ({statement.withdrawn}): veracity calibrate.")
     failed = [
         *(f"{check.name} does not answer: {check.problem}" for check in checks if check.problem),
         *filter(None, parts.values()),
@@ -36,6 +40,8 @@ def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
     _show_roles(report)
     _show_settings(report.settings, shows_all)
     console.print(plain(f"\nMetrics: {', '.join(report.metrics)} ({METRIC_SETS[report.metric_set]})"))
+    if statement and not statement.withdrawn:
+        console.print(plain(f"\nCalibration: {statement.sentence}"), soft_wrap=True)
     variables = ", ".join(report.provider_variables) or "none (such as OPENAI_API_KEY or ANTHROPIC_API_KEY)"
     console.print(plain(f"\nProvider variables present: {variables}"))
     if not report.models:
@@ -70,6 +76,14 @@ def _check_embedder(root: Path, diagnosis: Doctor, checks: list[ModelCheck]) -> 
             return diagnosis.index_warnings(fit, engine.indexed_with(), languages)
     except VeracityError:  # reported as a failed part
         return []
+
+
+def _read_calibration(root: Path) -> Statement | None:
+    try:
+        with Veracity(root) as engine:
+            return engine.calibration()
+    except VeracityError:  # a ledger that cannot be read is reported as a failed part
+        return None
 
 
 def _show_problems(problems: list[str], ask: bool) -> None:

@@ -124,6 +124,11 @@ def list_with_question(connection: Connection, user: str, question: str, limit: 
     return _summaries(connection, _SUMMARY.where((runs.c.user_name == user) & same), limit)
 
 
+def list_languages(connection: Connection, limit: int) -> list[str]:
+    newest = select(runs.c.language).where(~is_case).order_by(runs.c.number.desc()).limit(limit)
+    return list(connection.execute(newest).scalars())
+
+
 def get_nth_newest_start(connection: Connection, user: str, number: int) -> datetime | None:
     newest = select(runs.c.started).where(runs.c.user_name == user).order_by(runs.c.number.desc())
     started: datetime | None = connection.execute(newest.offset(number - 1).limit(1)).scalar()

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from veracity.models import Role
+from veracity.models.calibration import Statement
 from veracity.server.auth import Caller, Engine, authenticate_token, cookie_name
 from veracity.server.errors import error_responses
 from veracity.version import __version__
@@ -40,6 +41,7 @@ class Me(BaseModel):
     reviewer: str
     languages: list[str] = ["en", "zh", "ja"]
     limits: UploadLimits
+    calibration: Statement | None = Field(default=None, description="for approvers: what the threshold promises")
 
 
 @router.post("/session", status_code=204, responses=error_responses(413))
@@ -77,4 +79,5 @@ def read_me(caller: Caller, engine: Engine) -> Me:
         writer=settings.models.writer or "",
         reviewer=settings.models.reviewer or "",
         limits=UploadLimits(upload_megabytes=settings.server.upload_megabytes),
+        calibration=engine.calibration() if settings.approval.calibrated and caller.role != "asker" else None,
     )

@@ -52,6 +52,7 @@ export function Inbox({ me, route }) {
           <button type="button" class="quiet small inbox-keys-button" aria-keyshortcuts=${shortcut("?")} onClick=${() => setHelpOpen(true)}>
             ${t("inbox.keys")}<kbd aria-hidden="true">?</kbd></button></div>
         <p class="muted small">${t(introKey(me))}</p>
+        ${me.calibration && html`<p class="muted small inbox-calibration">${calibrationText(me.calibration)}</p>`}
         <div class="inbox-tabs" role="group" aria-label=${t("inbox.tabs")}>
           ${TABS.map((name) => html`<button type="button" key=${name} aria-pressed=${tab === name} onClick=${() => setTab(name)}>
             ${t(`inbox.tab.${name}`)}</button>`)}
@@ -67,6 +68,14 @@ export function Inbox({ me, route }) {
       </div>
       ${isHelpOpen && html`<${KeysHelp} canDecide=${canDecide(me)} isOn=${areKeysOn} setOn=${setKeysOn} onClose=${() => setHelpOpen(false)} />`}
     </div>`;
+}
+
+/** @param {NonNullable<Me["calibration"]>} statement */
+function calibrationText({ certificate, withdrawn }) {
+  if (withdrawn) return t("inbox.calibration.withdrawn", { reason: withdrawn });
+  const { threshold, risk, confidence, labels } = certificate;
+  const percent = (/** @type {number} */ share) => `${Math.round(1000 * share) / 10}`;
+  return t("inbox.calibration", { threshold: points(threshold), risk: percent(risk), confidence: percent(confidence), labels });
 }
 
 /** @param {Me} me */

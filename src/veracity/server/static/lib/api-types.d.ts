@@ -50,11 +50,13 @@ export interface Approval {
     | "review_failed"
     | "uncertain"
     | "abstained"
-    | "policy";
-  on_reject: "search" | "searched" | "end";
+    | "policy"
+    | "audit";
+  on_reject: "search" | "searched" | "end" | "record";
   draft: Answer;
   draft_hash: string;
   created: string;
+  inclusion: number;
   state: "pending" | "approved" | "rejected" | "superseded";
   decision: Decision | null;
 }
@@ -84,6 +86,14 @@ export interface CallMessage {
   role: "system" | "user" | "assistant";
   text: string;
   cut: number;
+}
+
+export interface Certificate {
+  threshold: number;
+  risk: number;
+  confidence: number;
+  labels: number;
+  wrong: number;
 }
 
 export interface Citation {
@@ -313,6 +323,7 @@ export interface Me {
   reviewer: string;
   languages: string[];
   limits: UploadLimits;
+  calibration: Statement | null;
 }
 
 export interface MetricDescription {
@@ -684,6 +695,15 @@ export interface SettleStep {
   seconds: number;
   facts: SettleFacts;
   texts: Texts | null;
+}
+
+export interface Statement {
+  certificate: Certificate;
+  languages: Record<string, Certificate>;
+  mix: Record<string, number>;
+  conditions: Record<string, string>;
+  created: string;
+  withdrawn: string;
 }
 
 export type Step =

@@ -1,0 +1,97 @@
+"""What people's decisions say about the gate: labels of released and held answers, and the threshold they certify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from veracity.errors import InputError
+from veracity.experiments.calibration import Calibration, Label
+from veracity.experiments.calibration import calibrate as find_threshold
+from veracity.experiments.statement import find_conditions, language_mix
+from veracity.models import Approval
+from veracity.models.calibration import Statement
+from veracity.settings import Settings
+from veracity.workspace import Workspace
+
+# Reasons that the threshold decides about. Answers that wait for another reason wait whatever the threshold.
+COUNTED = ("audit", "low_score", "policy")
+
+
+class CalibrationReport(BaseModel):
+    """`statement` is None if the risk cannot be certified. `undecided` labels count as wrong."""
+
+    model_config = ConfigDict(frozen=True)
+
+    calibration: Calibration
+    statement: Statement | None
+    undecided: int
+    audited: int
+    risk: float
+    confidence: float
+
+    @property
+    def sentence(self) -> str:
+        found = self.calibration
+        if self.statement:
+            return self.statement.sentence
+        if found.labels < found.needed:
+            hint = "" if self.audited else ": set approval.audit, so that people check some of what is released"
+            return f"Not enough labels: {found.labels} of at least {found.needed}{hint}."
+        return (
+            f"A risk of {100 * self.risk:g} % cannot be certified with {found.labels} decisions: the smallest that can "
+            f"be is {100 * found.smallest_risk:.1f} %, at the threshold in force."
+        )
+
+
+def labels_of(approvals: Iterable[Approval]) -> list[Label]:
+    """A rejected or edited answer is wrong. One that is not decided counts as wrong: leaving it out would hide it."""
+    return [
+        Label(
+            score=approval.draft.score,
+            wrong=approval.state != "approved" or bool(approval.decision and approval.decision.edit is not None),
+            inclusion=approval.inclusion,
+            language=approval.draft.language,
+        )
+        for approval in approvals
+        if approval.draft.score is not None
+    ]
+
+
+def calibrate(
+    approvals: Sequence[Approval], workspace: Workspace, settings: Settings, risk: float, confidence: float
+) -> CalibrationReport:
+    """Raises `InputError` for a risk or a confidence that is not between 0 and 1."""
+    for name, value in (("risk", risk), ("confidence", confidence)):
+        if not 0 < value < 1:
+            raise InputError(f"The {name} must be between 0 and 1, not {value:g}.")
+    counted = [
+        approval
+        for approval in approvals
+        if approval.why in COUNTED and approval.state != "superseded" and approval.draft.score is not None
+    ]
+    labels, threshold = labels_of(counted), settings.approval.threshold
+    found = find_threshold(labels, threshold, risk, confidence)
+    by_language = {
+        language: find_threshold([label for label in labels if label.language == language], threshold, risk, confidence)
+        for language in sorted({label.language for label in labels})
+    }
+    statement = None
+    if found.certificate:
+        statement = Statement(
+            certificate=found.certificate,
+            languages={name: own.certificate for name, own in by_language.items() if own.certificate},
+            mix=language_mix(label.language for label in labels),
+            conditions=find_conditions(workspace, settings),
+            created=datetime.now(UTC),
+        )
+    return CalibrationReport(
+        calibration=found,
+        statement=statement,
+        undecided=sum(approval.state == "pending" for approval in counted),
+        audited=sum(approval.why == "audit" for approval in counted),
+        risk=risk,
+        confidence=confidence,
+    )

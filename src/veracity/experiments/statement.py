@@ -1,0 +1,100 @@
+"""The statement of a calibrated threshold: kept in the workspace, and withdrawn when what it relies on has changed."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from veracity.errors import ConfigurationError, InputError, reason_of
+from veracity.models.calibration import Statement
+from veracity.settings import ApprovalSettings, Settings
+from veracity.settings.toml import read_bytes
+from veracity.workspace import Workspace, hash_parts
+
+log = logging.getLogger("veracity")
+
+FILE = "calibration.json"
+CONDITIONS = ("writer", "reviewer", "judge", "embedder")  # the models that a statement relies on
+MAX_SHIFT = 0.2  # of the languages: the share of answers that would have to change their language
+
+
+def find_conditions(workspace: Workspace, settings: Settings) -> dict[str, str]:
+    """What a statement relies on: the models that write, review and judge, and the metrics."""
+    models = {role: str(getattr(settings.models, role) or "") for role in CONDITIONS}
+    return {**models, "metrics": hash_parts(workspace, settings)["metrics"]}
+
+
+def read_statement(workspace: Workspace, settings: Settings) -> Statement | None:
+    """The statement, marked as withdrawn if a condition has changed. None without one."""
+    content = read_bytes(workspace.root / FILE)
+    if content is None:
+        return None
+    try:
+        statement = Statement.model_validate_json(content)
+    except ValidationError:
+        raise ConfigurationError(f"{workspace.root / FILE} is not a statement: run veracity calibrate again.") from None
+    if statement.withdrawn:
+        return statement
+    now = find_conditions(workspace, settings)
+    changed = [name for name, value in now.items() if statement.conditions.get(name) != value]
+    return statement.model_copy(update={"withdrawn": f"changed since: {', '.join(changed)}"}) if changed else statement
+
+
+def write_statement(root: Path, statement: Statement) -> Path:
+    """Raises `InputError` if the workspace cannot be written."""
+    file = root / FILE
+    try:
+        partial = file.with_suffix(".part")
+        partial.write_text(statement.model_dump_json(indent=2), encoding="utf-8")
+        partial.replace(file)
+    except OSError as problem:
+        raise InputError(f"{file} cannot be written ({reason_of(problem)}).") from None
+    return file
+
+
+def with_calibrated_threshold(workspace: Workspace, settings: Settings) -> Settings:
+    """Settings with the threshold of the statement in force, if `approval.threshold` is "calibrated".
+
+    Without one, the default counts, or a withdrawn threshold that is higher.
+    """
+    if not settings.approval.calibrated:
+        return settings
+    statement = read_statement(workspace, settings)
+    default = float(ApprovalSettings().threshold)
+    if statement and not statement.withdrawn:
+        return _with_threshold(settings, statement.certificate.threshold)
+    reason = f"was withdrawn ({statement.withdrawn})" if statement else "does not exist"
+    threshold = max(default, statement.certificate.threshold) if statement else default
+    log.warning(
+        'approval.threshold is "calibrated", but the statement %s: %g is in force. Run veracity calibrate.',
+        reason,
+        threshold,
+    )
+    return _with_threshold(settings, threshold)
+
+
+def language_mix(languages: Iterable[str]) -> dict[str, float]:
+    counts = Counter(languages)
+    return {language: count / counts.total() for language, count in sorted(counts.items())}
+
+
+def with_current_mix(statement: Statement, languages: Sequence[str]) -> Statement:
+    """The statement, withdrawn if the languages of recent questions are others than those of the decisions."""
+    moved = _shift(statement.mix, language_mix(languages)) if languages else 0.0
+    if statement.withdrawn or moved <= MAX_SHIFT:
+        return statement
+    return statement.model_copy(update={"withdrawn": f"the languages of the questions have changed ({moved:.0%})"})
+
+
+def _shift(before: Mapping[str, float], after: Mapping[str, float]) -> float:
+    """The share of answers that would have to change their language to make both mixes equal."""
+    return sum(abs(before.get(name, 0.0) - after.get(name, 0.0)) for name in {*before, *after}) / 2
+
+
+def _with_threshold(settings: Settings, threshold: float) -> Settings:
+    approval = settings.approval.model_copy(update={"threshold": threshold})
+    return settings.model_copy(update={"approval": approval})

@@ -1,0 +1,44 @@
+"""A calibrated threshold of the gate: what it promises, and under which conditions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Certificate(BaseModel):
+    """Of the answers with at least this score, at most `risk` are wrong, with this confidence. `labels` and `wrong` are
+    the decisions that show it, after thinning."""
+
+    model_config = ConfigDict(frozen=True)
+
+    threshold: float
+    risk: float
+    confidence: float
+    labels: int
+    wrong: int
+
+
+class Statement(BaseModel):
+    """What `veracity calibrate` found. `conditions` are hashes of the metrics and the names of the models, `languages`
+    the certificates of languages with enough labels, `mix` the share of each language among the labels. A `withdrawn`
+    statement says why it no longer holds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    certificate: Certificate
+    languages: dict[str, Certificate] = {}
+    mix: dict[str, float] = Field(default={}, description="share of each language among the decisions")
+    conditions: dict[str, str]
+    created: datetime
+    withdrawn: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The promise in words."""
+        own = self.certificate
+        return (
+            f"At most {100 * own.risk:g} % of the answers that are released unseen, with a score of at least "
+            f"{own.threshold:g}, are wrong ({100 * own.confidence:g} % sure, {own.labels} decisions)."
+        )

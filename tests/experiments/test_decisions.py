@@ -1,0 +1,178 @@
+"""From people's decisions to a promise: labels, statements, and when they are withdrawn (SPEC X6)."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Run
+from veracity import Document, InputError, Veracity
+from veracity.experiments.decisions import calibrate, labels_of
+from veracity.models import Answer, Approval, Decision
+from veracity.settings import ModelSettings, ReadingSettings, Settings, load_settings
+from veracity.workspace import Workspace
+
+CALIBRATED = {"approval": {"threshold": "calibrated"}, "models": {"embedder": "none"}}
+WORDS_ONLY = Settings(models=ModelSettings(embedder="none"), reading=ReadingSettings(workers=1))
+
+MakeApproval = Callable[..., Approval]
+
+
+def approval(
+    number: int,
+    score: float = 0.9,
+    why: str = "audit",
+    state: str = "approved",
+    edit: str | None = None,
+    **more: object,
+) -> Approval:
+    draft = Answer(
+        run_id=f"r{number}",
+        status="answered",
+        question="How long?",
+        text="24 months.",
+        form="extractive",
+        language=str(more.get("language", "en")),
+        quality=None,
+        score=score,
+    )
+    verdict = {"approved": "approve", "rejected": "reject"}.get(state)
+    now = datetime.now(UTC)
+    decision = Decision.model_validate({"verdict": verdict, "by": "ann", "at": now, "edit": edit}) if verdict else None
+    values = {"run_id": f"r{number}", "attempt": 1, "user": "local", "question": "How long?", "draft_hash": "h"}
+    return Approval.model_validate(
+        {
+            **values,
+            "approval_id": f"r{number}.1",
+            "why": why,
+            "on_reject": "record",
+            "draft": draft,
+            "created": now,
+            "state": state,
+            "decision": decision,
+            "inclusion": more.get("inclusion", 0.2 if why == "audit" else 1.0),
+        }
+    )
+
+
+def test_rejected_edited_and_undecided_answers_are_wrong() -> None:
+    labels = labels_of(
+        [approval(1), approval(2, state="rejected"), approval(3, edit="25 months."), approval(4, state="pending")]
+    )
+    assert [label.wrong for label in labels] == [False, True, True, True]
+
+
+def test_enough_right_decisions_make_a_statement(tmp_path: Path) -> None:
+    approvals = [approval(number, language="zh" if number % 3 else "en") for number in range(100)]
+    report = calibrate(approvals, Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95)
+    assert report.statement
+    assert report.sentence == (
+        "At most 5 % of the answers that are released unseen, with a score of at least 0.75, are wrong (95 % sure, 100 "
+        "decisions)."
+    )
+    assert set(report.statement.languages) == {"zh"}, "34 English decisions are too few"
+    assert round(report.statement.mix["zh"], 2) == 0.66
+
+
+def test_too_few_decisions_are_said_to_be_too_few(tmp_path: Path) -> None:
+    few = calibrate([approval(number) for number in range(31)], Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95)
+    assert (few.statement, few.sentence) == (None, "Not enough labels: 31 of at least 59.")
+    none = calibrate([], Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95)
+    assert none.sentence.endswith("set approval.audit, so that people check some of what is released.")
+
+
+def test_many_wrong_answers_name_the_smallest_risk(tmp_path: Path) -> None:
+    approvals = [approval(number, state="approved" if number % 5 else "rejected") for number in range(100)]
+    report = calibrate(approvals, Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95)
+    assert report.statement is None
+    assert "the smallest that can be is 27" in report.sentence
+
+
+def test_answers_that_wait_for_another_reason_do_not_count(tmp_path: Path) -> None:
+    others = [approval(number, why="review_failed", state="rejected") for number in range(50)]
+    superseded = [approval(number + 60, state="superseded") for number in range(50)]
+    report = calibrate([*others, *superseded], Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95)
+    assert report.calibration.labels == 0
+
+
+@pytest.mark.parametrize(("risk", "confidence"), [(0, 0.95), (1, 0.95), (0.05, 1.5)])
+def test_impossible_promises_are_refused(tmp_path: Path, risk: float, confidence: float) -> None:
+    with pytest.raises(InputError, match="must be between 0 and 1"):
+        calibrate([], Workspace(tmp_path), WORDS_ONLY, risk, confidence)
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> Iterator[Path]:
+    """A workspace in which seventy released answers were audited and approved."""
+    root = tmp_path / "ws"
+    settings = WORDS_ONLY.model_copy(
+        update={"approval": WORDS_ONLY.approval.model_copy(update={"audit": 1.0, "grounding_floor": 0.0})}
+    )
+    with Veracity(root, settings=settings) as engine:
+        engine.add(Document(id="leave", text="Full-time staff get 24 days of paid annual leave."))
+        for number in range(62):
+            engine.ask("How many days of paid annual leave do full-time staff get?", user=f"user{number}")
+        for waiting in engine.approvals():
+            engine.decide(waiting.approval_id, "approve", by="ann")
+    (root / "veracity.toml").write_text("[models]\nembedder = 'none'\n")
+    return root
+
+
+@pytest.mark.only_sqlite
+def test_calibrate_write_use_and_withdraw(
+    audited: Path, run: Run, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = ("--workspace", str(audited))
+    dry = run("calibrate", "--dry-run", *where)
+    assert (dry.code, (audited / "calibration.json").exists()) == (0, False)
+    ran = run("calibrate", *where)
+    assert ran.code == 0
+    assert ran.out.startswith("At most 5 % of the answers")
+    assert 'set approval.threshold = "calibrated"' in ran.out
+    statement = json.loads((audited / "calibration.json").read_text())
+    assert statement["certificate"]["labels"] == 62
+    assert run("calibrate", "--risk", "0.001", *where).code == 6
+    (audited / "veracity.toml").write_text("[models]\nembedder = 'none'\n[approval]\nthreshold = 'calibrated'\n")
+    with Veracity(audited) as engine:
+        assert engine.settings.approval.threshold == statement["certificate"]["threshold"]
+    assert "Calibration: At most 5 %" in run("doctor", "--no-ask", *where).out
+    monkeypatch.setenv("VERACITY_MODELS__WRITER", "test:other")
+    with caplog.at_level(logging.WARNING), Veracity(audited) as engine:
+        assert engine.settings.approval.threshold == max(0.75, statement["certificate"]["threshold"])
+        found = engine.calibration()
+    assert found
+    assert found.withdrawn == "changed since: writer"
+    assert "the statement was withdrawn (changed since: writer)" in caplog.text
+    assert "The calibration of the threshold was withdrawn" in run("doctor", "--no-ask", *where).out
+
+
+@pytest.mark.only_sqlite
+def test_other_languages_withdraw_a_statement(audited: Path, run: Run) -> None:
+    run("calibrate", "--workspace", str(audited))
+    with Veracity(audited, settings=WORDS_ONLY) as engine:
+        assert engine.calibration()
+        for number in range(30):
+            engine.ask("年假有多少天？", user=f"zh{number}")
+        found = engine.calibration()
+        assert found
+        assert found.withdrawn.startswith("the languages of the questions have changed")
+    assert "have changed" in json.loads((audited / "calibration.json").read_text())["withdrawn"]
+
+
+def test_a_calibrated_threshold_needs_a_statement(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING), Veracity(tmp_path, settings=Settings.model_validate(CALIBRATED)) as engine:
+        assert engine.settings.approval.threshold == 0.75
+    assert "the statement does not exist" in caplog.text
+    (tmp_path / "calibration.json").write_text("{}")
+    with pytest.raises(InputError.__base__, match="is not a statement"):  # type: ignore[arg-type]
+        Veracity(tmp_path, settings=Settings.model_validate(CALIBRATED))
+
+
+def test_the_setting_is_read_from_the_file_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = load_settings(b"[approval]\nthreshold = 'calibrated'\n", Path("veracity.toml"))
+    assert file.approval.calibrated
+    monkeypatch.setenv("VERACITY_APPROVAL__THRESHOLD", "calibrated")
+    assert load_settings(None, Path("veracity.toml")).approval.calibrated
