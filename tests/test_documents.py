@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from tests.commands import Run
 from tests.evaluator.requests import request
 from veracity import Evaluator, errors
 from veracity.evaluator.config import load_configuration
+from veracity.experiments.suite import SuiteSettings
 from veracity.models import MetricConfig
 from veracity.settings import SECTIONS, Settings, load_settings, variable
 from veracity.testing import ScriptedLLM
@@ -108,6 +110,8 @@ def test_documented_configurations_are_valid(path: Path) -> None:
             continue
         if block.text.startswith("# veracity.toml"):
             assert load_settings(block.text.encode(), path) != Settings()
+        elif block.text.startswith("# evals/"):
+            assert SuiteSettings.model_validate(tomllib.loads(block.text)) != SuiteSettings()
         else:
             assert load_configuration(block.text.encode(), path).metrics
 

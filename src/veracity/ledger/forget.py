@@ -274,6 +274,8 @@ def _mark_run(connection: Connection, run_id: str, exposure: int) -> None:
         approvals.end_on_reject(connection, run_id)
         if exposure >= Exposure.WRITTEN:
             _fail(connection, run_id, DRAFT_FORGOTTEN)
+    elif exposure >= Exposure.WRITTEN:
+        approvals.supersede(connection, run_id)  # an audit
 
 
 def _fail(connection: Connection, run_id: str, problem: str) -> None:
