@@ -13,6 +13,7 @@ import random
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,8 +35,8 @@ MODULES = (
 SETTINGS = Settings(models=ModelSettings(embedder="none"), reading=ReadingSettings(workers=1))
 NAME = "killed"
 TIMEOUT_SECONDS = 1800.0
-# With few CPUs, a case takes about a tenth of a second: the first results come after the engine is loaded.
-SHORTEST, LONGEST = 0.05, 3.0
+EARLY = 0.2  # of the processes are killed while they open the workspace; the others after their first result
+OPENING_SECONDS, FIRST_RESULT_SECONDS, WORKING_SECONDS = 1.0, 60.0, 0.4
 
 
 @dataclass
@@ -56,8 +57,12 @@ def make_workspace(root: Path, cases: int) -> None:
 
 def run_experiment(options: dict[str, Any]) -> None:
     """In a child, which may be killed."""
-    with Veracity(options["root"], settings=SETTINGS) as engine:
-        engine.experiment("rooms", name=NAME, concurrency=4)
+    try:
+        with Veracity(options["root"], settings=SETTINGS) as engine:
+            engine.experiment("rooms", name=NAME, concurrency=4)
+    except BaseException:
+        traceback.print_exc()
+        raise
 
 
 def run(server: ForkServer, root: Path, kills: int, cases: int, seed: int) -> Tally:
@@ -66,11 +71,13 @@ def run(server: ForkServer, root: Path, kills: int, cases: int, seed: int) -> Ta
     while tally.kills < kills and _count(root) < cases:
         before = _count(root)
         child = server.start(run_experiment, {"root": str(root)})
-        # Most kills hit a process at work: they come a moment after its first result.
-        end = time.monotonic() + generator.choice((SHORTEST, LONGEST))
-        while _count(root) == before and time.monotonic() < end:
-            time.sleep(0.01)
-        time.sleep(generator.uniform(0, 0.4))
+        if generator.random() < EARLY:
+            time.sleep(generator.uniform(0, OPENING_SECONDS))
+        else:
+            end = time.monotonic() + FIRST_RESULT_SECONDS
+            while _count(root) == before and time.monotonic() < end:
+                time.sleep(0.01)
+            time.sleep(generator.uniform(0, WORKING_SECONDS))
         child.kill()
         child.wait()
         tally.kills += 1

@@ -788,6 +788,11 @@ class Veracity:
             write_statement(self.root, current)
         return current
 
+    def judge_hash(self) -> str:
+        """Changes with the metrics, their instructions and models."""
+        parts = hash_parts(self._parts.workspace, self.settings)["metrics"] + json.dumps(self.models_in_use())
+        return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
     def require_metrics(self, names: Sequence[str]) -> None:
         """Raise `InputError` for a metric that does not exist or needs a judge model that is not set."""
         self._parts.evaluator.choose(names)

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -105,7 +105,7 @@ def test_impossible_promises_are_refused(tmp_path: Path, risk: float, confidence
 
 
 @pytest.fixture
-def audited(tmp_path: Path) -> Iterator[Path]:
+def audited(tmp_path: Path) -> Path:
     """A workspace in which seventy released answers were audited and approved."""
     root = tmp_path / "ws"
     settings = WORDS_ONLY.model_copy(

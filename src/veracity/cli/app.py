@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from veracity.cli.command_groups import models, observations, users
-from veracity.cli.experiment_group import experiments
+from veracity.cli.experiment_group import experiments, judges
 from veracity.cli.options import (
     LOCAL,
     ApprovalArgument,
@@ -42,6 +42,7 @@ app = typer.Typer(
 app.add_typer(users, name="users")
 app.add_typer(models, name="models", help="List and fetch models that run on this machine.")
 app.add_typer(experiments, name="experiment", help="Run suites of questions, and know whether a change is better.")
+app.add_typer(judges, name="judge", help="Test the judge of the metrics, and compare it with people.")
 app.add_typer(observations, name="observations", help="Export the answers that passed their review.")
 
 

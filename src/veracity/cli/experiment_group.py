@@ -1,4 +1,4 @@
-"""`veracity experiment`, with the options of its commands."""
+"""`veracity experiment` and `veracity judge`, with the options of their commands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from veracity.cli.options import JsonOption, WorkspaceOption, name_option
 
 experiments = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+judges = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 SuiteArgument = Annotated[str, typer.Argument(metavar="SUITE", help="A .jsonl or .csv file, or its name in evals/.")]
 ExperimentArgument = Annotated[str, typer.Argument(metavar="NAME", help="The experiment, or: last.")]
@@ -116,3 +117,38 @@ def report_experiment(
     from veracity.cli.commands.experiment import write_reports
 
     write_reports(name, against or "", output, gate, workspace)
+
+
+@judges.command("test")
+def probe_judge(
+    suite: Annotated[
+        str | None,
+        typer.Option("--suite", "-s", metavar="SUITE", help="Cases with submissions. Default: bundled ones."),
+    ] = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change good answers in harmless and harmful ways, and see whether the judge's verdicts follow.
+
+    Exits with 1 if the judge should not be used.
+    """
+    from veracity.cli.commands.judge import probe
+
+    probe(suite, workspace, as_json)
+
+
+@judges.command("agree")
+def compare_judge_with_people(
+    labels: Annotated[
+        Path, typer.Argument(metavar="LABELS.jsonl", help="Lines with id, question, submission, context, label.")
+    ],
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the judge with people's labels: kappa, both error rates, and the true pass rate.
+
+    Exits with 1 if the judge should not be used.
+    """
+    from veracity.cli.commands.judge import agree
+
+    agree(labels, workspace, as_json)

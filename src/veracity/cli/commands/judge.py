@@ -1,0 +1,108 @@
+"""`veracity judge`: how far the judge can be trusted."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from veracity.cli.commands.demo import load_samples
+from veracity.cli.ui.console import console, plain, print_json, table
+from veracity.engine import Veracity, require_existing_workspace
+from veracity.experiments.intervals import Interval
+from veracity.experiments.judge_agreement import Agreement, LabelledAnswer, measure_agreement, read_labels
+from veracity.experiments.judge_probes import Judge, ProbeReport, probe_judge
+from veracity.experiments.suite import Case, find_suite, open_suite
+
+STYLES = {"may gate": "green", "may advise": "yellow", "do not use": "red"}
+NOT_FIT = 1  # exit code of a judge that should not be used
+
+
+def probe(suite: str | None, workspace: Path | None, as_json: bool) -> None:
+    root = require_existing_workspace(workspace)
+    cases = _sample_cases() if suite is None else list(open_suite(find_suite(suite, root)).cases())
+    with Veracity(root) as engine, contextlib.redirect_stdout(sys.stderr):  # a metric may print
+        report = probe_judge(cases, _judge(engine), engine.settings.approval.threshold, engine.judge_hash())
+    if as_json:
+        print_json(report)
+    else:
+        _show_probes(report)
+    raise typer.Exit(NOT_FIT if report.trust == "do not use" else 0)
+
+
+def agree(labels: Path, workspace: Path | None, as_json: bool) -> None:
+    root = require_existing_workspace(workspace)
+    answers = list(read_labels(labels))
+    with Veracity(root) as engine, contextlib.redirect_stdout(sys.stderr):
+        judge = _judge(engine)
+
+        def score(answer: LabelledAnswer) -> float:
+            return judge(answer.question, answer.submission, answer.context)
+
+        found = measure_agreement(answers, score, engine.settings.approval.threshold)
+        judge_hash = engine.judge_hash()
+    if as_json:
+        print_json(found)
+    else:
+        _show_agreement(found, judge_hash)
+    raise typer.Exit(NOT_FIT if found.trust == "do not use" else 0)
+
+
+def _judge(engine: Veracity) -> Judge:
+    """The metrics of the workspace as one score from 0 to 1."""
+
+    def judge(question: str, submission: str, context: Sequence[str]) -> float:
+        return engine.evaluate(question, submission, context).overall_score / 100
+
+    return judge
+
+
+def _sample_cases() -> list[Case]:
+    """The bundled good answers, in three languages."""
+    return [
+        Case(id=row["id"], question=row["user_query"], submission=row["submission"], context=row["context"])
+        for row in load_samples()
+        if row["good"]
+    ]
+
+
+def _show_probes(report: ProbeReport) -> None:
+    rows = table("Probe", "Kind", "Missed", "95 % interval", "n", "Mean change", right=("Missed", "n", "Mean change"))
+    for probe in report.probes:
+        missed = probe.missed
+        cells = (_percent(missed), _range(missed), str(missed.n) if missed else "0", f"{100 * probe.mean_change:+.1f}")
+        rows.add_row(plain(probe.name), probe.kind, *cells)
+    console.print(rows)
+    console.print(plain(f"\n{report.sentence}", STYLES[report.trust]), soft_wrap=True)
+    console.print(plain(f"Judge and rubric: {report.judge}.", "dim"))
+
+
+def _show_agreement(found: Agreement, judge_hash: str) -> None:
+    rows = table("Measure", "Value", "95 % interval", "n", "Method", right=("Value", "n"))
+    measures = {
+        "agreement": found.agreed,
+        "good answers that pass": found.true_positive,
+        "bad answers that fail": found.true_negative,
+        "true pass rate": found.pass_rate,
+    }
+    for name, interval in measures.items():
+        method, n = (interval.method, str(interval.n)) if interval else ("", "0")
+        rows.add_row(name, _percent(interval), _range(interval), n, method)
+    kappa = found.kappa
+    rows.add_row("kappa", f"{kappa.value:.2f}", f"{kappa.low:.2f} to {kappa.high:.2f}", str(kappa.n), kappa.method)
+    console.print(rows)
+    prevalence = f"People pass {100 * found.prevalence:.0f} % of the labelled answers, the judge {{:.0f}} % of all."
+    console.print(plain(prevalence.format(100 * found.judged_pass_rate)), soft_wrap=True)
+    console.print(plain(f"\n{found.sentence}", STYLES[found.trust]), soft_wrap=True)
+    console.print(plain(f"Judge and rubric: {judge_hash}.", "dim"))
+
+
+def _percent(interval: Interval | None) -> str:
+    return "–" if interval is None else f"{100 * interval.value:.1f}"
+
+
+def _range(interval: Interval | None) -> str:
+    return "" if interval is None else f"{100 * interval.low:.1f} to {100 * interval.high:.1f}"

@@ -1,0 +1,176 @@
+"""How far a judge agrees with people: kappa, both error rates, and the true pass rate that its verdicts imply."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from veracity.errors import InputError, reason_of
+from veracity.experiments.intervals import Interval, normal_quantile, rate_interval
+from veracity.experiments.suite import Label as Name
+from veracity.experiments.suite import Text
+from veracity.secrets import presentable
+from veracity.settings.toml import alternatives, assigned, complaint, dotted
+
+BOOTSTRAP_SAMPLES = 2000
+SEED = 1960
+GATE_KAPPA, GATE_RATE = 0.4, 0.8  # the least lower bounds of kappa and of the share of bad answers that fail
+ADVICE_KAPPA = 0.2
+
+Trust = Literal["may gate", "may advise", "do not use"]
+
+
+class LabelledAnswer(BaseModel):
+    """A line of the labels. Without `label`, a person has not seen it: only the true pass rate uses it. Without
+    `score`, the judge is asked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+    id: Name
+    question: Text
+    submission: Text
+    context: list[Text] = []
+    label: Literal["pass", "fail"] | None = None
+    score: float | None = None
+
+
+class Agreement(BaseModel):
+    """`prevalence` is the share of answers that people pass. `pass_rate` is that of all answers, labelled or not: the
+    judge's, corrected by where it errs (prediction-powered)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    labels: int
+    unlabelled: int
+    prevalence: float
+    agreed: Interval
+    kappa: Interval
+    true_positive: Interval | None
+    true_negative: Interval | None
+    pass_rate: Interval
+    judged_pass_rate: float
+    trust: Trust
+    sentence: str
+
+
+def read_labels(path: Path) -> Iterator[LabelledAnswer]:
+    """Raises `InputError` with the place of a fault."""
+    try:
+        lines = path.read_bytes().decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8.") from None
+    except OSError as problem:
+        raise InputError(f"{path} cannot be read ({reason_of(problem)}).") from None
+    seen = set[str]()
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        found = _read(line, f"{path}, line {number}")
+        if found.id in seen:
+            raise InputError(f'{path}, line {number}: the id "{presentable(found.id)}" occurs twice: rename one.')
+        seen.add(found.id)
+        yield found
+
+
+def _read(line: str, place: str) -> LabelledAnswer:
+    try:
+        return LabelledAnswer.model_validate(json.loads(line))
+    except (ValueError, RecursionError) as problem:
+        if not isinstance(problem, ValidationError):
+            raise InputError(f"{place} is not a JSON object: write one answer a line.") from None
+        first = problem.errors(include_url=False)[0]
+    if first["type"] == "extra_forbidden":
+        unknown = str(first["loc"][-1])
+        known = alternatives(unknown, LabelledAnswer.model_fields)
+        raise InputError(f'{place}: there is no key "{presentable(unknown)}"{known}.')
+    raise InputError(f"{place}, {dotted(first['loc'])}{assigned(first['input'])}: {complaint(first)}.")
+
+
+def measure_agreement(
+    answers: list[LabelledAnswer], judge: Callable[[LabelledAnswer], float], threshold: float
+) -> Agreement:
+    """`judge` returns a score from 0 to 1. Raises `InputError` without labels."""
+    verdicts = [
+        (answer.label, (judge(answer) if answer.score is None else answer.score) >= threshold) for answer in answers
+    ]
+    pairs = [(label == "pass", passed) for label, passed in verdicts if label is not None]
+    if not pairs:
+        raise InputError('No answer has a label: add "label": "pass" or "fail" to some of them.')
+    unlabelled = [passed for label, passed in verdicts if label is None]
+    good, bad = (
+        [passed for is_good, passed in pairs if is_good],
+        [not passed for is_good, passed in pairs if not is_good],
+    )
+    kappa = kappa_interval(pairs)
+    positive, negative = (rate_interval(sum(some), len(some)) if some else None for some in (good, bad))
+    trust = decide_trust(kappa, negative)
+    return Agreement(
+        labels=len(pairs),
+        unlabelled=len(unlabelled),
+        prevalence=len(good) / len(pairs),
+        agreed=rate_interval(sum(is_good == passed for is_good, passed in pairs), len(pairs)),
+        kappa=kappa,
+        true_positive=positive,
+        true_negative=negative,
+        pass_rate=corrected_rate(pairs, unlabelled),
+        judged_pass_rate=sum(passed for _, passed in verdicts) / len(verdicts),
+        trust=trust,
+        sentence=_sentence(trust, kappa, negative, len(pairs)),
+    )
+
+
+def kappa_of(pairs: list[tuple[bool, bool]]) -> float:
+    """Cohen's kappa: 0 is chance, 1 agreement. 0 if one of them never varies, because then nothing is shown."""
+    first, second = (sum(column) / len(pairs) for column in zip(*pairs, strict=True))
+    agreed = sum(a == b for a, b in pairs) / len(pairs)
+    chance = first * second + (1 - first) * (1 - second)
+    return 0.0 if chance == 1 else (agreed - chance) / (1 - chance)
+
+
+def kappa_interval(pairs: list[tuple[bool, bool]]) -> Interval:
+    """A bootstrap of the answers, with a fixed seed."""
+    data, generator = np.array(pairs), np.random.default_rng(SEED)
+    drawn = generator.integers(0, len(data), (BOOTSTRAP_SAMPLES, len(data)))
+    values = [kappa_of(list(map(tuple, data[rows].tolist()))) for rows in drawn]
+    low, high = np.quantile(values, [0.025, 0.975])
+    n = len(pairs)
+    return Interval(value=kappa_of(pairs), low=float(low), high=float(high), n=n, clusters=n, method="bootstrap")
+
+
+def corrected_rate(pairs: list[tuple[bool, bool]], unlabelled: list[bool]) -> Interval:
+    """The prediction-powered interval (Angelopoulos et al. 2023): the judge's rate on what nobody has labelled, plus
+    the mean error of the judge on what people have. Without unlabelled answers, the rate of the labels."""
+    labels = np.array([float(is_good) for is_good, _ in pairs])
+    if not unlabelled:
+        return rate_interval(int(labels.sum()), len(labels))
+    judged = np.array([float(passed) for _, passed in pairs])
+    others, errors = np.array(unlabelled, dtype=float), labels - judged
+    value = float(others.mean() + errors.mean())
+    # One pseudo-observation each, so that a sample without variance does not make the judge infallible.
+    variance = (errors.var() + 1 / len(errors)) / len(errors) + others.var() / len(others)
+    half = normal_quantile(0.95) * math.sqrt(variance)
+    low, high = max(0.0, value - half), min(1.0, value + half)
+    n = len(pairs) + len(unlabelled)
+    return Interval(value=min(1.0, max(0.0, value)), low=low, high=high, n=n, clusters=n, method="prediction-powered")
+
+
+def decide_trust(kappa: Interval, negative: Interval | None) -> Trust:
+    """By the lower bounds: a few labels are no reason to trust."""
+    if kappa.low >= GATE_KAPPA and negative is not None and negative.low >= GATE_RATE:
+        return "may gate"
+    return "may advise" if kappa.low >= ADVICE_KAPPA else "do not use"
+
+
+def _sentence(trust: Trust, kappa: Interval, negative: Interval | None, labels: int) -> str:
+    verb = "should not be used" if trust == "do not use" else trust
+    found = "no bad answer was labelled"
+    if negative:
+        least = f"at least {100 * negative.low:.0f} %, 95 % sure"
+        found = f"it fails {100 * negative.value:.0f} % of the bad answers ({least})"
+    return f"This judge {verb}: kappa {kappa.value:.2f} (at least {kappa.low:.2f}), {found}, {labels} labels."
