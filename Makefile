@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # with it, every process would compile all its modules
 
-.PHONY: demo serve test prepare-tests page-types chromium coverage fuzz fuzz-properties fuzz-api kills campaign-kill campaign-races campaign-races-postgres campaign-partition campaign-servers campaign-cluster campaign-object-store s3rver test-postgres bench-ledger bench-scale bench-conversation-growth bench-server clean
+.PHONY: demo serve test prepare-tests page-types chromium coverage fuzz fuzz-properties fuzz-api kills campaign-kill campaign-races campaign-races-postgres campaign-partition campaign-servers campaign-cluster campaign-experiments campaign-object-store s3rver test-postgres bench-ledger bench-scale bench-conversation-growth bench-server clean
 
 demo: .venv/installed
 	$(BIN)/veracity demo
@@ -58,6 +58,10 @@ campaign-kill: .venv/installed-dev
 
 campaign-races: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.races --races $(N) --seed $(SEED)
+
+# Kills a 500-case experiment 50 times: every case must end once.
+campaign-experiments: .venv/installed-dev
+	$(BIN)/python -m benchmarks.campaigns.experiment_kills --seed $(SEED)
 
 campaign-races-postgres: .venv/installed-dev
 	$(BIN)/python -m benchmarks.campaigns.races --races $(N) --seed $(SEED) --postgres

@@ -677,6 +677,11 @@ class Veracity:
         """The ratings of an answer, newest last."""
         return self._parts.ledger.feedback(self._find_run(run_id))
 
+    def latest_feedback(self, limit: int = 1000) -> list[Feedback]:
+        """The ratings of all answers, newest first."""
+        _require_limit(limit, MAX_LISTED, "ratings")
+        return self._parts.ledger.latest_feedback(limit) if self._parts.has_ledger else []
+
     def describe_metrics(self) -> EvaluatorDescription:
         """The available metrics, and which of them score the answers of runs."""
         self._parts.require_workspace()

@@ -44,6 +44,9 @@ FINISH_REASONS = "gen_ai.response.finish_reasons"
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
 CACHED_TOKENS = "gen_ai.usage.cache_read.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+EVALUATION = "gen_ai.evaluation.result"
+EVALUATION_NAME = "gen_ai.evaluation.name"
+EVALUATION_SCORE = "gen_ai.evaluation.score.value"
 
 # Environment variables; the one for traces takes precedence.
 ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -172,6 +175,14 @@ def model_call(call: ModelCall, parent: Context | None) -> Span:
         ROLE: call.role,
     }
     return _start(f"chat {call.model}", attributes, parent=parent, is_client=True)
+
+
+def evaluation_result(metric: str, score: float) -> None:
+    """An event of the current span for a metric's score, from 0 to 100. Comments quote texts and are left out."""
+    if tracer():
+        from opentelemetry.trace import get_current_span  # noqa: PLC0415 - already imported by the program
+
+        get_current_span().add_event(EVALUATION, {EVALUATION_NAME: metric, EVALUATION_SCORE: score})
 
 
 def web_search(provider: str) -> Span:

@@ -48,6 +48,12 @@ def test_a_run_with_its_steps_and_calls_is_one_trace(spans: Spans, engine_with: 
     assert attributes(reviewed)["veracity.step.outcome"] == "passed"
     assert attributes(graded)["veracity.step.grade"] in ("high", "medium", "low")
     assert attributes(scored)["veracity.step.score"] == 0.9
+    results = [event for event in scored.events if event.name == "gen_ai.evaluation.result"]
+    assert [dict(event.attributes or {})["gen_ai.evaluation.score.value"] for event in results] == [90, 90, 90]
+    assert {key for event in results for key in event.attributes or {}} == {
+        "gen_ai.evaluation.name",
+        "gen_ai.evaluation.score.value",
+    }
 
 
 def test_a_call_on_another_thread_is_a_child_of_its_step(spans: Spans, engine_with: MakeEngine) -> None:
@@ -78,7 +84,8 @@ def test_no_text_is_traced(spans: Spans, gated: MakeEngine, website: SearchServe
         "veracity.web.pages": 1,
         "veracity.web.evidence": 1,
     }
-    assert len(spans.all) > 40 and not any(span.events for span in spans.all)
+    assert len(spans.all) > 40
+    assert {event.name for span in spans.all for event in span.events} == {"gen_ai.evaluation.result"}
     sent = "".join(span.to_json() for span in spans.all)
     for text in ("wombat", "leave", "days", "paid", "年假", "\\u5e74", "portal"):
         assert text not in sent

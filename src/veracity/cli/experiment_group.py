@@ -103,6 +103,24 @@ def compare_experiments(
     compare(a, b, gate, workspace, as_json)
 
 
+@experiments.command("cases")
+def propose_cases(
+    source: Annotated[str, typer.Option("--from", metavar="approvals|feedback", help="What to propose cases from.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: evals/proposed.jsonl.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Propose cases from people's decisions or ratings, in a file for a person to accept.
+
+    An approved answer becomes the expected one, an edit the reference, a rejected answer one that must not come again.
+    """
+    from veracity.cli.commands.experiment import propose_cases
+
+    propose_cases(source, output, force, workspace)
+
+
 @experiments.command("report")
 def report_experiment(
     name: ExperimentArgument,

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from veracity import telemetry
 from veracity.deadlines import NEVER, Deadline, Stop
 from veracity.errors import ConfigurationError, InputError, VeracityError
 from veracity.evaluator.metrics.base import BaseMetric
@@ -140,6 +141,8 @@ class Evaluator:
         scoring = Scoring(request, plan, llm, budget, deadline, batch)
         scoring.check()
         scores = scoring.scores()
+        for score in scores:
+            telemetry.evaluation_result(score.metric_name, score.score)
         return EvaluationResult(
             metrics=scores,
             overall_score=weighted_mean(scores, [planned.weight for planned in plan.metrics]),

@@ -485,6 +485,10 @@ class Ledger:
         """The ratings of all persons, oldest first."""
         return self._read(feedback.list_of_run, run_id)
 
+    def latest_feedback(self, limit: int) -> list[Feedback]:
+        """The ratings of all runs, newest first."""
+        return self._read(feedback.list_latest, limit)
+
     def deliver(self, file: Observations) -> int:
         """Write outstanding observations to the file and finish interrupted forgetting. Returns the number written."""
         if not self._database.exists:

@@ -12,20 +12,24 @@ from rich.table import Table
 
 from veracity.cli.ui.console import console, count, error_console, format_usage, one_line, plain, print_json, table
 from veracity.engine import Veracity, require_existing_workspace
-from veracity.errors import NotFoundError, VeracityError
+from veracity.errors import InputError, NotFoundError, VeracityError
 from veracity.experiments.comparison import Comparison, percent, points
 from veracity.experiments.comparison import compare as compare_records
 from veracity.experiments.gate import EXIT_CODES, GateVerdict, check_gate
 from veracity.experiments.paired import PairedTest
+from veracity.experiments.proposals import cases_from_approvals, cases_from_feedback, write_cases
 from veracity.experiments.records import Records, experiment_folder, list_experiments
 from veracity.experiments.report import Report, describe, make_report, measures, write_report
 from veracity.experiments.running import Forecast, OnProgress, Options, Plan, plan, require_documents, run
 from veracity.experiments.running import Progress as CaseProgress
-from veracity.experiments.suite import find_suite, open_suite
+from veracity.experiments.suite import FOLDER as SUITES
+from veracity.experiments.suite import Case, find_suite, open_suite
 from veracity.experiments.summary import Summary, summarize
 from veracity.models import Receipt
 
 LAST = "last"
+SOURCES = ("approvals", "feedback")
+MAX_PROPOSED = 10_000
 MAX_LISTED = 20  # cases
 STYLES = {"passed": "green", "better": "green", "equivalent": "green", "failed": "red", "worse": "red"}
 
@@ -114,6 +118,28 @@ def write_reports(name: str, against: str, output: Path | None, gate: bool, work
         console.print(plain(file), soft_wrap=True)
     if gate and report.gate:
         raise typer.Exit(EXIT_CODES[report.gate.outcome])
+
+
+def propose_cases(source: str, output: Path | None, force: bool, workspace: Path | None) -> None:
+    root = require_existing_workspace(workspace)
+    if source not in SOURCES:
+        raise InputError(f"--from is {' or '.join(SOURCES)}, not {source!r}.")
+    path = output or root / SUITES / "proposed.jsonl"
+    with Veracity(root) as engine:
+        cases = list(_propose(engine, source))
+    if not cases:
+        console.print(plain(f"No cases: there are no {'decisions' if source == 'approvals' else 'ratings'} yet."))
+        return
+    written = write_cases(path, cases, force=force)
+    text = f"{count(written, 'case')} in {path}: check them, and move those you want into a suite."
+    console.print(plain(text), soft_wrap=True)
+
+
+def _propose(engine: Veracity, source: str) -> Iterator[Case]:
+    if source == "approvals":
+        return cases_from_approvals(engine.approvals(limit=MAX_PROPOSED, state="any"))
+    rated = ((rating, _receipt(engine, rating.run_id)) for rating in engine.latest_feedback(MAX_PROPOSED))
+    return cases_from_feedback((rating, receipt) for rating, receipt in rated if receipt)
 
 
 def format_forecast(work: Plan) -> str:

@@ -22,6 +22,12 @@ def list_of_run(connection: Connection, run_id: str) -> list[Feedback]:
     return [Feedback.model_validate({**row, "by": row["user_name"]}) for row in connection.execute(query).mappings()]
 
 
+def list_latest(connection: Connection, limit: int) -> list[Feedback]:
+    """Newest first."""
+    rows = connection.execute(select(feedback).order_by(feedback.c.at.desc()).limit(limit)).mappings()
+    return [Feedback.model_validate({**row, "by": row["user_name"]}) for row in rows]
+
+
 def has_dislike() -> ColumnElement[bool]:
     """A condition on a row of `runs`: at least one thumb down."""
     return exists().where((feedback.c.run_id == runs.c.run_id) & (feedback.c.thumb == "down")).correlate(runs)
