@@ -13,27 +13,23 @@ import random
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from benchmarks.campaigns.experiment_worker import NAME, SETTINGS, run_experiment
 from benchmarks.campaigns.fork_server import HUNG, ForkServer
 from veracity import Document, Veracity
 from veracity.experiments.records import Records
-from veracity.settings import ModelSettings, ReadingSettings, Settings
 
 MODULES = (
-    "benchmarks.campaigns.experiment_kills",
+    "benchmarks.campaigns.experiment_worker",
     "veracity.evaluator",
     "veracity.experiments.running",
     "veracity.experiments.summary",
     "veracity.runs.factory",
 )
-SETTINGS = Settings(models=ModelSettings(embedder="none"), reading=ReadingSettings(workers=1))
-NAME = "killed"
 TIMEOUT_SECONDS = 1800.0
 EARLY = 0.2  # of the processes are killed while they open the workspace; the others after their first result
 OPENING_SECONDS, FIRST_RESULT_SECONDS, WORKING_SECONDS = 1.0, 60.0, 0.4
@@ -53,16 +49,6 @@ def make_workspace(root: Path, cases: int) -> None:
     (root / "evals").mkdir()
     rows = ({"id": f"case-{n}", "question": f"How many chairs has room {n % 20}?"} for n in range(cases))
     (root / "evals" / "rooms.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
-
-
-def run_experiment(options: dict[str, Any]) -> None:
-    """In a child, which may be killed."""
-    try:
-        with Veracity(options["root"], settings=SETTINGS) as engine:
-            engine.experiment("rooms", name=NAME, concurrency=4)
-    except BaseException:
-        traceback.print_exc()
-        raise
 
 
 def run(server: ForkServer, root: Path, kills: int, cases: int, seed: int) -> Tally:
