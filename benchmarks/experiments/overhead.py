@@ -1,0 +1,215 @@
+"""What an experiment costs besides its judge: 1,000 rows with a judge that answers at once, and memory up to 20,000.
+
+    python -m benchmarks.experiments.overhead [--rows 1000] [--repeat 3] [--memory 1000 20000]
+
+One LLM metric; the judge is a server on loopback. "bare judge calls" sends the same request as often, and nothing else.
+With pydantic-evals or DeepEval installed, they do so for the same rows. CPU seconds of this process, the best
+of several rounds that alternate; memory is the peak of a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.util
+import json
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks.judge_overhead import MODEL, recorded_requests, serve
+from veracity import EvaluationRequest, Evaluator, Veracity
+from veracity.settings import ModelSettings, Settings
+
+SETTINGS = Settings(models=ModelSettings(embedder="none", judge=MODEL))
+CONFIGURATION = "[[metrics]]\nname = 'ClarityCoherence'\n"
+CONCURRENCY = 4
+
+
+def rows(count: int) -> list[dict[str, Any]]:
+    return [
+        {"id": f"r{n}", "question": f"How long is the warranty of model {n}?", "submission": f"It is {n} months."}
+        for n in range(count)
+    ]
+
+
+def make_workspace(root: Path, count: int) -> None:
+    (root / "configs").mkdir(parents=True)
+    (root / "configs" / "evaluator.toml").write_text(CONFIGURATION)
+    (root / "evals").mkdir()
+    with (root / "evals" / "rows.jsonl").open("w") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows(count))
+
+
+@cache
+def bare_judge() -> Callable[[], None]:
+    """A function that sends the request of the first row, and nothing else."""
+    from pydantic_ai.direct import model_request_sync
+    from pydantic_ai.models import infer_model
+    from pydantic_ai.settings import ModelSettings as Parameters
+
+    ((messages, schema),) = recorded_requests(lambda: evaluator(1))
+    model, parameters = infer_model(MODEL), Parameters(temperature=0.0)
+
+    def call() -> None:
+        model_request_sync(model, messages, model_settings=parameters, model_request_parameters=schema)
+
+    return call
+
+
+def bare_calls(count: int) -> None:
+    call = bare_judge()
+    for _ in range(count):
+        call()
+
+
+def evaluator(count: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        make_workspace(Path(folder) / "ws", 1)
+        scorer = Evaluator(Path(folder) / "ws", settings=SETTINGS)
+        requests = (
+            EvaluationRequest(user_query=row["question"], submission=row["submission"], team_id="b")
+            for row in rows(count)
+        )
+        for _ in scorer.evaluate_many(requests, concurrency=CONCURRENCY):
+            pass
+
+
+def experiment(count: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        make_workspace(Path(folder) / "ws", count)
+        with Veracity(Path(folder) / "ws", settings=SETTINGS) as engine:
+            summary = engine.experiment("rows", concurrency=CONCURRENCY)
+        assert summary.finished == count
+
+
+def pydantic_evals(count: int) -> None:
+    from pydantic_evals import Case, Dataset  # type: ignore[import-not-found, unused-ignore]
+    from pydantic_evals.evaluators import Evaluator as Base  # type: ignore[import-not-found, unused-ignore]
+
+    call = bare_judge()
+
+    class Clarity(Base):  # type: ignore[misc, unused-ignore]
+        def evaluate(self, ctx: Any) -> float:
+            call()
+            return 0.82
+
+    answers = {row["question"]: row["submission"] for row in rows(count)}
+    dataset = Dataset(name="rows", cases=[Case(inputs=text) for text in answers], evaluators=[Clarity()])
+
+    async def task(text: str) -> str:
+        return str(answers[text])
+
+    asyncio.run(dataset.evaluate(task, max_concurrency=CONCURRENCY, progress=False))
+
+
+def deepeval(count: int) -> None:
+    from deepeval import evaluate  # type: ignore[import-not-found, unused-ignore]
+    from deepeval.evaluate import AsyncConfig, CacheConfig, DisplayConfig  # type: ignore[import-not-found, unused-ignore]
+    from deepeval.metrics import BaseMetric  # type: ignore[import-not-found, unused-ignore]
+    from deepeval.test_case import LLMTestCase  # type: ignore[import-not-found, unused-ignore]
+
+    call = bare_judge()
+
+    class Clarity(BaseMetric):  # type: ignore[misc, unused-ignore]
+        threshold = 0.75
+        async_mode = False
+        include_reason = False
+
+        def measure(self, case: Any, *_: Any, **__: Any) -> float:
+            call()
+            self.score, self.success = 0.82, True
+            return self.score
+
+        async def a_measure(self, case: Any, *_: Any, **__: Any) -> float:
+            return self.measure(case)
+
+        def is_successful(self) -> bool:
+            return True
+
+        @property
+        def __name__(self) -> str:
+            return "Clarity"
+
+    cases = [LLMTestCase(input=row["question"], actual_output=row["submission"]) for row in rows(count)]
+    evaluate(
+        cases,
+        [Clarity()],
+        async_config=AsyncConfig(run_async=False),
+        cache_config=CacheConfig(write_cache=False),
+        display_config=DisplayConfig(show_indicator=False, print_results=False),
+    )
+
+
+@contextmanager
+def instant_judge() -> Iterator[None]:
+    """A server on loopback that replies at once, in a process of its own."""
+    here, there = multiprocessing.Pipe()
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
+    server.start()
+    os.environ |= {"OPENAI_BASE_URL": f"http://127.0.0.1:{here.recv()}/v1", "OPENAI_API_KEY": "none"}
+    try:
+        yield
+    finally:
+        server.terminate()
+
+
+def measure(task: Callable[[int], None], count: int) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    task(count)
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def peak_megabytes(count: int) -> float:
+    """Of a process that runs one experiment."""
+    code = f"from benchmarks.experiments.overhead import print_peak; print_peak({count})"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(ran.stdout.splitlines()[-1])
+
+
+def print_peak(count: int) -> None:
+    with instant_judge():
+        experiment(count)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--memory", type=int, nargs="*", default=[1000, 20_000])
+    chosen = parser.parse_args()
+    tasks: dict[str, Callable[[int], None]] = {
+        "bare judge calls": bare_calls,
+        "Evaluator": evaluator,
+        "experiment": experiment,
+    }
+    tasks |= {"pydantic-evals": pydantic_evals} if importlib.util.find_spec("pydantic_evals") else {}
+    tasks |= {"DeepEval": deepeval} if importlib.util.find_spec("deepeval") else {}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in tasks}
+    with instant_judge():
+        for task in tasks.values():
+            task(5)  # imports
+        for _ in range(chosen.repeat):
+            for name, task in tasks.items():
+                times[name].append(measure(task, chosen.rows))
+    bare = min(cpu for cpu, _ in times["bare judge calls"])
+    print(f"{'':20}{'CPU s':>8}{'wall s':>8}{'ms a row':>10}{'times bare':>12}")
+    for name, found in times.items():
+        cpu, wall = min(cpu for cpu, _ in found), min(wall for _, wall in found)
+        print(f"{name:20}{cpu:8.2f}{wall:8.2f}{1000 * cpu / chosen.rows:10.2f}{cpu / bare:12.2f}")
+    for count in chosen.memory:
+        print(f"peak memory, {count:,} cases: {peak_megabytes(count):.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
