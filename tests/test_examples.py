@@ -265,3 +265,45 @@ def test_examples_print_their_usage(served: Served) -> None:
         ran = run(example, url=served.url)
         assert (ran.returncode, "export VERACITY_URL" in ran.stderr) == (1, True)
     assert "sh curl.sh upload FILE" in run("curl.sh", url=served.url).stdout
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """A workspace with a suite, and documents beside it."""
+    workspace = tmp_path / "workspace"
+    (workspace / "evals").mkdir(parents=True)
+    (workspace / "veracity.toml").write_text("[models]\nembedder = 'none'\n")
+    cases = [
+        {"id": str(n), "question": f"How many chairs has room {n}?", "answers": [f"{n + 3} chairs"]} for n in range(6)
+    ]
+    (workspace / "evals" / "team.jsonl").write_text("\n".join(map(json.dumps, cases)))
+    (tmp_path / "documents").mkdir()
+    for n in range(6):
+        (tmp_path / "documents" / f"room-{n}.md").write_text(
+            f"# Room {n}\n\nRoom {n} has {n + 3} chairs and a window.\n"
+        )
+    return workspace
+
+
+@pytest.mark.parametrize(("pass_rate", "code", "verdict"), [(0.3, 0, "passed"), (0.99, 6, "Too few cases")])
+def test_the_ci_recipe_ends_with_the_verdict_of_the_gate(
+    suite: Path, pass_rate: float, code: int, verdict: str
+) -> None:
+    (suite / "evals" / "team.toml").write_text(f"[gate]\npass_rate = {pass_rate}\n")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    command = ["sh", str(EXAMPLES / "experiment.sh"), str(suite), str(suite.parent / "documents"), "team"]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ran.returncode, verdict in ran.stdout) == (code, True), ran.stdout + ran.stderr
+    assert "| passed | 100.0 |" in ran.stdout
+    assert (suite / "experiments" / "ci" / "junit.xml").exists()
+
+
+def test_a_suite_runs_as_a_test(suite: Path) -> None:
+    with Veracity(suite) as engine:
+        engine.ingest(suite.parent / "documents")
+    environment = {**os.environ, "VERACITY_WORKSPACE": str(suite)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--confcutdir", str(EXAMPLES)]
+    ran = subprocess.run(
+        [*command, str(EXAMPLES / "test_answers.py")], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout

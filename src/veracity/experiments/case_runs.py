@@ -6,6 +6,7 @@ experiment finds the run again instead of asking twice.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -15,12 +16,14 @@ from veracity.experiments.records import CaseResult
 from veracity.experiments.suite import Case
 from veracity.language import content_tokens, normalized
 from veracity.language.citations import without_marks
-from veracity.models import Answer, EvaluationResult, RunEvent, RunProgress, RunSummary, Usage
+from veracity.models import Answer, EvaluationResult, Member, RunEvent, RunProgress, RunStanding, RunSummary, Usage
 from veracity.models.people import experiment_user
 from veracity.runs.outcome import doubt_about
 from veracity.settings import Settings
 
 UNFINISHED = ("running", "interrupted")
+WORKER_SECONDS = 10.0  # until a case that no worker takes is run here
+POLL_SECONDS = 0.1
 
 
 class Engine(Protocol):
@@ -29,7 +32,16 @@ class Engine(Protocol):
     @property
     def settings(self) -> Settings: ...
 
-    def begin(self, question: str, *, conversation: str = "", key: str = "", experiment: str = "") -> str: ...
+    @property
+    def configuration(self) -> str: ...
+
+    def members(self) -> list[Member]: ...
+
+    def begin(
+        self, question: str, *, conversation: str = "", key: str = "", queued: bool = False, experiment: str = ""
+    ) -> str: ...
+
+    def standing(self, run_id: str) -> RunStanding: ...
 
     def asked(self, *, user: str = ..., key: str) -> RunSummary | None: ...
 
@@ -69,6 +81,7 @@ class CaseRunner:
         self._metrics = list(metrics)
         self._stop = stop
         self._documents = documents
+        self._uses_workers = has_workers(engine)
 
     def run(self, case: Case, repeat: int, attempt: int) -> CaseResult:
         """A case that cannot be run is a result, too: one with a problem. `attempt` counts such results before."""
@@ -94,16 +107,34 @@ class CaseRunner:
         """The outcome of the run with this key, which may have begun or even ended before a kill."""
         run = self._engine.asked(user=self._user, key=key)
         if run is None:
-            run_id = self._engine.begin(question, conversation=conversation, key=key, experiment=self._experiment)
+            run_id = self._engine.begin(
+                question, conversation=conversation, key=key, queued=self._uses_workers, experiment=self._experiment
+            )
         else:
             run_id = run.run_id
         if run is None or run.status in UNFINISHED:
-            for _ in self._engine.resume(run_id):
-                pass
+            self._finish(run_id)
         progress = self._engine.progress(run_id)
         if progress.answer is None:
             raise VeracityError(progress.run.problem or f'The run "{run_id}" did not end: run the experiment again.')
         return progress
+
+    def _finish(self, run_id: str) -> None:
+        """Run it here, or wait for the worker that has it. What no worker takes in time, or one has left, runs here."""
+        patience = WORKER_SECONDS if self._uses_workers else 0.0
+        while True:
+            end = time.monotonic() + patience
+            while time.monotonic() < end:
+                if self._engine.standing(run_id).status not in UNFINISHED:
+                    return
+                if self._stop.is_set:
+                    raise ShutdownError("The experiment was stopped.")
+                time.sleep(POLL_SECONDS)
+            for _ in self._engine.resume(run_id):
+                pass
+            if self._engine.standing(run_id).status not in UNFINISHED:
+                return
+            patience = max(patience, POLL_SECONDS)
 
     def _judge(self, case: Case, repeat: int, attempt: int, progress: RunProgress) -> CaseResult:
         answer = progress.answer
@@ -156,6 +187,14 @@ class CaseRunner:
         return self._engine.evaluate(
             question, answer, context, metrics=self._metrics or None, user=self._user, stop=self._stop
         )
+
+
+def has_workers(engine: Engine) -> bool:
+    """Whether workers with the same settings share the ledger: then they answer the cases."""
+    if not engine.settings.store.ledger:
+        return False
+    own = engine.configuration
+    return any(member.kind == "worker" and member.configuration == own for member in engine.members())
 
 
 def find_faults(case: Case, answer: Answer, documents: Mapping[str, Collection[str]]) -> Iterator[str]:
