@@ -273,15 +273,17 @@ def suite(tmp_path: Path) -> Path:
     workspace = tmp_path / "workspace"
     (workspace / "evals").mkdir(parents=True)
     (workspace / "veracity.toml").write_text("[models]\nembedder = 'none'\n")
-    cases = [
-        {"id": str(n), "question": f"How many chairs has room {n}?", "answers": [f"{n + 3} chairs"]} for n in range(6)
-    ]
+    facts = {
+        "leave": ("How many days of annual leave do staff get?", "Staff get 24 days of annual leave.", "24 days"),
+        "warranty": ("How long is the warranty?", "The warranty is 36 months.", "36 months"),
+        "lunch": ("When does the canteen open?", "The canteen opens at 11:30.", "11:30"),
+        "parking": ("What does a parking space cost?", "A parking space costs 80 euros a month.", "80 euros"),
+    }
+    cases = [{"id": name, "question": question, "answers": [gold]} for name, (question, _, gold) in facts.items()]
     (workspace / "evals" / "team.jsonl").write_text("\n".join(map(json.dumps, cases)))
     (tmp_path / "documents").mkdir()
-    for n in range(6):
-        (tmp_path / "documents" / f"room-{n}.md").write_text(
-            f"# Room {n}\n\nRoom {n} has {n + 3} chairs and a window.\n"
-        )
+    for name, (_, text, _) in facts.items():
+        (tmp_path / "documents" / f"{name}.md").write_text(f"# {name.title()}\n\n{text}\n")
     return workspace
 
 

@@ -773,12 +773,33 @@ class Veracity:
         from veracity.experiments.decisions import calibrate  # noqa: PLC0415 - imports SciPy
 
         approvals = self._parts.ledger.approvals(MAX_LISTED, None, "any") if self._parts.has_ledger else []
-        report = calibrate(approvals, self._parts.workspace, self.settings, risk, confidence)
-        if write and report.statement:
-            from veracity.experiments.statement import write_statement  # noqa: PLC0415 - only here
-
-            write_statement(self.root, report.statement)
+        report = calibrate(self._made_as_now(approvals), self._parts.workspace, self.settings, risk, confidence)
+        if write:
+            self._keep_statement(report.statement)
         return report
+
+    def _made_as_now(self, approvals: Sequence[Approval]) -> list[Approval]:
+        """Those whose answer was written, reviewed and scored by the models and metrics in use now."""
+        used = {(metric.name, metric.model) for metric in self.describe_metrics().metrics if metric.weight is not None}
+        own = self.settings.models
+        roles = {"writer": own.writer or "extractive", "reviewer": own.reviewer or "local checks"}
+
+        def is_same(approval: Approval) -> bool:
+            evaluation, made = approval.draft.evaluation, self._parts.ledger.models(approval.run_id)
+            scored = {(score.metric_name, score.model) for score in evaluation.metrics} if evaluation else set()
+            return scored == used and all(made.get(role) == model for role, model in roles.items())
+
+        return [approval for approval in approvals if is_same(approval)]
+
+    def _keep_statement(self, statement: Statement | None) -> None:
+        """A promise that can no longer be made withdraws the last one."""
+        from veracity.experiments.statement import write_statement  # noqa: PLC0415 - only here
+
+        last = self.calibration() if statement is None else None
+        if last and not last.withdrawn:
+            statement = last.model_copy(update={"withdrawn": "the decisions no longer show it"})
+        if statement:
+            write_statement(self.root, statement)
 
     def calibration(self) -> Statement | None:
         """The statement of the last calibration, marked as withdrawn if what it relies on has changed: models, metrics,
@@ -795,7 +816,8 @@ class Veracity:
 
     def judge_hash(self) -> str:
         """Changes with the metrics, their instructions and models."""
-        parts = hash_parts(self._parts.workspace, self.settings)["metrics"] + json.dumps(self.models_in_use())
+        judges = {metric.name: metric.model for metric in self.describe_metrics().metrics if metric.weight is not None}
+        parts = hash_parts(self._parts.workspace, self.settings)["metrics"] + json.dumps(judges)
         return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
     def require_metrics(self, names: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from tests.commands import Run
 from veracity import Document, InputError, Veracity
 from veracity.experiments.decisions import calibrate, labels_of
 from veracity.models import Answer, Approval, Decision
-from veracity.settings import ModelSettings, ReadingSettings, Settings, load_settings
+from veracity.settings import ModelSettings, ReadingSettings, Settings, load_settings, with_overrides
 from veracity.workspace import Workspace
 
 CALIBRATED = {"approval": {"threshold": "calibrated"}, "models": {"embedder": "none"}}
@@ -100,7 +100,7 @@ def test_answers_that_wait_for_another_reason_do_not_count(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("risk", "confidence"), [(0, 0.95), (1, 0.95), (0.05, 1.5)])
 def test_impossible_promises_are_refused(tmp_path: Path, risk: float, confidence: float) -> None:
-    with pytest.raises(InputError, match="must be between 0 and 1"):
+    with pytest.raises(InputError, match="must be between 0.0001 and 0.9999"):
         calibrate([], Workspace(tmp_path), WORDS_ONLY, risk, confidence)
 
 
@@ -134,7 +134,7 @@ def test_calibrate_write_use_and_withdraw(
     assert 'set approval.threshold = "calibrated"' in ran.out
     statement = json.loads((audited / "calibration.json").read_text())
     assert statement["certificate"]["labels"] == 62
-    assert run("calibrate", "--risk", "0.001", *where).code == 6
+    assert run("calibrate", "--risk", "0.001", "--dry-run", *where).code == 6
     (audited / "veracity.toml").write_text("[models]\nembedder = 'none'\n[approval]\nthreshold = 'calibrated'\n")
     with Veracity(audited) as engine:
         assert engine.settings.approval.threshold == statement["certificate"]["threshold"]
@@ -147,6 +147,14 @@ def test_calibrate_write_use_and_withdraw(
     assert found.withdrawn == "changed since: writer"
     assert "the statement was withdrawn (changed since: writer)" in caplog.text
     assert "The calibration of the threshold was withdrawn" in run("doctor", "--no-ask", *where).out
+    other = run("calibrate", *where)
+    assert (other.code, other.out.startswith("Not enough labels: 0 of")) == (6, True), "another writer's answers"
+    monkeypatch.delenv("VERACITY_MODELS__WRITER")
+    assert run("calibrate", "--risk", "0.001", *where).code == 6
+    with Veracity(audited) as engine:
+        found = engine.calibration()
+    assert found
+    assert found.withdrawn == "the decisions no longer show it"
 
 
 @pytest.mark.only_sqlite
@@ -167,12 +175,17 @@ def test_a_calibrated_threshold_needs_a_statement(tmp_path: Path, caplog: pytest
         assert engine.settings.approval.threshold == 0.75
     assert "the statement does not exist" in caplog.text
     (tmp_path / "calibration.json").write_text("{}")
-    with pytest.raises(InputError.__base__, match="is not a statement"):  # type: ignore[arg-type]
-        Veracity(tmp_path, settings=Settings.model_validate(CALIBRATED))
+    with caplog.at_level(logging.WARNING), Veracity(tmp_path, settings=Settings.model_validate(CALIBRATED)) as engine:
+        assert engine.settings.approval.threshold == 0.75
+    assert "is not a statement: run veracity calibrate again" in caplog.text
 
 
 def test_the_setting_is_read_from_the_file_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     file = load_settings(b"[approval]\nthreshold = 'calibrated'\n", Path("veracity.toml"))
     assert file.approval.calibrated
+    assert not with_overrides(file, ["approval.threshold=0.9"]).approval.calibrated, "a number replaces it"
     monkeypatch.setenv("VERACITY_APPROVAL__THRESHOLD", "calibrated")
     assert load_settings(None, Path("veracity.toml")).approval.calibrated
+    monkeypatch.setenv("VERACITY_APPROVAL__THRESHOLD", "0.8")
+    again = load_settings(b"[approval]\nthreshold = 'calibrated'\n", Path("veracity.toml")).approval
+    assert (again.calibrated, again.threshold) == (False, 0.8)

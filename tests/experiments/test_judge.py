@@ -81,6 +81,8 @@ def test_the_true_pass_rate_corrects_a_lenient_judge() -> None:
     ("line", "problem"),
     [
         ("{", "line 1 is not a JSON object"),
+        ("[]", "line 1 is not a JSON object"),
+        ('{"id": "a", "question": "q", "submission": "s", "score": 85}', "must be at most 1"),
         ('{"id": "a", "question": "q", "submission": "s", "lable": "pass"}', 'did you mean "label"?'),
         ('{"id": "a", "question": "q", "submission": "s", "label": "good"}', "must be 'pass' or 'fail'"),
         ('{"id": "a", "submission": "s"}', "question: this is missing"),

@@ -117,6 +117,26 @@ def test_an_unfinished_experiment_never_passes_its_gate(tmp_path: Path) -> None:
     assert "100 of 200 were not run" in describe(summary)
 
 
+def test_a_few_clusters_pass_no_gate(tmp_path: Path) -> None:
+    made = experiment(tmp_path, "a", [True] * 97 + [False] * 3, group="cluster a")
+    rows = list(made.results())
+    split = [row.model_copy(update={"group": f"cluster {index % 4}"}) for index, row in enumerate(rows)]
+    (made.folder / "results.jsonl").write_text("".join(row.model_dump_json() + "\n" for row in split))
+    summary = summarize(made)
+    assert summary.passed
+    assert summary.passed.method == "cluster-robust bootstrap"
+    assert check_gate(Gate(pass_rate=0.5), summary, None).outcome == "cannot tell"
+
+
+def test_a_result_counts_once(tmp_path: Path) -> None:
+    made = experiment(tmp_path, "a", [True, False])
+    file = made.folder / "results.jsonl"
+    file.write_bytes(file.read_bytes() * 2)
+    summary = summarize(made)
+    assert (summary.finished, summary.not_run, summary.missed_count) == (2, 0, 1)
+    assert made.is_complete
+
+
 def test_risk_and_coverage() -> None:
     points = risk_coverage([(0.9, True), (0.8, True), (0.8, False), (0.2, False)], 8)
     assert [(point.threshold, point.coverage, round(point.risk, 2)) for point in points] == [
@@ -157,7 +177,7 @@ def test_an_experiment_without_results_has_a_report(tmp_path: Path) -> None:
 
 
 def test_names_of_experiments_are_file_names(tmp_path: Path) -> None:
-    for name in ("../x", "", "a/b", ".hidden", "x" * 101, "a\nb"):
+    for name in ("../x", "", "a/b", ".hidden", "x" * 101, "a\nb", "last", "実" * 90):
         with pytest.raises(InputError, match="cannot name an experiment"):
             records.experiment_folder(tmp_path, name)
     assert records.experiment_folder(tmp_path, "実験-1.2").name == "実験-1.2"

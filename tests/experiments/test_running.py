@@ -1,6 +1,7 @@
 """Experiments through the engine: what passes, what is stored, reused and resumed (SPEC X6)."""
 
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -184,6 +185,28 @@ def test_a_run_that_ended_before_a_kill_is_not_asked_again(engine: Veracity, wor
     }
 
 
+def test_a_removed_experiment_is_not_found_again(engine: Veracity, workspace: Path, write: Write) -> None:
+    """Its runs are still in the ledger, but they are those of another experiment."""
+    write(CASES[0])
+    engine.experiment("team", name="first")
+    before = results(workspace, "first")["en", 0].run_id
+    shutil.rmtree(workspace / "experiments")
+    engine.experiment("team", name="first")
+    assert results(workspace, "first")["en", 0].run_id != before
+
+
+def test_a_suite_that_is_edited_during_a_run_ends_it(engine: Veracity, workspace: Path, write: Write) -> None:
+    write(*CASES[:3], settings="repeats = 2\n")
+
+    def edit(progress: Progress) -> None:
+        if progress.finished == 1:
+            write(CASES[0], {**CASES[1], "must_cite": ["leave"]}, CASES[2])
+
+    with pytest.raises(InputError, match="has changed meanwhile"):
+        engine.experiment("team", name="first", concurrency=1, progress=edit)
+    assert ("zh", 1) not in results(workspace, "first")
+
+
 def test_only_one_process_runs_an_experiment(engine: Veracity, workspace: Path, write: Write) -> None:
     write(CASES[0])
     engine.experiment("team", name="first")
@@ -268,8 +291,8 @@ def test_earlier_questions_belong_to_the_conversation(engine: Veracity, workspac
     engine.experiment("team", name="first")
     (result,) = results(workspace, "first").values()
     receipt = engine.receipt(result.run_id)
-    assert receipt.run.conversation == "follow-up#0#0"
-    turns = engine.turns("follow-up#0#0", user="experiment:first")
+    assert receipt.run.conversation.startswith("follow-up#0#0#")
+    turns = engine.turns(receipt.run.conversation, user="experiment:first")
     assert [turn.question for turn in turns] == [CASES[0]["question"], "And the staff in Osaka?"]
 
 

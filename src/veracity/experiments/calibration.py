@@ -37,7 +37,7 @@ class Label:
 
 
 class Calibration(BaseModel):
-    """`certificate` is None if the risk cannot be certified: `smallest_risk` can, at the threshold in force. `labels`
+    """`certificate` is None if the risk cannot be certified: `smallest_risk` can, at a starting point. `labels`
     counts those above it, `needed` how many would do if none was wrong."""
 
     model_config = ConfigDict(frozen=True)
@@ -53,12 +53,12 @@ def calibrate(
 ) -> Calibration:
     """Raises nothing: too few labels are a result, too."""
     fair = thin(labels, seed)
-    above = [label for label in fair if label.score >= in_force]
-    wrong = sum(label.wrong for label in above)
+    starts = _starting_points(fair, in_force)
+    level = 1 - (1 - confidence) / len(starts)
     return Calibration(
-        certificate=_certify(fair, in_force, risk, confidence),
-        smallest_risk=upper_bound(wrong, len(above), confidence) if above else 1.0,
-        labels=len(above),
+        certificate=_certify(fair, starts, risk, confidence, level),
+        smallest_risk=min(_bound(fair, start, level) for start in starts),
+        labels=sum(label.score >= in_force for label in fair),
         needed=least_labels(risk, confidence),
     )
 
@@ -75,10 +75,15 @@ def least_labels(risk: float, confidence: float) -> int:
     return math.ceil(math.log(1 - confidence) / math.log1p(-risk))
 
 
-def _certify(labels: list[Label], in_force: float, risk: float, confidence: float) -> Certificate | None:
+def _bound(labels: list[Label], threshold: float, level: float) -> float:
+    above = [label for label in labels if label.score >= threshold]
+    return upper_bound(sum(label.wrong for label in above), len(above), level) if above else 1.0
+
+
+def _certify(
+    labels: list[Label], starts: list[float], risk: float, confidence: float, level: float
+) -> Certificate | None:
     """The lowest threshold that a sequence reaches."""
-    starts = _starting_points(labels, in_force)
-    level = 1 - (1 - confidence) / len(starts)
     reached = [found for start in starts if (found := _descend(labels, start, risk, level)) is not None]
     if not reached:
         return None

@@ -71,12 +71,13 @@ class CaseRunner:
         self,
         engine: Engine,
         experiment: str,
+        identity: str,
         metrics: Sequence[str],
         stop: Stop,
         documents: Mapping[str, Collection[str]],
     ) -> None:
         self._engine = engine
-        self._experiment = experiment
+        self._experiment, self._identity = experiment, identity
         self._user = experiment_user(experiment)
         self._metrics = list(metrics)
         self._stop = stop
@@ -95,16 +96,14 @@ class CaseRunner:
             return _result(case, repeat, attempt, status="failed", problem=str(problem))
 
     def _ask(self, case: Case, repeat: int, attempt: int) -> CaseResult:
-        name = f"{case.id}#{repeat}#{attempt}"
+        name = f"{case.id}#{repeat}#{attempt}#{self._identity}#{case.digest()}"
         conversation = name if case.history else ""
-        progress = None
-        for number, question in enumerate((*case.history, case.question)):
-            progress = self._run(question, conversation, f"{name}#{number}")
-        assert progress is not None
-        return self._judge(case, repeat, attempt, progress)
+        questions = enumerate((*case.history, case.question))
+        turns = [self._run(question, conversation, f"{name}#{number}") for number, question in questions]
+        return self._judge(case, repeat, attempt, turns)
 
-    def _run(self, question: str, conversation: str, key: str) -> RunProgress:
-        """The outcome of the run with this key, which may have begun or even ended before a kill."""
+    def _run(self, question: str, conversation: str, key: str) -> Answer:
+        """The answer of the run with this key, which may have begun or even ended before a kill."""
         run = self._engine.asked(user=self._user, key=key)
         if run is None:
             run_id = self._engine.begin(
@@ -117,7 +116,7 @@ class CaseRunner:
         progress = self._engine.progress(run_id)
         if progress.answer is None:
             raise VeracityError(progress.run.problem or f'The run "{run_id}" did not end: run the experiment again.')
-        return progress
+        return progress.answer
 
     def _finish(self, run_id: str) -> None:
         """Run it here, or wait for the worker that has it. What no worker takes in time, or one has left, runs here."""
@@ -136,10 +135,9 @@ class CaseRunner:
                 return
             patience = max(patience, POLL_SECONDS)
 
-    def _judge(self, case: Case, repeat: int, attempt: int, progress: RunProgress) -> CaseResult:
-        answer = progress.answer
-        assert answer is not None
-        is_answered, usage = answer.status == "answered", answer.usage
+    def _judge(self, case: Case, repeat: int, attempt: int, turns: Sequence[Answer]) -> CaseResult:
+        answer = turns[-1]
+        is_answered, usage = answer.status == "answered", sum((turn.usage for turn in turns), Usage())
         scores = {score.metric_name: score.score for score in answer.grounding}
         evaluation = answer.evaluation
         if is_answered and self._metrics:
@@ -160,7 +158,7 @@ class CaseRunner:
             metrics=scores,
             run_id=answer.run_id,
             usage=usage,
-            seconds=answer.seconds,
+            seconds=sum(turn.seconds for turn in turns),
         )
 
     def _score(self, case: Case, repeat: int, attempt: int) -> CaseResult:
@@ -214,7 +212,7 @@ def find_faults(case: Case, answer: Answer, documents: Mapping[str, Collection[s
             yield f"says “{forbidden}”"
     cited = {citation.document_id for sentence in answer.sentences for citation in sentence.citations}
     for document in case.must_cite:
-        if cited.isdisjoint(documents[document]):
+        if cited.isdisjoint(documents.get(document, ())):
             yield f"does not cite {document}"
 
 

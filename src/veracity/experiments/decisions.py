@@ -19,6 +19,8 @@ from veracity.workspace import Workspace
 # Reasons that the threshold decides about. Answers that wait for another reason wait whatever the threshold.
 COUNTED = ("audit", "low_score", "policy")
 
+LEAST = 0.0001  # risk, or doubt
+
 
 class CalibrationReport(BaseModel):
     """`statement` is None if the risk cannot be certified. `undecided` labels count as wrong."""
@@ -42,7 +44,7 @@ class CalibrationReport(BaseModel):
             return f"Not enough labels: {found.labels} of at least {found.needed}{hint}."
         return (
             f"A risk of {100 * self.risk:g} % cannot be certified with {found.labels} decisions: the smallest that can "
-            f"be is {100 * found.smallest_risk:.1f} %, at the threshold in force."
+            f"be is {100 * found.smallest_risk:.1f} %."
         )
 
 
@@ -65,8 +67,8 @@ def calibrate(
 ) -> CalibrationReport:
     """Raises `InputError` for a risk or a confidence that is not between 0 and 1."""
     for name, value in (("risk", risk), ("confidence", confidence)):
-        if not 0 < value < 1:
-            raise InputError(f"The {name} must be between 0 and 1, not {value:g}.")
+        if not LEAST <= value <= 1 - LEAST:
+            raise InputError(f"The {name} must be between {LEAST} and {1 - LEAST}, not {value:g}.")
     counted = [
         approval
         for approval in approvals

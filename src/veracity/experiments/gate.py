@@ -54,14 +54,17 @@ def _requirements(gate: Gate, summary: Summary, comparison: Comparison | None) -
         yield _at_most("wrong answers released", summary.wrong_released, gate.wrong_released)
     for name, least in gate.metrics.items():
         yield _at_least(name, summary.metrics.get(name), least, 1)
-    if gate.baseline is not None and comparison:
+    if comparison:
         yield _not_worse(comparison)
+    elif gate.baseline is not None and gate.baseline != summary.manifest.name:
+        sentence = f"There is no case to compare with {gate.baseline}."
+        yield Requirement(name=f"not worse than {gate.baseline}", outcome="cannot tell", sentence=sentence)
 
 
 def _at_least(name: str, interval: Interval | None, least: float, scale: float) -> Requirement:
     if interval is None:
         return Requirement(name=name, outcome="cannot tell", sentence=f"{name}: nothing was measured.")
-    outcome: Outcome = "passed" if interval.low >= least else "failed" if interval.high < least else "cannot tell"
+    outcome = _outcome(interval, interval.low >= least, interval.high < least)
     return Requirement(
         name=name, outcome=outcome, sentence=f"{_measured(name, interval, scale)}; at least {least * scale:g}."
     )
@@ -70,7 +73,7 @@ def _at_least(name: str, interval: Interval | None, least: float, scale: float) 
 def _at_most(name: str, interval: Interval | None, most: float) -> Requirement:
     if interval is None:
         return Requirement(name=name, outcome="cannot tell", sentence=f"{name}: nothing was released.")
-    outcome: Outcome = "passed" if interval.high <= most else "failed" if interval.low > most else "cannot tell"
+    outcome = _outcome(interval, interval.high <= most, interval.low > most)
     return Requirement(
         name=name, outcome=outcome, sentence=f"{_measured(name, interval, 100)}; at most {most * 100:g}."
     )
@@ -79,9 +82,21 @@ def _at_most(name: str, interval: Interval | None, most: float) -> Requirement:
 def _not_worse(comparison: Comparison) -> Requirement:
     """Better, equivalent, or at least not worse by more than the margin."""
     test = comparison.passed
-    is_safe = test.verdict in ("better", "equivalent") or test.difference.low > -test.margin
+    is_above = test.difference.low > -test.margin and not _is_rough(test.difference)
+    is_safe = test.verdict in ("better", "equivalent") or is_above
     outcome: Outcome = "failed" if test.verdict == "worse" else "passed" if is_safe else "cannot tell"
     return Requirement(name=f"not worse than {comparison.a.name}", outcome=outcome, sentence=comparison.sentence)
+
+
+def _outcome(interval: Interval, is_met: bool, is_failed: bool) -> Outcome:
+    if _is_rough(interval):
+        return "cannot tell"
+    return "passed" if is_met else "failed" if is_failed else "cannot tell"
+
+
+def _is_rough(interval: Interval) -> bool:
+    """A bootstrap of a few clusters is too narrow to decide."""
+    return interval.method.endswith("bootstrap")
 
 
 def _measured(name: str, interval: Interval, scale: float) -> str:

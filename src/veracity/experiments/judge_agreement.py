@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from veracity.errors import InputError, reason_of
 from veracity.experiments.intervals import Interval, normal_quantile, rate_interval
@@ -19,6 +19,7 @@ from veracity.secrets import presentable
 from veracity.settings.toml import alternatives, assigned, complaint, dotted
 
 BOOTSTRAP_SAMPLES = 2000
+CELLS = ((True, True), (True, False), (False, True), (False, False))
 SEED = 1960
 GATE_KAPPA, GATE_RATE = 0.4, 0.8  # the least lower bounds of kappa and of the share of bad answers that fail
 ADVICE_KAPPA = 0.2
@@ -37,7 +38,7 @@ class LabelledAnswer(BaseModel):
     submission: Text
     context: list[Text] = []
     label: Literal["pass", "fail"] | None = None
-    score: float | None = None
+    score: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 
 
 class Agreement(BaseModel):
@@ -57,12 +58,13 @@ class Agreement(BaseModel):
     judged_pass_rate: float
     trust: Trust
     sentence: str
+    judge: str = ""
 
 
 def read_labels(path: Path) -> Iterator[LabelledAnswer]:
     """Raises `InputError` with the place of a fault."""
     try:
-        lines = path.read_bytes().decode("utf-8-sig").splitlines()
+        lines = path.read_bytes().decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as UTF-8.") from None
     except OSError as problem:
@@ -80,7 +82,10 @@ def read_labels(path: Path) -> Iterator[LabelledAnswer]:
 
 def _read(line: str, place: str) -> LabelledAnswer:
     try:
-        return LabelledAnswer.model_validate(json.loads(line))
+        row = json.loads(line)
+        if not isinstance(row, dict):
+            raise InputError(f"{place} is not a JSON object: write one answer a line.")
+        return LabelledAnswer.model_validate(row)
     except (ValueError, RecursionError) as problem:
         if not isinstance(problem, ValidationError):
             raise InputError(f"{place} is not a JSON object: write one answer a line.") from None
@@ -127,20 +132,22 @@ def measure_agreement(
 
 def kappa_of(pairs: list[tuple[bool, bool]]) -> float:
     """Cohen's kappa: 0 is chance, 1 agreement. 0 if one of them never varies, because then nothing is shown."""
-    first, second = (sum(column) / len(pairs) for column in zip(*pairs, strict=True))
-    agreed = sum(a == b for a, b in pairs) / len(pairs)
+    return _kappa([pairs.count(cell) for cell in CELLS])
+
+
+def _kappa(counts: list[int]) -> float:
+    both, only_first, only_second, neither = (count / sum(counts) for count in counts)
+    first, second, agreed = both + only_first, both + only_second, both + neither
     chance = first * second + (1 - first) * (1 - second)
-    return 0.0 if chance == 1 else (agreed - chance) / (1 - chance)
+    return 0.0 if chance > 1 - 1e-12 else (agreed - chance) / (1 - chance)
 
 
 def kappa_interval(pairs: list[tuple[bool, bool]]) -> Interval:
     """A bootstrap of the answers, with a fixed seed."""
-    data, generator = np.array(pairs), np.random.default_rng(SEED)
-    drawn = generator.integers(0, len(data), (BOOTSTRAP_SAMPLES, len(data)))
-    values = [kappa_of(list(map(tuple, data[rows].tolist()))) for rows in drawn]
-    low, high = np.quantile(values, [0.025, 0.975])
-    n = len(pairs)
-    return Interval(value=kappa_of(pairs), low=float(low), high=float(high), n=n, clusters=n, method="bootstrap")
+    n, counts = len(pairs), [pairs.count(cell) for cell in CELLS]
+    drawn = np.random.default_rng(SEED).multinomial(n, [count / n for count in counts], BOOTSTRAP_SAMPLES)
+    low, high = np.quantile([_kappa(cells) for cells in drawn.tolist()], [0.025, 0.975])
+    return Interval(value=_kappa(counts), low=float(low), high=float(high), n=n, clusters=n, method="bootstrap")
 
 
 def corrected_rate(pairs: list[tuple[bool, bool]], unlabelled: list[bool]) -> Interval:

@@ -108,7 +108,7 @@ def mcnemar(gained: int, lost: int) -> float:
 def sign_flips(sums: Floats) -> float:
     """The exact two-sided p-value of a randomization test that flips the sign of whole clusters."""
     observed, signs = abs(sums.sum()), np.array(list(itertools.product((1, -1), repeat=len(sums))))
-    return float((np.abs(signs @ sums) >= observed - 1e-12).mean())
+    return float((np.abs(signs @ sums) >= observed * (1 - 1e-9)).mean())
 
 
 def paired_rate_interval(gained: int, lost: int, n: int, confidence: float = CONFIDENCE) -> Interval:

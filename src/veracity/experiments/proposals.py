@@ -25,6 +25,8 @@ def cases_from_approvals(approvals: Iterable[Approval]) -> Iterator[Case]:
         origin = f"{approval.state} by {decision.by}: {decision.reason}".rstrip(": ")
         if decision.verdict == "reject":
             yield from _unwanted(approval.run_id, question, approval.draft, origin)
+        elif decision.edit is not None and not _plain(decision.edit):
+            continue
         elif decision.edit is not None:
             yield _case(approval.run_id, question, origin=f"edited by {decision.by}", answers=[_plain(decision.edit)])
         else:

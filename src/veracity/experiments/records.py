@@ -26,6 +26,8 @@ from veracity.models import ApprovalReason, Usage
 from veracity.secrets import presentable
 
 FOLDER = "experiments"
+LAST = "last"  # names the newest experiment
+MAX_NAME_BYTES = 200
 MANIFEST = "manifest.json"
 RESULTS = "results.jsonl"
 SYNC_SECONDS = 0.5  # between two syncs to the disk: a power failure may lose what was appended since
@@ -56,6 +58,11 @@ class Manifest(BaseModel):
     @property
     def total(self) -> int:
         return self.cases * self.repeats
+
+    @property
+    def identity(self) -> str:
+        """Of this experiment alone: another one under the same name must not find its runs."""
+        return hashlib.sha256(f"{self.name} {self.created.isoformat()} {self.fingerprint}".encode()).hexdigest()[:16]
 
     @property
     def fingerprint(self) -> str:
@@ -142,8 +149,13 @@ class Records:
             raise InputError(f"{self.folder / RESULTS}, line {number} is not a result: remove the line.") from None
 
     def finished(self) -> Iterator[CaseResult]:
-        """The results without failures."""
-        return (result for result in self.results() if result.status != "failed")
+        """The results without failures; of each case and repeat, the first."""
+        seen = set[tuple[str, int]]()
+        for result in self.results():
+            key = (result.case, result.repeat)
+            if result.status != "failed" and key not in seen:
+                seen.add(key)
+                yield result
 
     @property
     def is_complete(self) -> bool:
@@ -198,7 +210,7 @@ class Appender:
 
 def experiment_folder(workspace: Path, name: str) -> Path:
     """Raises `InputError` for a name that is no file name."""
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or name == LAST or len(name.encode()) > MAX_NAME_BYTES:
         raise InputError(
             f'"{presentable(name)}" cannot name an experiment: use up to 100 letters, digits, dots and dashes.'
         )

@@ -121,7 +121,7 @@ def plan(engine: Workspace, workspace: Path, suite_name: str, options: Options) 
         engine.require_metrics(suite.settings.metrics)
     manifest = _make_manifest(engine, suite, options)
     found, chosen = _find_or_create(workspace, suite, manifest, options), suite.sample(options.sample, options.seed)
-    done = {(result.case, result.repeat): result for result in found.finished()}
+    done = _finished(found, suite)
     reusable = {} if options.fresh else _reusable(workspace, found, chosen)
     return Plan(
         suite=suite,
@@ -129,8 +129,8 @@ def plan(engine: Workspace, workspace: Path, suite_name: str, options: Options) 
         options=options,
         chosen=chosen,
         reusable={key: result for key, result in reusable.items() if key not in done},
-        forecast=_forecast(workspace, found, len(done), set(reusable) - set(done)),
-        finished=set(done),
+        forecast=_forecast(workspace, found, len(done), set(reusable) - done),
+        finished=done,
         failures=Counter((result.case, result.repeat) for result in found.results() if result.status == "failed"),
     )
 
@@ -157,8 +157,11 @@ def run(engine: Workspace, work: Plan, on_progress: OnProgress = lambda progress
     The engine can run nothing else afterwards.
     """
     stop, documents = Stop(), require_documents(engine, work.suite)
-    runner = CaseRunner(engine, work.records.manifest.name, work.suite.settings.metrics, stop, documents)
+    manifest = work.records.manifest
+    runner = CaseRunner(engine, manifest.name, manifest.identity, work.suite.settings.metrics, stop, documents)
     with work.records.open() as appender:
+        work.finished |= _finished(work.records, work.suite)  # another process may have ended just before
+        work.reusable = {key: result for key, result in work.reusable.items() if key not in work.finished}
         recorder = _Recorder(work, appender, on_progress)
         for result in work.reusable.values():
             recorder.add(result)
@@ -229,6 +232,12 @@ class _Recorder:
                 f"The budget of ${self._budget:g} is spent after {self._finished} of {self._total} cases: run the same "
                 "command again to go on."
             )
+
+
+def _finished(found: Records, suite: Suite) -> set[Key]:
+    """A result of a case that was changed meanwhile does not count."""
+    own = (result for result in found.finished() if suite.digests.get(result.case) == result.digest)
+    return {(result.case, result.repeat) for result in own}
 
 
 def _work(work: Plan) -> Iterator[Work]:

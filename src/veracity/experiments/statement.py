@@ -25,7 +25,9 @@ MAX_SHIFT = 0.2  # of the languages: the share of answers that would have to cha
 def find_conditions(workspace: Workspace, settings: Settings) -> dict[str, str]:
     """What a statement relies on: the models that write, review and judge, and the metrics."""
     models = {role: str(getattr(settings.models, role) or "") for role in CONDITIONS}
-    return {**models, "metrics": hash_parts(workspace, settings)["metrics"]}
+    parts, approval = hash_parts(workspace, settings), settings.approval
+    gate = f"{approval.policy} {approval.on_failed_review} {approval.grounding_floor:g}"
+    return {**models, "metrics": parts["metrics"], "prompts": parts["prompts"], "other checks of the gate": gate}
 
 
 def read_statement(workspace: Workspace, settings: Settings) -> Statement | None:
@@ -63,8 +65,11 @@ def with_calibrated_threshold(workspace: Workspace, settings: Settings) -> Setti
     """
     if not settings.approval.calibrated:
         return settings
-    statement = read_statement(workspace, settings)
-    default = float(ApprovalSettings().threshold)
+    default, statement = float(ApprovalSettings().threshold), None
+    try:
+        statement = read_statement(workspace, settings)
+    except ConfigurationError as problem:  # veracity calibrate writes it again
+        log.warning("%s", problem)
     if statement and not statement.withdrawn:
         return _with_threshold(settings, statement.certificate.threshold)
     reason = f"was withdrawn ({statement.withdrawn})" if statement else "does not exist"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os.path
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -113,13 +114,13 @@ KEYS = {"": list(SuiteSettings.model_fields), "gate": list(Gate.model_fields)}
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """`digest` covers both files. `ids` are those of all cases, in order."""
+    """`digest` covers both files, `digests` are those of the cases."""
 
     name: str
     file: Path
     settings: SuiteSettings
     digest: str
-    ids: tuple[str, ...]
+    digests: dict[str, str]
     has_runs: bool  # some case asks a question
     has_submissions: bool
 
@@ -128,22 +129,31 @@ class Suite:
         wanted = None if chosen is None else set(chosen)
         digest = hashlib.sha256()
         for case in _read_cases(self.file, digest.update):
+            if self.digests.get(case.id) != case.digest():
+                raise self._changed()
             if wanted is None or case.id in wanted:
                 yield case
         if _whole_digest(digest.hexdigest(), self.file) != self.digest:
-            raise InputError(f"{self.file} has changed meanwhile: run the experiment again under another --name.")
+            raise self._changed()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(self.digests)
+
+    def _changed(self) -> InputError:
+        return InputError(f"{self.file} has changed meanwhile: run the experiment again under another --name.")
 
     def sample(self, number: int | None, seed: int) -> tuple[str, ...]:
         """The ids of a random sample, in the order of the suite."""
-        if number is None or number >= len(self.ids):
+        if number is None or number >= len(self.digests):
             return self.ids
-        drawn = set(random.Random(seed).sample(range(len(self.ids)), number))
+        drawn = set(random.Random(seed).sample(range(len(self.digests)), number))
         return tuple(case for index, case in enumerate(self.ids) if index in drawn)
 
 
 def find_suite(name: str, workspace: Path) -> Path:
     """The file of a suite that is named by its path, or by its name in `evals/`."""
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises for an unknown user
     candidates = [path] if path.suffix in SUFFIXES else [workspace / FOLDER / f"{name}{suffix}" for suffix in SUFFIXES]
     for candidate in candidates:
         if candidate.is_file():
@@ -155,14 +165,14 @@ def find_suite(name: str, workspace: Path) -> Path:
 
 def open_suite(path: Path) -> Suite:
     """Validate every case. Raises `InputError` with the place of the first fault."""
-    digest, seen = hashlib.sha256(), dict[str, int]()
+    digest, seen, digests = hashlib.sha256(), dict[str, int](), dict[str, str]()
     has_runs = has_submissions = False
     for number, case in enumerate(_read_cases(path, digest.update), 1):
         if case.id in seen:
             raise InputError(
                 f'{path}: cases {seen[case.id]} and {number} have the same id "{presentable(case.id)}": rename one.'
             )
-        seen[case.id] = number
+        seen[case.id], digests[case.id] = number, case.digest()
         has_runs |= case.submission is None
         has_submissions |= case.submission is not None
     if not seen:
@@ -172,7 +182,7 @@ def open_suite(path: Path) -> Suite:
         file=path,
         settings=_read_settings(path.with_suffix(".toml")),
         digest=_whole_digest(digest.hexdigest(), path),
-        ids=tuple(seen),
+        digests=digests,
         has_runs=has_runs,
         has_submissions=has_submissions,
     )

@@ -166,17 +166,23 @@ class _Totals:
             is_expected = (result.status == "abstained") == (result.expect == "abstain")
             self.abstention[f"{result.status}_{'as_expected' if is_expected else 'instead'}"] += 1
         if result.status != "abstained" and result.score is not None:
-            self.scored.append((result.score, result.passed))
+            is_right = result.expect == "answer" if result.status == "scored" else result.passed
+            self.scored.append((result.score, is_right))
 
 
 def read_rows(records: Records, totals: _Totals | None = None) -> list[CaseRow]:
     """The finished cases, in the order in which they first ended."""
     rows: dict[str, CaseRow] = {}
+    seen = set[tuple[str, int]]()
     for result in records.results():
+        key = (result.case, result.repeat)
+        if key in seen:
+            continue
         if totals:
             totals.add(result)
         if result.status == "failed":
             continue
+        seen.add(key)
         row = rows.get(result.case)
         if row is None:
             row = rows[result.case] = CaseRow(

@@ -5,6 +5,7 @@ Every change is one commit, which readers see whole or not at all. Writers hold 
 
 import hashlib
 import json
+import os.path
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -164,11 +165,17 @@ class Store:
         return [Fingerprint(**row) for row in self._scan(rows.FINGERPRINT_COLUMNS).to_pylist()]
 
     def content_hash(self) -> str:
-        """Of the names and contents of all documents. Equal for copies of them in another place."""
-        names = {document.document_id: document for document in self.fingerprints()}
+        """Of the names and contents of all documents. Equal for copies of them in another folder."""
+        documents = self.fingerprints()
+        places = [Path(document.location) for document in documents]
+        folders = [str(place.parent) for place in places if place.is_absolute()]
+        common = os.path.commonpath(folders) if folders else ""
         contents = sorted(
-            (Path(document.location).name or name, document.digest or _hash(self.text(name) or ""))
-            for name, document in names.items()
+            (
+                document.location.removeprefix(common) or document.document_id,
+                document.digest or _hash(self.text(document.document_id) or ""),
+            )
+            for document in documents
         )
         return _hash(json.dumps(contents))
 

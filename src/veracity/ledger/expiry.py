@@ -79,10 +79,9 @@ def find_receipts(
 
 
 def _is_old(table: FromClause, before: datetime) -> Any:
-    """A condition on a row of `runs`: the run ended, and it began and was decided before this moment. An audit that
-    nobody decided does not keep it."""
-    is_waiting = and_(approvals.c.state == "pending", approvals.c.why != "audit")
-    is_recent = or_(is_waiting, approvals.c.decided_at >= before)
+    """A condition on a row of `runs`: the run ended, and it began and was decided before this moment. An audit keeps it
+    until it is decided: the hard ones must not be the first to go."""
+    is_recent = or_(approvals.c.state == "pending", approvals.c.decided_at >= before)
     decided = exists().where((approvals.c.run_id == table.c.run_id) & is_recent).correlate(table)
     return and_(table.c.status.not_in(UNFINISHED), table.c.started < before, ~decided)
 

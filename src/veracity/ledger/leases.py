@@ -107,6 +107,7 @@ def count_waiting(connection: Connection, user: str | None) -> int:
     """The runs that are not done and that no process works on, of one user or of all."""
     joined = sa.join(runs, leases, runs.c.run_id == leases.c.run_id)
     query = select(sa.func.count()).select_from(joined).where(runs.c.status == "running", leases.c.owner.is_(None))
+    query = query.where(~is_case)
     if user is not None:
         query = query.where(runs.c.user_name == user)
     return connection.execute(query).scalar_one()

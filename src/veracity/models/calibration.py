@@ -13,7 +13,7 @@ class Certificate(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    threshold: float
+    threshold: float = Field(ge=0, le=1, allow_inf_nan=False)
     risk: float
     confidence: float
     labels: int

@@ -252,9 +252,12 @@ class ApprovalSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _read_calibrated(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping) or data.get("threshold") != CALIBRATED:
+        """A number replaces "calibrated", also from the environment and from --set."""
+        if not isinstance(data, Mapping) or "threshold" not in data:
             return data
-        return {**{name: value for name, value in data.items() if name != "threshold"}, "calibrated": True}
+        if data["threshold"] == CALIBRATED:
+            return {**{name: value for name, value in data.items() if name != "threshold"}, "calibrated": True}
+        return {"calibrated": False, **data}
 
 
 class EvaluatorSettings(Section):

@@ -49,7 +49,10 @@ def test_run_show_compare_and_report(run: Run, filled: Path, suite: Path) -> Non
     }
 
 
-@pytest.mark.parametrize(("gate", "code"), [("pass_rate = 0", 0), ("pass_rate = 1", 6), ("baseline = 'missing'", 2)])
+@pytest.mark.parametrize(
+    ("gate", "code"),
+    [("pass_rate = 0", 0), ("pass_rate = 1", 6), ("baseline = 'missing'", 2), ("baseline = 'last'", 2)],
+)
 def test_the_gate_decides_the_exit_code(run: Run, filled: Path, suite: Path, gate: str, code: int) -> None:
     suite.with_suffix(".toml").write_text(f"[gate]\n{gate}\n")
     assert run("experiment", "run", "team", "--gate", "--workspace", str(filled)).code == code

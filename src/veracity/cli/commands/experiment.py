@@ -18,7 +18,7 @@ from veracity.experiments.comparison import compare as compare_records
 from veracity.experiments.gate import EXIT_CODES, GateVerdict, check_gate
 from veracity.experiments.paired import PairedTest
 from veracity.experiments.proposals import cases_from_approvals, cases_from_feedback, write_cases
-from veracity.experiments.records import Records, experiment_folder, list_experiments
+from veracity.experiments.records import LAST, Records, experiment_folder, list_experiments
 from veracity.experiments.report import Report, describe, make_report, measures, write_report
 from veracity.experiments.running import Forecast, OnProgress, Options, Plan, plan, require_documents, run
 from veracity.experiments.running import Progress as CaseProgress
@@ -27,7 +27,6 @@ from veracity.experiments.suite import Case, find_suite, open_suite
 from veracity.experiments.summary import Summary, summarize
 from veracity.models import Receipt
 
-LAST = "last"
 SOURCES = ("approvals", "feedback")
 MAX_PROPOSED = 10_000
 MAX_LISTED = 20  # cases
@@ -48,9 +47,10 @@ def run_experiment(suite: str, options: Options, gate: bool, workspace: Path | N
     root = require_existing_workspace(workspace)
     with Veracity(root) as engine, engine.variant(options.overrides) as variant:
         work = plan(variant, root, suite, options)
+        baseline = _baseline(root, work.records, "")
         error_console.print(plain(format_forecast(work)), soft_wrap=True)
         problem = _run(variant, work)
-        report = _report(root, work.records, _baseline(root, work.records, ""), judge_gate=gate)
+        report = _report(work.records, baseline, judge_gate=gate)
         files = write_report(work.records.folder, report, lambda run_id: _receipt(engine, run_id))
     if as_json:
         print_json(report)
@@ -108,7 +108,7 @@ def compare(a: str, b: str, gate: bool, workspace: Path | None, as_json: bool) -
 def write_reports(name: str, against: str, output: Path | None, gate: bool, workspace: Path | None) -> None:
     root = require_existing_workspace(workspace)
     records = _find(root, name)
-    report = _report(root, records, _baseline(root, records, against), judge_gate=gate)
+    report = _report(records, _baseline(root, records, against), judge_gate=gate)
     folder = output or records.folder
     folder.mkdir(parents=True, exist_ok=True)
     with Veracity(root) as engine:
@@ -193,11 +193,11 @@ def _progress_bar(forecast: Forecast) -> Iterator[OnProgress]:
         yield on_progress
 
 
-def _find(root: Path, name: str) -> Records:
-    """The experiment with this name, or the latest."""
+def _find(root: Path, name: str, before: Records | None = None) -> Records:
+    """The experiment with this name, or the latest; with `before`, the latest other one."""
     if name != LAST:
         return Records.load(experiment_folder(root, name))
-    if found := list_experiments(root):
+    if found := [records for records in list_experiments(root) if before is None or records.folder != before.folder]:
         return found[0]
     raise NotFoundError("There is no experiment yet: veracity experiment run SUITE.")
 
@@ -205,12 +205,16 @@ def _find(root: Path, name: str) -> Records:
 def _baseline(root: Path, records: Records, against: str) -> Records | None:
     """The experiment to compare with: the named one, or the baseline of the suite's gate."""
     name = against or records.manifest.settings.gate.baseline
-    return _find(root, name) if name and name != records.manifest.name else None
+    return _find(root, name, records) if name and name != records.manifest.name else None
 
 
-def _report(root: Path, records: Records, baseline: Records | None, *, judge_gate: bool) -> Report:
-    summary = summarize(records)
-    comparison = compare_records(baseline, records) if baseline and summary.finished else None
+def _report(records: Records, baseline: Records | None, *, judge_gate: bool) -> Report:
+    summary, comparison = summarize(records), None
+    if baseline and summary.finished:
+        try:
+            comparison = compare_records(baseline, records)
+        except InputError as problem:  # no case in common: the gate cannot tell
+            error_console.print(plain(problem, "yellow"), soft_wrap=True)
     gate = check_gate(records.manifest.settings.gate, summary, comparison) if judge_gate else None
     return make_report(summary, comparison, gate)
 

@@ -42,12 +42,12 @@ def agree(labels: Path, workspace: Path | None, as_json: bool) -> None:
         def score(answer: LabelledAnswer) -> float:
             return judge(answer.question, answer.submission, answer.context)
 
-        found = measure_agreement(answers, score, engine.settings.approval.threshold)
-        judge_hash = engine.judge_hash()
+        measured = measure_agreement(answers, score, engine.settings.approval.threshold)
+        found = measured.model_copy(update={"judge": engine.judge_hash()})
     if as_json:
         print_json(found)
     else:
-        _show_agreement(found, judge_hash)
+        _show_agreement(found)
     raise typer.Exit(NOT_FIT if found.trust == "do not use" else 0)
 
 
@@ -80,7 +80,7 @@ def _show_probes(report: ProbeReport) -> None:
     console.print(plain(f"Judge and rubric: {report.judge}.", "dim"))
 
 
-def _show_agreement(found: Agreement, judge_hash: str) -> None:
+def _show_agreement(found: Agreement) -> None:
     rows = table("Measure", "Value", "95 % interval", "n", "Method", right=("Value", "n"))
     measures = {
         "agreement": found.agreed,
@@ -97,7 +97,7 @@ def _show_agreement(found: Agreement, judge_hash: str) -> None:
     prevalence = f"People pass {100 * found.prevalence:.0f} % of the labelled answers, the judge {{:.0f}} % of all."
     console.print(plain(prevalence.format(100 * found.judged_pass_rate)), soft_wrap=True)
     console.print(plain(f"\n{found.sentence}", STYLES[found.trust]), soft_wrap=True)
-    console.print(plain(f"Judge and rubric: {judge_hash}.", "dim"))
+    console.print(plain(f"Judge and rubric: {found.judge}.", "dim"))
 
 
 def _percent(interval: Interval | None) -> str:
