@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from veracity.workspace import Workspace
 CALIBRATED = {"approval": {"threshold": "calibrated"}, "models": {"embedder": "none"}}
 WORDS_ONLY = Settings(models=ModelSettings(embedder="none"), reading=ReadingSettings(workers=1))
 
-MakeApproval = Callable[..., Approval]
+RISK = ("--risk", "0.2")
 
 
 def approval(
@@ -106,14 +105,14 @@ def test_impossible_promises_are_refused(tmp_path: Path, risk: float, confidence
 
 @pytest.fixture
 def audited(tmp_path: Path) -> Path:
-    """A workspace in which seventy released answers were audited and approved."""
+    """A workspace in which twenty released answers were audited and approved: enough for a risk of 20 %."""
     root = tmp_path / "ws"
     settings = WORDS_ONLY.model_copy(
         update={"approval": WORDS_ONLY.approval.model_copy(update={"audit": 1.0, "grounding_floor": 0.0})}
     )
     with Veracity(root, settings=settings) as engine:
         engine.add(Document(id="leave", text="Full-time staff get 24 days of paid annual leave."))
-        for number in range(62):
+        for number in range(20):
             engine.ask("How many days of paid annual leave do full-time staff get?", user=f"user{number}")
         for waiting in engine.approvals():
             engine.decide(waiting.approval_id, "approve", by="ann")
@@ -126,19 +125,19 @@ def test_calibrate_write_use_and_withdraw(
     audited: Path, run: Run, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = ("--workspace", str(audited))
-    dry = run("calibrate", "--dry-run", *where)
+    dry = run("calibrate", *RISK, "--dry-run", *where)
     assert (dry.code, (audited / "calibration.json").exists()) == (0, False)
-    ran = run("calibrate", *where)
+    ran = run("calibrate", *RISK, *where)
     assert ran.code == 0
-    assert ran.out.startswith("At most 5 % of the answers")
+    assert ran.out.startswith("At most 20 % of the answers")
     assert 'set approval.threshold = "calibrated"' in ran.out
     statement = json.loads((audited / "calibration.json").read_text())
-    assert statement["certificate"]["labels"] == 62
+    assert statement["certificate"]["labels"] == 20
     assert run("calibrate", "--risk", "0.001", "--dry-run", *where).code == 6
     (audited / "veracity.toml").write_text("[models]\nembedder = 'none'\n[approval]\nthreshold = 'calibrated'\n")
     with Veracity(audited) as engine:
         assert engine.settings.approval.threshold == statement["certificate"]["threshold"]
-    assert "Calibration: At most 5 %" in run("doctor", "--no-ask", *where).out
+    assert "Calibration: At most 20 %" in run("doctor", "--no-ask", *where).out
     monkeypatch.setenv("VERACITY_MODELS__WRITER", "test:other")
     with caplog.at_level(logging.WARNING), Veracity(audited) as engine:
         assert engine.settings.approval.threshold == max(0.75, statement["certificate"]["threshold"])
@@ -147,7 +146,7 @@ def test_calibrate_write_use_and_withdraw(
     assert found.withdrawn == "changed since: writer"
     assert "the statement was withdrawn (changed since: writer)" in caplog.text
     assert "The calibration of the threshold was withdrawn" in run("doctor", "--no-ask", *where).out
-    other = run("calibrate", *where)
+    other = run("calibrate", *RISK, *where)
     assert (other.code, other.out.startswith("Not enough labels: 0 of")) == (6, True), "another writer's answers"
     monkeypatch.delenv("VERACITY_MODELS__WRITER")
     assert run("calibrate", "--risk", "0.001", *where).code == 6
@@ -159,10 +158,10 @@ def test_calibrate_write_use_and_withdraw(
 
 @pytest.mark.only_sqlite
 def test_other_languages_withdraw_a_statement(audited: Path, run: Run) -> None:
-    run("calibrate", "--workspace", str(audited))
+    run("calibrate", *RISK, "--workspace", str(audited))
     with Veracity(audited, settings=WORDS_ONLY) as engine:
         assert engine.calibration()
-        for number in range(30):
+        for number in range(8):
             engine.ask("年假有多少天？", user=f"zh{number}")
         found = engine.calibration()
         assert found

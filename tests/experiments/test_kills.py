@@ -6,7 +6,7 @@ import pytest
 from benchmarks.campaigns import experiment_kills
 from benchmarks.campaigns.fork_server import ForkServer
 
-KILLS, CASES, SEED = 3, 16, 5
+KILLS, CASES, SEED = 2, 8, 5
 
 
 @pytest.mark.only_sqlite
