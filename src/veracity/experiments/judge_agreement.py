@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.errors import InputError, reason_of
+from veracity.errors import InputError
 from veracity.experiments.intervals import Interval, normal_quantile, rate_interval
+from veracity.experiments.row_files import read_jsonl, validate_row
 from veracity.experiments.suite import Label as Name
 from veracity.experiments.suite import Text
 from veracity.secrets import presentable
-from veracity.settings.toml import alternatives, assigned, complaint, dotted
 
 BOOTSTRAP_SAMPLES = 2000
 CELLS = ((True, True), (True, False), (False, True), (False, False))
@@ -63,38 +62,13 @@ class Agreement(BaseModel):
 
 def read_labels(path: Path) -> Iterator[LabelledAnswer]:
     """Raises `InputError` with the place of a fault."""
-    try:
-        lines = path.read_bytes().decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8.") from None
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read ({reason_of(problem)}).") from None
     seen = set[str]()
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        found = _read(line, f"{path}, line {number}")
+    for place, row in read_jsonl(path):
+        found = validate_row(LabelledAnswer, place, row)
         if found.id in seen:
-            raise InputError(f'{path}, line {number}: the id "{presentable(found.id)}" occurs twice: rename one.')
+            raise InputError(f'{place}: the id "{presentable(found.id)}" occurs twice: rename one.')
         seen.add(found.id)
         yield found
-
-
-def _read(line: str, place: str) -> LabelledAnswer:
-    try:
-        row = json.loads(line)
-        if not isinstance(row, dict):
-            raise InputError(f"{place} is not a JSON object: write one answer a line.")
-        return LabelledAnswer.model_validate(row)
-    except (ValueError, RecursionError) as problem:
-        if not isinstance(problem, ValidationError):
-            raise InputError(f"{place} is not a JSON object: write one answer a line.") from None
-        first = problem.errors(include_url=False)[0]
-    if first["type"] == "extra_forbidden":
-        unknown = str(first["loc"][-1])
-        known = alternatives(unknown, LabelledAnswer.model_fields)
-        raise InputError(f'{place}: there is no key "{presentable(unknown)}"{known}.')
-    raise InputError(f"{place}, {dotted(first['loc'])}{assigned(first['input'])}: {complaint(first)}.")
 
 
 def measure_agreement(

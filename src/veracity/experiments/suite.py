@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 import os.path
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from veracity.errors import InputError, reason_of
+from veracity.errors import InputError
+from veracity.experiments.row_files import read_jsonl, read_lines, validate_row
 from veracity.language import guess_language, possible_languages
 from veracity.secrets import presentable
-from veracity.settings.toml import alternatives, assigned, complaint, dotted, explain, parse, read_bytes
+from veracity.settings.toml import explain, parse, read_bytes
 
 FOLDER = "evals"
 SUFFIXES = (".jsonl", ".csv")
-MAX_LINE_BYTES = 2_000_000
 MAX_REPEATS = 100
 LIST_SEPARATOR = "|"  # between the items of a list in a CSV file
 
@@ -203,25 +202,13 @@ def _read_settings(path: Path) -> SuiteSettings:
 
 def _read_cases(path: Path, update: Callable[[bytes], None]) -> Iterator[Case]:
     """`update` gets every line."""
-    rows = _read_csv(path, update) if path.suffix == ".csv" else _read_jsonl(path, update)
+    rows = _read_csv(path, update) if path.suffix == ".csv" else read_jsonl(path, update)
     for place, row in rows:
-        yield _make_case(place, row)
-
-
-def _read_jsonl(path: Path, update: Callable[[bytes], None]) -> Iterator[tuple[str, Any]]:
-    for number, line in _read_lines(path, update):
-        place = f"{path}, line {number}"
-        if not line.strip():
-            continue
-        try:
-            yield place, json.loads(line)
-        except (ValueError, RecursionError) as problem:
-            reason = problem.msg if isinstance(problem, json.JSONDecodeError) else "too deep or too large a number"
-            raise InputError(f"{place} is not a JSON object ({reason}): write one case a line.") from None
+        yield validate_row(Case, place, row)
 
 
 def _read_csv(path: Path, update: Callable[[bytes], None]) -> Iterator[tuple[str, dict[str, Any]]]:
-    lines = (line for _, line in _read_lines(path, update))
+    lines = (line for _, line in read_lines(path, update))
     rows = csv.DictReader(lines, strict=True)
     try:
         for row in rows:
@@ -237,38 +224,3 @@ def _split(key: str, value: str) -> str | list[str]:
     field = Case.model_fields.get(key)
     is_list = field is not None and isinstance(field.default, list)
     return [item for item in value.split(LIST_SEPARATOR) if item.strip()] if is_list else value
-
-
-def _read_lines(path: Path, update: Callable[[bytes], None]) -> Iterator[tuple[int, str]]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), 1):
-                if len(line) > MAX_LINE_BYTES:
-                    raise InputError(f"{path}, line {number} has more than {MAX_LINE_BYTES:,} bytes: make it shorter.")
-                update(line)
-                yield number, _decode(line, path, number)
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read ({reason_of(problem)}).") from None
-
-
-def _decode(line: bytes, path: Path, number: int) -> str:
-    try:
-        return line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{path}, line {number} is not UTF-8 text: save it as UTF-8.") from None
-
-
-def _make_case(place: str, row: Any) -> Case:
-    if not isinstance(row, Mapping):
-        raise InputError(f"{place} is not a JSON object: write one case a line.")
-    try:
-        return Case.model_validate(row)
-    except ValidationError as problem:
-        first = problem.errors(include_url=False)[0]
-    if first["type"] == "extra_forbidden":
-        unknown = str(first["loc"][-1])
-        raise InputError(
-            f'{place}: there is no key "{presentable(unknown)}"{alternatives(unknown, Case.model_fields)}.'
-        )
-    where = f", {dotted(first['loc'])}{assigned(first['input'])}" if first["loc"] else ""
-    raise InputError(f"{place}{where}: {complaint(first)}.")
