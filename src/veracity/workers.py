@@ -121,11 +121,16 @@ def _run(future: Outcome, job: Job, thread_locals: ThreadLocals, loop: asyncio.A
 
 
 async def _close(thread_locals: ThreadLocals) -> None:
-    """Enter and leave each value's async context, which closes its connections."""
+    """Enter and leave each value's async context, which closes its connections. Then finish what is left on the loop,
+    such as the end of a streamed reply: otherwise Python reports a task that was destroyed."""
     for value in thread_locals.values():
         with contextlib.suppress(Exception):
             async with value:
                 pass
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    end = time.monotonic() + CLOSE_SECONDS
+    while (pending := asyncio.all_tasks() - {asyncio.current_task()}) and time.monotonic() < end:
+        await asyncio.wait(pending, timeout=CLOSE_SECONDS)
 
 
 def _stop_threads(tasks: Tasks, threads: list[threading.Thread]) -> None:
