@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from benchmarks.judge_overhead import MODEL, recorded_requests, serve
@@ -51,13 +52,18 @@ def make_workspace(root: Path, count: int) -> None:
 
 
 @cache
+def recorded_request() -> tuple[Any, Any]:
+    """Messages and schema that the evaluator sends for the first row."""
+    return recorded_requests(lambda: evaluator(1))[0]
+
+
 def bare_judge() -> Callable[[], None]:
-    """A function that sends the request of the first row, and nothing else."""
+    """A function that sends the request of the first row, and nothing else, with a client of its own."""
     from pydantic_ai.direct import model_request_sync
     from pydantic_ai.models import infer_model
     from pydantic_ai.settings import ModelSettings as Parameters
 
-    ((messages, schema),) = recorded_requests(lambda: evaluator(1))
+    messages, schema = recorded_request()
     model, parameters = infer_model(MODEL), Parameters(temperature=0.0)
 
     def call() -> None:
@@ -70,6 +76,14 @@ def bare_calls(count: int) -> None:
     call = bare_judge()
     for _ in range(count):
         call()
+
+
+def bare_calls_in_threads(count: int) -> None:
+    threads = [Thread(target=bare_calls, args=(count // CONCURRENCY,)) for _ in range(CONCURRENCY)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def evaluator(count: int) -> None:
@@ -190,6 +204,7 @@ def main() -> None:
     chosen = parser.parse_args()
     tasks: dict[str, Callable[[int], None]] = {
         "bare judge calls": bare_calls,
+        f"  in {CONCURRENCY} threads": bare_calls_in_threads,
         "Evaluator": evaluator,
         "experiment": experiment,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -140,12 +140,18 @@ class Loaded:
     config: EvaluationConfig
     registry: Registry
     where: str
+    _plans: dict[bool, Plan] = field(default_factory=dict, compare=False, repr=False)
 
     def plan(self, config: EvaluationConfig | None = None) -> Plan:
         """The metrics to run: those of the workspace, or those of a request."""
         only_named = self.terms.only_named_judges
         if config is None:
-            return make_plan(self.config, self.registry, self.settings, self.where, only_named)
+            default_has_key = has_key(DEFAULT_JUDGE)  # the only input that is not part of `sources`
+            if default_has_key not in self._plans:
+                self._plans[default_has_key] = make_plan(
+                    self.config, self.registry, self.settings, self.where, only_named
+                )
+            return self._plans[default_has_key]
         registry = self.registry.with_entries(registered(metric) for metric in (config.custom_metrics or {}).values())
         return make_plan(config, registry, self.settings, "request.config", only_named)
 

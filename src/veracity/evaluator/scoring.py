@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from veracity.deadlines import Deadline, under
 from veracity.errors import EvaluationError, InputError, LackingContextError, VeracityError
@@ -93,9 +94,16 @@ class Scoring:
 
 def weighted_mean(scores: Sequence[MetricScore], weights: Sequence[float]) -> float:
     """Exact for the decimals that people write: three thirds of 75 are 75, and nothing below is rounded up to it."""
-    exact = [Fraction(str(weight)) for weight in weights]
-    total = sum(Fraction(str(score.score)) * weight for score, weight in zip(scores, exact, strict=True))
+    if len(scores) == 1:
+        return scores[0].score
+    exact = [_as_written(weight) for weight in weights]
+    total = sum(_as_written(score.score) * weight for score, weight in zip(scores, exact, strict=True))
     return float(total / sum(exact))
+
+
+@lru_cache(maxsize=1024)
+def _as_written(number: float) -> Fraction:
+    return Fraction(str(number))
 
 
 def _share_call(first: PlannedMetric, second: PlannedMetric) -> bool:

@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy  # loads scipy.special when that is first used
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
-from scipy.special import betaincinv, ndtri, stdtrit
 
 CONFIDENCE = 0.95
 FEW_CLUSTERS = 10  # below this number, standard errors of clusters are too small
@@ -64,7 +64,7 @@ def mean_interval(
     elif groups < FEW_CLUSTERS:
         (low, high), method = _bootstrap(sums, sizes, confidence), "bootstrap"
     else:
-        half = float(stdtrit(groups - 1, (1 + confidence) / 2)) * clustered_error(sums, sizes)
+        half = float(scipy.special.stdtrit(groups - 1, (1 + confidence) / 2)) * clustered_error(sums, sizes)
         low, high, method = mean - half, mean + half, "t"
     method = f"cluster-robust {method}" if 1 < groups < len(data) else method
     low, high = max(bounds[0], low), min(bounds[1], high)
@@ -89,17 +89,17 @@ def _alike(value: float, n: int, clusters: int, bounds: Bounds, confidence: floa
 
 def upper_bound(failures: int, n: int, confidence: float) -> float:
     """The exact (Clopper–Pearson) upper bound of a failure rate, one-sided."""
-    return 1.0 if failures >= n else float(betaincinv(failures + 1, n - failures, confidence))
+    return 1.0 if failures >= n else float(scipy.special.betaincinv(failures + 1, n - failures, confidence))
 
 
 def lower_bound(failures: int, n: int, confidence: float) -> float:
     """The exact (Clopper–Pearson) lower bound of a failure rate, one-sided."""
-    return 0.0 if failures == 0 else float(betaincinv(failures, n - failures + 1, 1 - confidence))
+    return 0.0 if failures == 0 else float(scipy.special.betaincinv(failures, n - failures + 1, 1 - confidence))
 
 
 def normal_quantile(confidence: float) -> float:
     """The two-sided quantile of the normal distribution."""
-    return float(ndtri((1 + confidence) / 2))
+    return float(scipy.special.ndtri((1 + confidence) / 2))
 
 
 def cluster_sums(values: Sequence[float], clusters: Sequence[str]) -> tuple[Floats, Floats]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy  # loads scipy.special when that is first used
 from pydantic import BaseModel, ConfigDict
-from scipy.special import bdtr, stdtr
 
 from veracity.experiments.intervals import (
     CONFIDENCE,
@@ -102,7 +102,7 @@ def compare_means(
 def mcnemar(gained: int, lost: int) -> float:
     """The exact two-sided p-value: pairs that changed are as likely to gain as to lose."""
     changed = gained + lost
-    return 1.0 if changed == 0 else min(1.0, 2 * float(bdtr(min(gained, lost), changed, 0.5)))
+    return 1.0 if changed == 0 else min(1.0, 2 * float(scipy.special.bdtr(min(gained, lost), changed, 0.5)))
 
 
 def sign_flips(sums: Floats) -> float:
@@ -151,7 +151,7 @@ def _t_test(sums: Floats, sizes: Floats) -> float:
     error, mean = clustered_error(sums, sizes), sums.sum() / sizes.sum()
     if error == 0:
         return 1.0 if mean == 0 else 0.0
-    return float(2 * stdtr(len(sums) - 1, -abs(mean) / error))
+    return float(2 * scipy.special.stdtr(len(sums) - 1, -abs(mean) / error))
 
 
 def _decide(

@@ -154,6 +154,10 @@ async def _caller(request: Request, _described: Annotated[object, Depends(BEARER
     return await authenticate(request)
 
 
+async def _approver(user: Annotated[User, Depends(_caller)]) -> User:
+    return require_role(user, "approver")
+
+
 async def _admin(user: Annotated[User, Depends(_caller)]) -> User:
     return require_role(user, "admin")
 
@@ -168,6 +172,7 @@ def from_state(name: str) -> Any:
 
 
 Caller = Annotated[User, Depends(_caller)]
+ApproverCaller = Annotated[User, Depends(_approver)]
 AdminCaller = Annotated[User, Depends(_admin)]
 Engine = Annotated[Veracity, from_state("engine")]
 Live = Annotated[LiveRuns, from_state("live")]

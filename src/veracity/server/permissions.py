@@ -20,7 +20,7 @@ FULL_IDS = {
 RELEASED_STATUSES = ("answered", "abstained", "rejected")  # the receipt shows a rejected draft (SPEC D7)
 
 SHORTENED = "…/"
-PATH_FIELDS = ("location", "origin", "only")
+PATH_FIELDS = ("location", "origin", "only", "suite_file")
 SENTENCE_FIELDS = ("problem", "failed", "outcome", "warnings", "notices")  # their text may quote a path
 _ABSOLUTE = re.compile(r"(?i)[/\\]|[a-z]:[/\\]|file:")
 # A path in a sentence ends at punctuation. "and/or" and web addresses do not start one.

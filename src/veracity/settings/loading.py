@@ -201,4 +201,5 @@ def _known_names(name: str) -> str:
 
 def own_variables() -> dict[str, str]:
     """Non-empty environment variables that start with VERACITY_."""
-    return {name: value for name, value in os.environ.items() if name.upper().startswith(PREFIX) and value.strip()}
+    names = [name for name in os.environ if name.upper().startswith(PREFIX)]  # values are decoded only when asked for
+    return {name: value for name in names if (value := os.environ.get(name, "")).strip()}

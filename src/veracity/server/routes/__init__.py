@@ -6,13 +6,14 @@ from veracity.server.routes import (
     conversations,
     documents,
     evaluate,
+    experiments,
     feed,
     runs,
     search,
     session,
 )
 
-MODULES = (session, ask, runs, approvals, conversations, documents, search, evaluate, feed)
+MODULES = (session, ask, runs, approvals, conversations, documents, search, evaluate, experiments, feed)
 ROUTERS = tuple(module.router for module in MODULES)
 
 __all__ = ["ROUTERS", "documents"]

@@ -65,9 +65,9 @@ export function number(value) {
   return new Intl.NumberFormat(TAGS[current], { maximumFractionDigits: 0 }).format(value);
 }
 
-/** @param {number} share from 0 to 1 */
-export function percent(share) {
-  return new Intl.NumberFormat(TAGS[current], { style: "percent" }).format(share);
+/** @param {number} share from 0 to 1 @param {number} digits after the point */
+export function percent(share, digits = 0) {
+  return new Intl.NumberFormat(TAGS[current], { style: "percent", minimumFractionDigits: digits, maximumFractionDigits: digits }).format(share);
 }
 
 /**

@@ -2,18 +2,21 @@
 /** @import { Route } from "./types.d.ts" */
 
 /** @type {Record<string, string>} */
-const VIEWS = { "": "ask", c: "ask", inbox: "inbox", conversations: "conversations", documents: "documents", evaluator: "evaluator", runs: "run" };
+const VIEWS = { "": "ask", c: "ask", inbox: "inbox", conversations: "conversations", documents: "documents", evaluator: "evaluator", experiments: "experiments", runs: "run" };
 const NEEDS_ID = new Set(["c", "runs"]);
-const TAKES_ID = new Set(["c", "runs", "inbox"]);
+const TAKES_ID = new Set(["c", "runs", "inbox", "experiments"]);
+const TAKES_OTHER = new Set(["experiments"]);
 
 /** The view is "notFound" for an unknown address. @returns {Route} */
 export function readRoute(hash = location.hash) {
   const path = hash.replace(/^#/, "") || "/";
-  const [first = "", id = "", ...more] = path.replace(/^\//, "").split("/");
-  const notFound = { view: "notFound", id: "", path };
-  if (!Object.hasOwn(VIEWS, first) || more.length || (NEEDS_ID.has(first) && !id) || (id && !TAKES_ID.has(first))) return notFound;
+  const [first = "", id = "", other = "", ...more] = path.replace(/^\//, "").split("/");
+  const notFound = { view: "notFound", id: "", other: "", path };
+  const isComplete = id || !NEEDS_ID.has(first);
+  const isTooLong = more.length || (id && !TAKES_ID.has(first)) || (other && !TAKES_OTHER.has(first));
+  if (!Object.hasOwn(VIEWS, first) || !isComplete || isTooLong) return notFound;
   try {
-    return { view: VIEWS[first], id: decodeURIComponent(id), path };
+    return { view: VIEWS[first], id: decodeURIComponent(id), other: decodeURIComponent(other), path };
   } catch {
     return notFound;
   }
@@ -44,3 +47,7 @@ export const conversationLink = (id) => `#/c/${encodeURIComponent(id)}`;
 export const runLink = (id) => `#/runs/${encodeURIComponent(id)}`;
 /** @param {string} id */
 export const approvalLink = (id) => `#/inbox/${encodeURIComponent(id)}`;
+/** @param {string} name */
+export const experimentLink = (name) => `#/experiments/${encodeURIComponent(name)}`;
+/** @param {string} b the newer one @param {string} a */
+export const comparisonLink = (b, a) => `#/experiments/${encodeURIComponent(b)}/${encodeURIComponent(a)}`;

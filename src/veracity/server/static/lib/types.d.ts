@@ -19,6 +19,8 @@ declare global {
 export interface Route {
   view: string;
   id: string;
+  /** The experiment to compare with. */
+  other: string;
   path: string;
 }
 

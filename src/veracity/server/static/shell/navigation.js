@@ -8,6 +8,8 @@ import { local } from "../lib/storage.js";
 
 const LINKS = [["ask", "#/"], ["inbox", "#/inbox"], ["conversations", "#/conversations"], ["documents", "#/documents"], ["evaluator", "#/evaluator"]];
 /** @type {Record<string, string>} */
+const PARENTS = { experiments: "evaluator" }; // views that have no link of their own
+/** @type {Record<string, string>} */
 const THEMES = { auto: "screen", light: "sun", dark: "moon" };
 
 /** @param {{ me: Me | null, view: string, pending: number, onSignOut: () => void }} props */
@@ -15,7 +17,7 @@ export function Navigation({ me, view, pending, onSignOut }) {
   return html`<header class="shell-head">
     <a class="shell-brand" href="#/"><img src=${LOGO} alt="" width="26" height="26" /><span>${t("shell.name")}</span></a>
     <nav class="shell-nav" aria-label=${t("shell.navigation")}>
-      <ul>${LINKS.map(([name, address]) => html`<li><${Link} name=${name} address=${address} isCurrent=${name === view}
+      <ul>${LINKS.map(([name, address]) => html`<li><${Link} name=${name} address=${address} isCurrent=${name === (PARENTS[view] ?? view)}
         pending=${name === "inbox" ? pending : 0} /></li>`)}</ul>
     </nav>
     <${Preferences} me=${me} onSignOut=${onSignOut} />

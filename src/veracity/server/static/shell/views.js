@@ -18,6 +18,7 @@ const VIEWS = {
   inbox: () => import("../inbox/inbox.js").then((module) => module.Inbox),
   conversations: () => import("../conversations/conversations.js").then((module) => module.Conversations),
   documents: () => import("../documents/documents.js").then((module) => module.Documents),
+  experiments: () => import("../experiments/experiments.js").then((module) => module.Experiments),
   evaluator: () => import("../evaluator/evaluator.js").then((module) => module.Evaluator),
 };
 
