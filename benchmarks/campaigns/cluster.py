@@ -1,10 +1,11 @@
 """Workers on one Postgres: how throughput grows with them, and whether kills lose or repeat anything.
 
-    python -m benchmarks.campaigns.cluster scale [--questions 128] [--seconds 0.5]
+    python -m benchmarks.campaigns.cluster scale [--questions 128] [--seconds 0.5] [--experiment]
     python -m benchmarks.campaigns.cluster kill [--kills 100] [--seed 1]
 
 Models are scripted: each call waits `--seconds`, as a provider would. A question takes three calls, and every third
-answer waits for approval. `scale` answers the same questions with one, two and four workers. `kill` has three workers
+answer waits for approval. `scale` answers the same questions with one, two and four workers; with `--experiment` they
+are the cases of a suite, which another process runs. `kill` has three workers
 and two processes that ask and decide. It repeatedly kills one of the five, chosen at random, and restarts it. At the
 end every question that was accepted must have ended, every decision must have been carried out, and no step and no
 answer may exist twice. A run is taken over when another owner has its lease.
@@ -13,6 +14,7 @@ answer may exist twice. A run is taken over when another owner has its lease.
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
 import random
@@ -116,7 +118,7 @@ def context() -> Any:
     return made
 
 
-def measure_scale(questions: int, seconds: float) -> None:
+def measure_scale(questions: int, seconds: float, run: Callable[[Veracity, int], None]) -> None:
     print(f"{questions} questions, three model calls of {seconds} s each, 2 runs at once per worker\n")
     print("| workers | seconds | questions a second | ratio |\n|---|---|---|---|")
     first = 0.0
@@ -132,15 +134,27 @@ def measure_scale(questions: int, seconds: float) -> None:
                     time.sleep(0.1)
                 time.sleep(2)  # they load what the first question needs
                 started = time.monotonic()
-                run_ids = [engine.begin(QUESTION, user=USERS[at % 3], queued=True) for at in range(questions)]
-                while any(engine.standing(run_id).status == "running" for run_id in run_ids):
-                    time.sleep(0.05)
+                run(engine, questions)
                 took = time.monotonic() - started
             for process in workers:
                 process.kill()
         rate = questions / took
         first = first or rate
         print(f"| {count} | {took:.1f} | {rate:.2f} | {rate / first:.2f} |", flush=True)
+
+
+def ask_all(engine: Veracity, questions: int) -> None:
+    run_ids = [engine.begin(QUESTION, user=USERS[at % 3], queued=True) for at in range(questions)]
+    while any(engine.standing(run_id).status == "running" for run_id in run_ids):
+        time.sleep(0.05)
+
+
+def experiment(engine: Veracity, questions: int) -> None:
+    """The questions as cases of a suite."""
+    (engine.root / "evals").mkdir()
+    cases = (json.dumps({"id": str(number), "question": QUESTION}) + "\n" for number in range(questions))
+    (engine.root / "evals" / "team.jsonl").write_text("".join(cases))
+    assert engine.experiment("team", concurrency=16).finished == questions
 
 
 class KillCampaign:
@@ -265,11 +279,12 @@ def main() -> None:
     parser.add_argument("mode", choices=("scale", "kill"))
     parser.add_argument("--questions", type=int, default=128)
     parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--experiment", action="store_true")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.mode == "scale":
-        measure_scale(options.questions, options.seconds)
+        measure_scale(options.questions, options.seconds, experiment if options.experiment else ask_all)
         return
     with prepared() as (root, url):
         campaign = KillCampaign(root, url, options.seed)

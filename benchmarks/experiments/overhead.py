@@ -2,7 +2,7 @@
 
     python -m benchmarks.experiments.overhead [--rows 1000] [--repeat 3] [--memory 1000 20000]
 
-One LLM metric; the judge is a server on loopback. "bare judge calls" sends the same request as often, and nothing else.
+One LLM metric; the judge is a server on loopback. "bare" sends the same request as often, and nothing else.
 With pydantic-evals or DeepEval installed, they do so for the same rows. CPU seconds of this process, the best
 of several rounds that alternate; memory is the peak of a process of its own.
 """
@@ -20,12 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import Any
+
+import httpx
 
 from benchmarks.judge_overhead import MODEL, recorded_requests, serve
 from veracity import EvaluationRequest, Evaluator, Veracity
@@ -86,7 +88,7 @@ def bare_calls_in_threads(count: int) -> None:
         thread.join()
 
 
-def evaluator(count: int) -> None:
+def evaluator(count: int, concurrency: int = CONCURRENCY) -> None:
     with tempfile.TemporaryDirectory() as folder:
         make_workspace(Path(folder) / "ws", 1)
         scorer = Evaluator(Path(folder) / "ws", settings=SETTINGS)
@@ -94,7 +96,7 @@ def evaluator(count: int) -> None:
             EvaluationRequest(user_query=row["question"], submission=row["submission"], team_id="b")
             for row in rows(count)
         )
-        for _ in scorer.evaluate_many(requests, concurrency=CONCURRENCY):
+        for _ in scorer.evaluate_many(requests, concurrency=concurrency):
             pass
 
 
@@ -106,15 +108,28 @@ def experiment(count: int) -> None:
         assert summary.finished == count
 
 
+def awaited_judge() -> Callable[[], Awaitable[object]]:
+    """The same for frameworks that await their evaluators."""
+    from pydantic_ai.direct import model_request
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.settings import ModelSettings as Parameters
+
+    messages, schema = recorded_request()
+    provider = OpenAIProvider(http_client=httpx.AsyncClient())  # one that no other event loop uses
+    model, parameters = OpenAIChatModel("judge", provider=provider), Parameters(temperature=0.0)
+    return lambda: model_request(model, messages, model_settings=parameters, model_request_parameters=schema)
+
+
 def pydantic_evals(count: int) -> None:
     from pydantic_evals import Case, Dataset  # type: ignore[import-not-found, unused-ignore]
     from pydantic_evals.evaluators import Evaluator as Base  # type: ignore[import-not-found, unused-ignore]
 
-    call = bare_judge()
+    call = awaited_judge()
 
     class Clarity(Base):  # type: ignore[misc, unused-ignore]
-        def evaluate(self, ctx: Any) -> float:
-            call()
+        async def evaluate(self, ctx: Any) -> float:
+            await call()
             return 0.82
 
     answers = {row["question"]: row["submission"] for row in rows(count)}
@@ -132,20 +147,20 @@ def deepeval(count: int) -> None:
     from deepeval.metrics import BaseMetric  # type: ignore[import-not-found, unused-ignore]
     from deepeval.test_case import LLMTestCase  # type: ignore[import-not-found, unused-ignore]
 
-    call = bare_judge()
+    call = awaited_judge()
 
     class Clarity(BaseMetric):  # type: ignore[misc, unused-ignore]
         threshold = 0.75
-        async_mode = False
+        async_mode = True
         include_reason = False
 
         def measure(self, case: Any, *_: Any, **__: Any) -> float:
-            call()
-            self.score, self.success = 0.82, True
-            return self.score
+            raise NotImplementedError
 
         async def a_measure(self, case: Any, *_: Any, **__: Any) -> float:
-            return self.measure(case)
+            await call()
+            self.score, self.success = 0.82, True
+            return self.score
 
         def is_successful(self) -> bool:
             return True
@@ -158,7 +173,7 @@ def deepeval(count: int) -> None:
     evaluate(
         cases,
         [Clarity()],
-        async_config=AsyncConfig(run_async=False),
+        async_config=AsyncConfig(run_async=True, max_concurrent=CONCURRENCY),
         cache_config=CacheConfig(write_cache=False),
         display_config=DisplayConfig(show_indicator=False, print_results=False),
     )
@@ -203,10 +218,11 @@ def main() -> None:
     parser.add_argument("--memory", type=int, nargs="*", default=[1000, 20_000])
     chosen = parser.parse_args()
     tasks: dict[str, Callable[[int], None]] = {
-        "bare judge calls": bare_calls,
-        f"  in {CONCURRENCY} threads": bare_calls_in_threads,
-        "Evaluator": evaluator,
-        "experiment": experiment,
+        "bare, one by one": bare_calls,
+        f"bare, {CONCURRENCY} at once": bare_calls_in_threads,
+        "Evaluator, one by one": lambda count: evaluator(count, 1),
+        f"Evaluator, {CONCURRENCY} at once": evaluator,
+        f"experiment, {CONCURRENCY} at once": experiment,
     }
     tasks |= {"pydantic-evals": pydantic_evals} if importlib.util.find_spec("pydantic_evals") else {}
     tasks |= {"DeepEval": deepeval} if importlib.util.find_spec("deepeval") else {}
@@ -217,11 +233,11 @@ def main() -> None:
         for _ in range(chosen.repeat):
             for name, task in tasks.items():
                 times[name].append(measure(task, chosen.rows))
-    bare = min(cpu for cpu, _ in times["bare judge calls"])
-    print(f"{'':20}{'CPU s':>8}{'wall s':>8}{'ms a row':>10}{'times bare':>12}")
+    bare = min(cpu for cpu, _ in times["bare, one by one"])
+    print(f"{'':24}{'CPU s':>8}{'wall s':>8}{'ms a row':>10}{'times bare':>12}")
     for name, found in times.items():
         cpu, wall = min(cpu for cpu, _ in found), min(wall for _, wall in found)
-        print(f"{name:20}{cpu:8.2f}{wall:8.2f}{1000 * cpu / chosen.rows:10.2f}{cpu / bare:12.2f}")
+        print(f"{name:24}{cpu:8.2f}{wall:8.2f}{1000 * cpu / chosen.rows:10.2f}{cpu / bare:12.2f}")
     for count in chosen.memory:
         print(f"peak memory, {count:,} cases: {peak_megabytes(count):.0f} MB")
 

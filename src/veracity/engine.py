@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -60,7 +58,6 @@ from veracity.workspace import (
     create_workspace,
     find_workspace,
     hash_configuration,
-    hash_parts,
     remove_reports,
     require_existing_workspace,
     require_space,
@@ -69,6 +66,8 @@ from veracity.workspace import (
 
 if TYPE_CHECKING:
     from veracity.evaluator.evaluator import EvaluatorDescription
+    from veracity.experiments.calibrator import Calibrator
+    from veracity.experiments.conditions import Conditions
     from veracity.experiments.decisions import CalibrationReport
     from veracity.experiments.running import Progress as ExperimentProgress
     from veracity.experiments.summary import Summary as ExperimentSummary
@@ -101,7 +100,6 @@ MAX_DEADLINE_SECONDS = 86_400
 MAX_RESULTS = 1000
 MAX_LISTED = 100_000
 MAX_TURNS = 1_000_000
-RECENT_RUNS = 500  # whose languages are compared with those of a calibration
 FORGET_TIMEOUT_SECONDS = 5.0  # how long `forget` waits for an ingest
 RUN_ID_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 
@@ -770,71 +768,28 @@ class Veracity:
         With `write`, a promise that can be made is kept in the workspace. It counts if `approval.threshold` is
         "calibrated".
         """
-        from veracity.experiments.decisions import calibrate  # noqa: PLC0415 - imports SciPy
-
-        approvals = self._parts.ledger.approvals(MAX_LISTED, None, "any") if self._parts.has_ledger else []
-        report = calibrate(self._made_as_now(approvals), self._parts.workspace, self.settings, risk, confidence)
+        calibrator = self._calibrator()
+        report = calibrator.calibrate(risk, confidence)
         if write:
-            self._keep_statement(report.statement)
+            calibrator.keep(report.statement)
         return report
-
-    def _made_as_now(self, approvals: Sequence[Approval]) -> list[Approval]:
-        """Those whose answer was written, reviewed and scored by the models and metrics in use now."""
-        used = {(metric.name, metric.model) for metric in self.describe_metrics().metrics if metric.weight is not None}
-        own = self.settings.models
-        roles = {"writer": own.writer or "extractive", "reviewer": own.reviewer or "local checks"}
-
-        def is_same(approval: Approval) -> bool:
-            evaluation, made = approval.draft.evaluation, self._parts.ledger.models(approval.run_id)
-            scored = {(score.metric_name, score.model) for score in evaluation.metrics} if evaluation else set()
-            return scored == used and all(made.get(role) == model for role, model in roles.items())
-
-        return [approval for approval in approvals if is_same(approval)]
-
-    def _keep_statement(self, statement: Statement | None) -> None:
-        """A promise that can no longer be made withdraws the last one."""
-        from veracity.experiments.statement import write_statement  # noqa: PLC0415 - only here
-
-        last = self.calibration() if statement is None else None
-        if last and not last.withdrawn:
-            statement = last.model_copy(update={"withdrawn": "the decisions no longer show it"})
-        if statement:
-            write_statement(self.root, statement)
 
     def calibration(self) -> Statement | None:
         """The statement of the last calibration, marked as withdrawn if what it relies on has changed: models, metrics,
         or the languages of the questions."""
-        from veracity.experiments.statement import read_statement, with_current_mix, write_statement  # noqa: PLC0415
+        return self._calibrator().statement()
 
-        statement = read_statement(self._parts.workspace, self.settings)
-        if statement is None or statement.withdrawn:
-            return statement
-        current = with_current_mix(statement, self._parts.ledger.recent_languages(RECENT_RUNS))
-        if current.withdrawn:  # so that the next process does not use it
-            write_statement(self.root, current)
-        return current
+    def _calibrator(self) -> Calibrator:
+        from veracity.experiments.calibrator import Calibrator  # noqa: PLC0415 - imports NumPy
 
-    def judge_hash(self) -> str:
-        """Changes with the metrics, their instructions and models."""
-        judges = {metric.name: metric.model for metric in self.describe_metrics().metrics if metric.weight is not None}
-        parts = hash_parts(self._parts.workspace, self.settings)["metrics"] + json.dumps(judges)
-        return hashlib.sha256(parts.encode()).hexdigest()[:16]
+        return Calibrator(self.conditions, self._parts.ledger if self._parts.has_ledger else None)
 
-    def require_metrics(self, names: Sequence[str]) -> None:
-        """Raise `InputError` for a metric that does not exist or needs a judge model that is not set."""
-        self._parts.evaluator.choose(names)
+    @property
+    def conditions(self) -> Conditions:
+        """What answers and scores depend on: models, metrics, and hashes of all of it."""
+        from veracity.experiments.conditions import Conditions  # noqa: PLC0415 - only experiments need it
 
-    def hashes(self) -> dict[str, str]:
-        """Hashes of all that an answer depends on: documents, settings, metrics, prompts, models, and the version."""
-        models = json.dumps(self.models_in_use(), sort_keys=True)
-        own = {"documents": self._store().content_hash(), "models": hashlib.sha256(models.encode()).hexdigest()[:16]}
-        return {**hash_parts(self._parts.workspace, self.settings), **own}
-
-    def models_in_use(self) -> dict[str, str]:
-        """The model of each role that has one, and of each metric that a model judges."""
-        named = {role: str(model) for role, model in self.settings.models if model and role != "folder"}
-        judges = {f"judge of {metric.name}": metric.model for metric in self.describe_metrics().metrics if metric.model}
-        return {**named, **judges, "reranker": self.settings.reranker}
+        return Conditions(self._parts.workspace, self.settings, self._parts.evaluator, self._store())
 
     @property
     def evaluation_queue(self) -> EvaluationQueue:

@@ -3,12 +3,13 @@
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.evaluator.requests import request
-from veracity import Evaluator
+from veracity import EvaluationRequest, Evaluator
 from veracity.errors import ConfigurationError
 from veracity.testing import ScriptedLLM
 
@@ -128,3 +129,23 @@ def test_an_invalid_configuration_raises_at_construction(workspace: Path, config
     configuration.write_text("[[metrics")
     with pytest.raises(ConfigurationError):
         Evaluator(workspace, keep_last_good=True)
+
+
+def test_one_call_for_many_requests_uses_one_configuration(workspace: Path, configuration: Path) -> None:
+    evaluator = Evaluator(workspace, llm=judge())
+
+    def requests() -> Iterator[EvaluationRequest]:
+        yield request()
+        configuration.write_text(TWO.format(0.9, 0.1))
+        yield request()
+
+    results = evaluator.evaluate_many(requests(), concurrency=1)
+    assert [result.overall_score for result in results] == [50, 50]
+    assert evaluator.evaluate(request()).overall_score == 90
+
+
+def test_without_reloading_a_changed_file_has_no_effect(workspace: Path, configuration: Path) -> None:
+    evaluator = Evaluator(workspace, llm=judge())
+    evaluator.stop_reloading()
+    configuration.write_text(TWO.format(0.9, 0.1))
+    assert evaluator.evaluate(request()).overall_score == 50

@@ -25,6 +25,7 @@ CASES = [
         question="How long?",
         submission="It takes 24 months [1] and 3 days [2].",
         context=["24 months.", "3 days."],
+        rephrased=["要多久？", "What time does it take?"],
     ),
     Case(id="zh", question="有多少天？", submission="共有十五天[1]。", context=["共有十五天。"]),
     Case(id="ja", question="何日ですか？", submission="20日です[1]。", context=["20日です。"]),
@@ -96,7 +97,7 @@ def test_faulty_labels_are_one_sentence(tmp_path: Path, line: str, problem: str)
 
 def exact(question: str, submission: str, context: Sequence[str]) -> float:
     """A judge that knows the right answers, whatever their form."""
-    known = [case.submission for case in CASES if case.question.strip("?？") in question]
+    known = [case.submission for case in CASES if case.question.strip("?？") in question or question in case.rephrased]
     plain = submission.replace("\n", "").strip("- ")
     return float(any(str(text).rstrip(".。").split("[")[0] in plain for text in known) and "Ignore" not in submission)
 
@@ -121,6 +122,9 @@ def test_probes_change_what_they_say() -> None:
     ordered = HARMLESS["evidence in another order"](case, other)
     assert ordered == ("How long?", "It takes 24 months [2] and 3 days [1].", ["3 days.", "24 months."])
     assert HARMLESS["evidence in another order"](CASES[1], other) is None
+    assert HARMLESS["translated question"](case, other)[0] == "要多久？"  # type: ignore[index]
+    assert HARMLESS["paraphrased question"](case, other)[0] == "What time does it take?"  # type: ignore[index]
+    assert HARMLESS["paraphrased question"](CASES[1], other) is None
     assert HARMFUL["a number changed"](case, other)[1] == "It takes 55 months [1] and 3 days [2]."  # type: ignore[index]
     assert HARMFUL["a number changed"](CASES[1], other)[1] == "共有七天[1]。"  # type: ignore[index]
     for change in (*HARMLESS.values(), *HARMFUL.values()):

@@ -99,6 +99,7 @@ class Evaluator:
         self._workspace = None if workspace is None else open_workspace(workspace)
         self._registered = [registered(metric) for metric in metrics]
         self._keep_last_good = keep_last_good
+        self._reloads = True
         self._lock = threading.Lock()
         self._loaded = load(self._workspace, read_sources(self._workspace), self._registered, self._terms)
         self._refused: tuple[Sources, str] | None = None
@@ -129,10 +130,21 @@ class Evaluator:
         With `batch`, metrics with the same judge are asked in one call, with excerpts of long evidence (SPEC B12).
         `stop` ends it from another thread, instead of the signal of the `deadline`: then it raises `Stopped`.
         """
+        return self._evaluate(request, self._current(), budget, deadline, batch, stop)
+
+    def _evaluate(
+        self,
+        request: EvaluationRequest,
+        current: tuple[Loaded, LLM, list[str]],
+        budget: Budget | None = None,
+        deadline: Deadline | None = None,
+        batch: bool = False,
+        stop: Stop = NEVER,
+    ) -> EvaluationResult:
         if not isinstance(request, EvaluationRequest):
             raise InputError(f"evaluate() takes an EvaluationRequest, not {type(request).__name__}.")
         started = time.perf_counter()
-        loaded, llm, warnings = self._current()
+        loaded, llm, warnings = current
         plan = loaded.plan(request.config)
         budget = budget or Budget(loaded.settings.budget.tokens, loaded.settings.budget.cost_usd)
         deadline = deadline or Deadline.within(loaded.settings.evaluator.deadline, name="evaluator.deadline")
@@ -167,17 +179,18 @@ class Evaluator:
     ) -> Iterator[EvaluationResult] | Iterator[EvaluationResult | VeracityError]:
         """Results in the order of the requests, evaluated concurrently. Requests are consumed lazily.
 
-        The first error is raised; with `return_errors` errors are yielded in place of results. Evaluations under way
-        stop when the iteration ends early: by an error, Ctrl-C or the caller.
+        All are scored with the configuration at the time of the call. The first error is raised; with `return_errors`
+        errors are yielded in place of results. Evaluations under way stop when the iteration ends early: by an error,
+        Ctrl-C or the caller.
         """
         if not isinstance(concurrency, int) or concurrency < 1:
             raise InputError(f"concurrency is {concurrency!r}: it must be a whole number, at least 1.")
 
-        stop = Stop()
+        stop, current = Stop(), self._current()
 
         def evaluate(request: EvaluationRequest) -> EvaluationResult | VeracityError:
             try:
-                return self.evaluate(request, stop=stop)
+                return self._evaluate(request, current, stop=stop)
             except VeracityError as problem:
                 if return_errors:
                     return problem
@@ -211,6 +224,11 @@ class Evaluator:
     def llm(self) -> LLM:
         return self._current()[1]
 
+    def stop_reloading(self) -> None:
+        """Keep the current configuration from now on, even if its files change."""
+        self._current()
+        self._reloads = False
+
     def close(self) -> None:
         """Stop the model threads. Optional: they end with the evaluator. A given model client is not closed."""
         if self._custom_llm is None:
@@ -220,7 +238,8 @@ class Evaluator:
         """The current configuration, the model client, and warnings."""
         with self._lock:
             try:
-                self._refresh()
+                if self._reloads:
+                    self._refresh()
             except ConfigurationError as problem:
                 if not self._keep_last_good:
                     raise

@@ -6,6 +6,7 @@ experiment finds the run again instead of asking twice.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
@@ -16,13 +17,23 @@ from veracity.experiments.records import CaseResult
 from veracity.experiments.suite import Case
 from veracity.language import content_tokens, normalized
 from veracity.language.citations import without_marks
-from veracity.models import Answer, EvaluationResult, Member, RunEvent, RunProgress, RunStanding, RunSummary, Usage
+from veracity.models import (
+    Answer,
+    EvaluationResult,
+    Member,
+    RunEvent,
+    RunProgress,
+    RunStanding,
+    RunStatus,
+    RunSummary,
+    Usage,
+)
 from veracity.models.people import experiment_user
 from veracity.runs.outcome import doubt_about
 from veracity.settings import Settings
 
 UNFINISHED = ("running", "interrupted")
-WORKER_SECONDS = 10.0  # until a case that no worker takes is run here
+WORKER_SECONDS = 10.0  # between two looks whether there are workers
 POLL_SECONDS = 0.1
 
 
@@ -42,6 +53,8 @@ class Engine(Protocol):
     ) -> str: ...
 
     def standing(self, run_id: str) -> RunStanding: ...
+
+    def run_statuses(self, run_ids: Sequence[str]) -> dict[str, RunStatus]: ...
 
     def asked(self, *, user: str = ..., key: str) -> RunSummary | None: ...
 
@@ -83,6 +96,7 @@ class CaseRunner:
         self._stop = stop
         self._documents = documents
         self._uses_workers = has_workers(engine)
+        self._statuses = _Statuses(engine)
 
     def run(self, case: Case, repeat: int, attempt: int) -> CaseResult:
         """A case that cannot be run is a result, too: one with a problem. `attempt` counts such results before."""
@@ -119,21 +133,21 @@ class CaseRunner:
         return progress.answer
 
     def _finish(self, run_id: str) -> None:
-        """Run it here, or wait for the worker that has it. What no worker takes in time, or one has left, runs here."""
-        patience = WORKER_SECONDS if self._uses_workers else 0.0
-        while True:
-            end = time.monotonic() + patience
+        """Run it here, or wait for the workers while there are any. What a worker has left unfinished runs here."""
+        while self._uses_workers and has_workers(self._engine):
+            end = time.monotonic() + WORKER_SECONDS
             while time.monotonic() < end:
-                if self._engine.standing(run_id).status not in UNFINISHED:
+                if self._statuses.has_ended(run_id):
                     return
                 if self._stop.is_set:
                     raise ShutdownError("The experiment was stopped.")
                 time.sleep(POLL_SECONDS)
+        while True:
             for _ in self._engine.resume(run_id):
                 pass
             if self._engine.standing(run_id).status not in UNFINISHED:
                 return
-            patience = max(patience, POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
 
     def _judge(self, case: Case, repeat: int, attempt: int, turns: Sequence[Answer]) -> CaseResult:
         answer = turns[-1]
@@ -185,6 +199,30 @@ class CaseRunner:
         return self._engine.evaluate(
             question, answer, context, metrics=self._metrics or None, user=self._user, stop=self._stop
         )
+
+
+class _Statuses:
+    """The runs that threads wait for. One of them asks for all, at most every `POLL_SECONDS`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._awaited: set[str] = set()
+        self._ended: set[str] = set()
+        self._asked = 0.0
+
+    def has_ended(self, run_id: str) -> bool:
+        with self._lock:
+            self._awaited.add(run_id)
+            if time.monotonic() - self._asked >= POLL_SECONDS:
+                found = self._engine.run_statuses([*self._awaited])
+                self._ended |= {name for name, status in found.items() if status not in UNFINISHED}
+                self._asked = time.monotonic()
+            if run_id not in self._ended:
+                return False
+            self._awaited.discard(run_id)
+            self._ended.discard(run_id)
+            return True
 
 
 def has_workers(engine: Engine) -> bool:

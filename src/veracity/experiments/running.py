@@ -16,6 +16,7 @@ from veracity.errors import BudgetError, InputError, VeracityError
 from veracity.evaluator.evaluator import map_in_order
 from veracity.experiments import records
 from veracity.experiments.case_runs import CaseRunner, Engine
+from veracity.experiments.conditions import Conditions
 from veracity.experiments.records import Appender, CaseResult, Manifest, Records
 from veracity.experiments.suite import MAX_REPEATS, Case, Suite, find_suite, open_suite
 from veracity.models import KnownDocument, Usage
@@ -34,11 +35,8 @@ class Workspace(Engine, Protocol):
 
     def documents(self, *, only: str | Sequence[str] = ()) -> list[KnownDocument]: ...
 
-    def hashes(self) -> dict[str, str]: ...
-
-    def models_in_use(self) -> dict[str, str]: ...
-
-    def require_metrics(self, names: Sequence[str]) -> None: ...
+    @property
+    def conditions(self) -> Conditions: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +109,18 @@ class Plan:
 
 
 def plan(engine: Workspace, workspace: Path, suite_name: str, options: Options) -> Plan:
-    """Validate everything before anything is run. Continues an experiment that was not finished."""
+    """Validate everything before anything is run. Continues an experiment that was not finished.
+
+    From now on, the engine's metrics stay as they are: the manifest records them.
+    """
     options.check()
+    engine.conditions.evaluator.stop_reloading()
     suite = open_suite(find_suite(suite_name, workspace))
     require_documents(engine, suite)
     if suite.has_runs and not engine.documents():
         raise InputError("The workspace has no documents yet: add some with veracity ingest PATH.")
     if suite.settings.metrics:
-        engine.require_metrics(suite.settings.metrics)
+        engine.conditions.require_metrics(suite.settings.metrics)
     manifest = _make_manifest(engine, suite, options)
     found, chosen = _find_or_create(workspace, suite, manifest, options), suite.sample(options.sample, options.seed)
     done = _finished(found, suite)
@@ -256,9 +258,9 @@ def _make_manifest(engine: Workspace, suite: Suite, options: Options) -> Manifes
         suite_file=str(suite.file),
         created=records.now(),
         version=__version__,
-        models=engine.models_in_use(),
+        models=engine.conditions.models(),
         overrides=list(options.overrides),
-        hashes={**engine.hashes(), "suite": suite.digest},
+        hashes={**engine.conditions.hashes(), "suite": suite.digest},
         cases=len(suite.sample(options.sample, options.seed)),
         repeats=options.repeat or suite.settings.repeats,
         sample=options.sample,

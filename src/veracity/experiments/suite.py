@@ -53,6 +53,7 @@ class Case(BaseModel):
     history: list[Text] = Field(default=[], description="earlier questions of the same conversation")
     submission: Text | None = None
     context: list[Text] = []
+    rephrased: list[Text] = Field(default=[], description="the question in other words or languages, to test a judge")
     cluster: Label | None = Field(default=None, description="cases that depend on each other have the same")
     language: Literal["en", "zh", "ja"] | None = None
     tags: list[Label] = []
@@ -64,6 +65,8 @@ class Case(BaseModel):
             raise ValueError('with expect = "abstain" there is nothing to answer or cite: remove answers and must_cite')
         if self.context and self.submission is None:
             raise ValueError("context is the evidence of a submission: add submission, or remove context")
+        if self.rephrased and self.submission is None:
+            raise ValueError("rephrased questions test a judge: add submission, or remove rephrased")
         if self.submission is not None and (self.answers or self.must_cite or self.forbid or self.history):
             raise ValueError("a submission is only scored: remove answers, must_cite, forbid and history")
         if self.language and self.language not in possible_languages(self.question):

@@ -39,7 +39,7 @@ def check_suite(name: str, workspace: Path | None) -> None:
     with Veracity(root) as engine:
         require_documents(engine, suite)
         if suite.settings.metrics:
-            engine.require_metrics(suite.settings.metrics)
+            engine.conditions.require_metrics(suite.settings.metrics)
     console.print(plain(f"{suite.file}: {count(len(suite.ids), 'case')}, valid."), soft_wrap=True)
 
 

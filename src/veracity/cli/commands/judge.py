@@ -25,7 +25,7 @@ def probe(suite: str | None, workspace: Path | None, as_json: bool) -> None:
     root = require_existing_workspace(workspace)
     cases = _sample_cases() if suite is None else list(open_suite(find_suite(suite, root)).cases())
     with Veracity(root) as engine, contextlib.redirect_stdout(sys.stderr):  # a metric may print
-        report = probe_judge(cases, _judge(engine), engine.settings.approval.threshold, engine.judge_hash())
+        report = probe_judge(cases, _judge(engine), engine.settings.approval.threshold, engine.conditions.judge_hash())
     if as_json:
         print_json(report)
     else:
@@ -43,7 +43,7 @@ def agree(labels: Path, workspace: Path | None, as_json: bool) -> None:
             return judge(answer.question, answer.submission, answer.context)
 
         measured = measure_agreement(answers, score, engine.settings.approval.threshold)
-        found = measured.model_copy(update={"judge": engine.judge_hash()})
+        found = measured.model_copy(update={"judge": engine.conditions.judge_hash()})
     if as_json:
         print_json(found)
     else:
@@ -63,7 +63,13 @@ def _judge(engine: Veracity) -> Judge:
 def _sample_cases() -> list[Case]:
     """The bundled good answers, in three languages."""
     return [
-        Case(id=row["id"], question=row["user_query"], submission=row["submission"], context=row["context"])
+        Case(
+            id=row["id"],
+            question=row["user_query"],
+            submission=row["submission"],
+            context=row["context"],
+            rephrased=row["rephrased"],
+        )
         for row in load_samples()
         if row["good"]
     ]
