@@ -29,6 +29,11 @@ def end_session(page: Page) -> None:
     page.context.clear_cookies()
 
 
+def open_stages(page: Page) -> None:
+    """Once the run is over, the verdict has the place of its stages."""
+    page.locator(".verdict-bar button").last.click()
+
+
 def stage(page: Page, name: str) -> Any:
     return page.locator(".timeline-stage", has_text=name).last
 
@@ -42,6 +47,11 @@ def test_a_question_shows_stages_answer_and_quoted_source(
     answer = page.locator("article.answer")
     expect(answer).to_contain_text("25 days")
     expect(page).to_have_url(re.compile(r"#/c/[\w-]+$"))
+    parts = ["reviewed", "1 of 1 sentence supported", "score 95 (threshold 75)"]
+    expect(page.locator(".verdict-bar .verdict-part")).to_have_text(parts)
+    expect(page.locator(".verdict-bar .verdict")).to_have_attribute("data-tone", "good")
+    expect(page.locator(".timeline")).to_have_count(0)
+    open_stages(page)
     expect(stage(page, "Route")).to_contain_text("documents")
     expect(stage(page, "Grade")).to_contain_text(re.compile(r"evidence 0\.\d\d"))
     expect(stage(page, "Draft")).to_contain_text("2 drafts")
@@ -113,12 +123,15 @@ def test_a_pending_answer_updates_when_it_is_decided(gated: MakeEngine, serve: S
     page = open_page(served, token=asker)
     ask(page, QUESTION)
     expect(page.locator(".ask-waiting")).to_contain_text("waiting for approval")
+    expect(page.locator(".ask-waiting")).to_contain_text("It scored 50.")
     expect(page.get_by_text("Decide in the inbox")).to_have_count(0)
     approver = served.client(role="approver", name="bob")
     waiting = approver.get("/api/approvals").json()[0]
     decision = {"verdict": "approve", "draft_hash": waiting["draft_hash"]}
     assert approver.post(f"/api/approvals/{waiting['approval_id']}/decision", json=decision).status_code == 200
     expect(page.locator("article.answer")).to_contain_text("A person approved this answer (bob).")
+    expect(page.locator(".verdict-bar")).to_contain_text("approved by bob")
+    open_stages(page)
     expect(stage(page, "Approve")).to_contain_text("approved")
 
 
@@ -159,6 +172,7 @@ def test_a_rejected_answer_names_the_approver_and_the_reason_once_d7(
         assert page.locator(".feedback, .answer-foot").count() == 0
         page.reload()
     page.goto(f"{served.url}/#/runs/{served.engine.runs(user='ann')[0].run_id}")
+    open_stages(page)
     for language, (said, not_set_up) in REJECTED.items():
         page.locator(".shell-choice select").first.select_option(language)
         expect(answer.locator(".notice")).to_contain_text(said)
@@ -180,6 +194,7 @@ def test_a_second_answer_shows_why_the_first_was_rejected_d7(
     decide(bob, verdict="reject", reason="太旧了。")
     expect(page.locator("article.answer")).to_contain_text("27 days")
     expect(page.locator(".ask-decisions")).to_have_text("bob rejected the first answer. 太旧了。")
+    open_stages(page)
     expect(page.locator(".timeline-attempt").last).to_have_text("Attempt 2")
     expect(page.locator(".feedback")).to_be_visible()
     page.set_viewport_size({"width": 380, "height": 760})
@@ -200,11 +215,15 @@ def test_a_failed_web_search_differs_from_one_without_results_d8(
     ask(page, QUESTION)
     expect(page.locator(".ask-waiting")).to_be_visible()
     decide(bob, verdict="reject")
+    expect(page.locator(".verdict-bar")).to_contain_text("draft rejected by bob")
+    open_stages(page)
     expect(stage(page, "Web")).to_contain_text("nothing found")
     website.status = 500
     ask(page, "How many days of leave may be carried over?")
     expect(page.locator(".ask-waiting")).to_be_visible()
     decide(bob, verdict="reject")
+    expect(page.locator(".verdict-bar").last).to_contain_text("draft rejected by bob")
+    open_stages(page)
     expect(stage(page, "Web")).to_contain_text("failed")
 
 
@@ -372,6 +391,7 @@ def test_a_failed_run_can_be_asked_again(engine_with: MakeEngine, serve: Serve, 
     expect(stage(page, "Draft")).to_have_attribute("data-tone", "bad")
     page.get_by_role("button", name="Ask again").click()
     expect(page.locator("article.answer")).to_contain_text("25 days")
+    open_stages(page)
     expect(stage(page, "Draft")).to_contain_text("1 draft")
 
 
@@ -516,7 +536,7 @@ def test_narrow_screens_do_not_scroll_sideways(
     page = open_page(serve(engine_with()), width=width, height=640)
     ask(page, QUESTION)
     expect(page.locator("article.answer")).to_contain_text("25 days")
-    page.get_by_role("button", name="How this answer was made").click()
+    page.get_by_role("button", name="How it was made").click()
     stage(page, "Grade").get_by_role("button").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.get_by_role("button", name="Preferences").click()

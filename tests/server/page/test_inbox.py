@@ -16,6 +16,7 @@ from veracity.engine import Veracity
 from veracity.models import Answer
 from veracity.testing import ScriptedLLM
 
+HOTEL = "How much may a hotel cost a night?"  # its scripted answer is about leave, and fails the review
 FROM_WEB = "Staff at Example have 27 days of paid annual leave a year. [1]"
 QUESTIONS = {
     "en": QUESTION,
@@ -54,6 +55,10 @@ def waiting(gated: MakeEngine) -> Callable[..., Veracity]:
 
 def rows(page: Page) -> Locator:
     return page.locator(".inbox-row")
+
+
+def row(page: Page, question: str) -> Locator:
+    return rows(page).filter(has_text=question)
 
 
 def open_first(page: Page) -> None:
@@ -234,18 +239,19 @@ def test_typed_reasons_and_edits_are_never_lost(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage, watched: Watched
 ) -> None:
     watched.allowed.append("401")
-    served = serve(waiting(QUESTION, "How much may a hotel cost a night?"))
+    served = serve(waiting(QUESTION, HOTEL))
     page = open_page(served, "#/inbox")
-    open_first(page)
+    row(page, QUESTION).click()
+    expect(page.locator(".inbox-approval")).to_be_visible()
     page.keyboard.press("e")
     field = page.get_by_label("Edited answer")
     field.fill(f"{GOOD} Mine. [1]")
-    rows(page).nth(1).click()
+    row(page, HOTEL).click()
     expect(field).to_have_count(0)  # the other approval is open
     page.keyboard.press("r")
     expect(page.get_by_label("Why?")).to_be_focused()
     page.keyboard.type("Too dear.")
-    rows(page).first.click()
+    row(page, QUESTION).click()
     expect(field).to_have_value(f"{GOOD} Mine. [1]")
     page.reload()
     expect(field).to_have_value(f"{GOOD} Mine. [1]")
@@ -275,9 +281,10 @@ def test_typed_reasons_and_edits_are_never_lost(
 def test_an_outdated_list_does_not_undo_a_decision(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
 ) -> None:
-    served = serve(waiting(QUESTION, "How much may a hotel cost a night?"))
+    served = serve(waiting(QUESTION, HOTEL))
     page = open_page(served, "#/inbox")
-    open_first(page)
+    row(page, QUESTION).click()
+    expect(page.locator(".inbox-approval")).to_be_visible()
     late: list[tuple[Route, Any]] = []
     page.route("**/api/approvals?*", lambda route: late.append((route, route.fetch().json())))
     page.get_by_role("button", name="Decided").click()
@@ -302,7 +309,7 @@ def test_the_policy_always_is_explained_and_scores_are_rounded(
     engine = waiting(QUESTION, llm=script(90.7), approval={"policy": "always"})
     page = open_page(serve(engine), "#/inbox")
     expect(page.locator(".inbox-list")).to_contain_text("Every answer waits here for approval.")
-    expect(rows(page)).to_contain_text("Score 91")
+    expect(rows(page)).to_contain_text("score 91 (threshold 75)")
     badge, time_box = rows(page).locator(".badge").bounding_box(), rows(page).locator("time").bounding_box()
     assert badge and time_box
     assert badge["y"] < time_box["y"] + time_box["height"] and time_box["y"] < badge["y"] + badge["height"]
@@ -349,7 +356,7 @@ def test_the_draft_history_shows_reviews_and_changes_a10(
 def test_shortcuts_work_except_while_typing_and_can_be_switched_off(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
 ) -> None:
-    served = serve(waiting(QUESTION, "How much may a hotel cost a night?"))
+    served = serve(waiting(QUESTION, HOTEL))
     page = open_page(served, "#/inbox")
     expect(rows(page)).to_have_count(2)
     page.keyboard.press("?")
@@ -360,16 +367,16 @@ def test_shortcuts_work_except_while_typing_and_can_be_switched_off(
     page.keyboard.press("a")  # nothing is open
     question = page.locator("#inbox-question")
     page.keyboard.press("k")
-    expect(question).to_have_text("How much may a hotel cost a night?")
+    expect(question).to_have_text(QUESTION)
     page.go_back()
     expect(question).to_have_count(0)
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("j")
-    expect(question).to_have_text(QUESTION)
+    expect(question).to_have_text(HOTEL)
     page.keyboard.press("j")
-    expect(question).to_have_text("How much may a hotel cost a night?")
-    page.keyboard.press("k")
     expect(question).to_have_text(QUESTION)
+    page.keyboard.press("k")
+    expect(question).to_have_text(HOTEL)
     for ignored in ({"ctrlKey": True}, {"metaKey": True}, {"isComposing": True}, {"repeat": True}, {"keyCode": 229}):
         page.evaluate(
             "more => document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', bubbles: true, ...more}))",
@@ -378,7 +385,7 @@ def test_shortcuts_work_except_while_typing_and_can_be_switched_off(
     page.keyboard.press("r")
     page.keyboard.type("jkare?")
     expect(page.get_by_label("Why?")).to_have_value("jkare?")
-    expect(question).to_have_text(QUESTION)
+    expect(question).to_have_text(HOTEL)
     page.keyboard.press("Escape")
     expect(page.get_by_label("Why?")).to_have_count(0)
     page.keyboard.press("Escape")
@@ -505,3 +512,23 @@ def test_changes_come_from_the_server_once_and_fall_back_to_both_texts(
     field.fill("Something else. [1]")
     expect(changes.locator("del")).to_have_text(f"removed: {GOOD}")
     expect(changes.locator("ins")).to_have_text("added: Something else. [1]")
+
+
+def test_the_worst_comes_first_and_filters_narrow_the_list(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(waiting(QUESTION, HOTEL, user="ann")), "#/inbox")
+    expect(rows(page)).to_have_text([re.compile(HOTEL), re.compile(re.escape(QUESTION))])
+    expect(rows(page).first).to_contain_text(
+        "review failed0 of 1 sentence supportedscore 30 (threshold 75)asked by ann"
+    )
+    expect(rows(page).first.locator(".verdict")).to_have_attribute("data-tone", "bad")
+    page.get_by_label("Reason").select_option("low_score")
+    expect(rows(page)).to_have_count(1)
+    expect(rows(page)).to_contain_text(QUESTION)
+    expect(page.get_by_label("Person")).to_have_count(0)  # there is only one
+    page.get_by_label("Reason").select_option("")
+    open_first(page)
+    bar = page.locator(".inbox-approval .verdict-bar")
+    expect(bar).to_contain_text("review failed")
+    expect(bar).to_contain_text("0 of 1 sentence supported")

@@ -122,14 +122,14 @@ function LazyTurn({ turn, onRunning, ...rest }) {
     return () => observer.disconnect();
   }, []);
   return html`<div ref=${place}>${isSeen ? html`<${PastTurnView} turn=${turn} onRunning=${onRunning} ...${rest} />`
-    : html`<${Turn} run=${newRun(turn.question, turn.run_id)} isFolded ...${rest} />`}</div>`;
+    : html`<${Turn} run=${newRun(turn.question, turn.run_id)} isPast ...${rest} />`}</div>`;
 }
 
 /** @param {TurnProps & { turn: PastTurn, onRunning: ((run: Run | null) => void) | null }} props */
 function PastTurnView({ turn, onRunning, ...rest }) {
   const run = useRun({ runId: turn.run_id, question: turn.question });
   useEffect(() => { onRunning?.(isRunning(run) ? run : null); }, [run.phase]);
-  return html`<${Turn} run=${run} isFolded ...${rest} />`;
+  return html`<${Turn} run=${run} isPast ...${rest} />`;
 }
 
 /** @param {TurnProps & Omit<Asked, "key"> & { isLast: boolean, onAccepted: (run: Run) => void, onRunning: (run: Run | null) => void }} props */

@@ -1,7 +1,9 @@
 // A question and its answer: the stages, the draft while it is written, then the answer.
 import { html, useEffect, useState } from "../lib/preact.js";
 import { Answer, isForgotten, Reason } from "../answer/answer.js";
+import { describeReason } from "../answer/approval-reason.js";
 import { Feedback } from "../answer/feedback.js";
+import { Verdict } from "../answer/verdict.js";
 import { CopyButton } from "../lib/components.js";
 import { get, translateReason } from "../lib/http.js";
 import { duration, t } from "../lib/i18n.js";
@@ -11,21 +13,20 @@ import { approvalLink, runLink } from "../lib/routes.js";
 import { detectLanguage, printable } from "../lib/text.js";
 import { ModelUsage } from "./model-usage.js";
 import { isPending, isRunning } from "./run-state.js";
+import { lastStep } from "./stages.js";
 import { Timeline } from "./timeline.js";
 /** @import { Answer as AnswerData, Approval, Citation, Decision, FollowedRun, Me, OnCite, Run } from "../lib/types.d.ts" */
 
-const NARROW = window.matchMedia("(max-width: 760px)");
-
 /**
- * `isFolded` hides the stages behind a button.
- * @param {{ run: FollowedRun, me: Me, isFolded?: boolean, onCite?: OnCite, onAskAgain?: (run: Run) => void }} props
+ * `isPast`: a turn before the latest, which a screen reader does not announce.
+ * @param {{ run: FollowedRun, me: Me, isPast?: boolean, onCite?: OnCite, onAskAgain?: (run: Run) => void }} props
  */
-export function Turn({ run, me, isFolded = false, onCite, onAskAgain }) {
+export function Turn({ run, me, isPast = false, onCite, onAskAgain }) {
   const isBusy = isRunning(run);
   return html`<article class="ask-turn">
     ${run.question && html`<h2 class="ask-question" lang=${detectLanguage(run.question)}><bdi>${printable(run.question)}</bdi></h2>`}
-    ${!isFolded && html`<p class="visually-hidden" role="status">${announcement(run)}</p>`}
-    <${Stages} run=${run} isFolded=${isFolded} />
+    ${!isPast && html`<p class="visually-hidden" role="status">${announcement(run)}</p>`}
+    <${Examination} run=${run} me=${me} />
     ${isBusy && run.connection === "reconnecting" && html`<p class="notice warn"><span class="spinner"></span> ${t("ask.reconnecting")}</p>`}
     ${run.phase === "queued" && run.ahead > 0 && html`<p class="notice"><${Icon} name="clock" /> ${t("ask.queued", { n: run.ahead })}</p>`}
     ${isBusy && run.draft && html`<${LiveDraft} run=${run} />`}
@@ -55,18 +56,20 @@ function announcement(run) {
 }
 
 /**
- * On phones the stages fold once the run is over, to make room for the answer.
- * @param {{ run: Run, isFolded: boolean }} props
+ * The stages while the run goes on, or if it failed. Then the verdict, which opens them.
+ * @param {{ run: Run, me: Me }} props
  */
-function Stages({ run, isFolded }) {
+function Examination({ run, me }) {
   const [isOpen, setOpen] = useState(false);
   const isOver = !isRunning(run);
-  if (!run.steps.length && isOver) return null;
   const timeline = html`<${Timeline} steps=${run.steps} active=${run.active} isOver=${isOver} isPending=${isPending(run)} question=${run.question} />`;
-  if (!isOver || !(isFolded || NARROW.matches)) return timeline;
-  const seconds = run.answer?.seconds || 0;
-  return html`<div class="ask-stages"><button type="button" class="quiet small" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
-    <${Icon} name=${isOpen ? "down" : "right"} size=${14} /> ${t("ask.howItCame")}${seconds > 0 ? ` · ${duration(seconds)}` : ""}</button>
+  if (!isOver || !run.answer) return run.steps.length || !isOver ? timeline : null;
+  const threshold = lastStep(run.steps, "evaluate")?.facts.threshold ?? me.threshold;
+  const seconds = run.answer.seconds || 0;
+  return html`<div class="ask-stages">
+    <div class="verdict-bar"><${Verdict} answer=${run.answer} threshold=${threshold} />
+      ${run.steps.length > 0 && html`<button type="button" class="quiet small" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
+        <${Icon} name=${isOpen ? "down" : "right"} size=${14} /> ${t("ask.howItCame")}${seconds > 0 ? ` · ${duration(seconds)}` : ""}</button>`}</div>
     ${isOpen && timeline}</div>`;
 }
 
@@ -94,11 +97,14 @@ function Pending({ run, answer, me, onCite }) {
   }, [id]);
   const mayDecide = me.role !== "asker";
   return html`<div class="notice accent ask-waiting"><${Icon} name="person" />
-      <div><strong>${t("ask.waits")}</strong><p>${t(mayDecide ? "ask.waits.decide" : "ask.waits.lead")}</p></div>
+      <div><strong>${t("ask.waits")}</strong>
+        ${approval && html`<p>${describeReason(approval, me)}</p>`}
+        <p>${t(mayDecide ? "ask.waits.decide" : "ask.waits.lead")}</p></div>
       ${mayDecide && html`<a class="button small" href=${approvalLink(id)}>${t("ask.toInbox")}</a>`}
     </div>
     <${Decisions} answer=${answer} />
-    ${approval?.draft?.text && html`<${Answer} answer=${approval.draft} isDraft onCite=${bindAnswer(onCite, approval.draft)} />`}
+    ${approval?.draft?.text && html`<p><${Verdict} answer=${approval.draft} threshold=${me.threshold} /></p>
+      <${Answer} answer=${approval.draft} isDraft onCite=${bindAnswer(onCite, approval.draft)} />`}
     <${Foot} run=${run} answer=${answer} me=${me} />`;
 }
 

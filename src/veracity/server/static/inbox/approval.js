@@ -2,10 +2,12 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { Answer } from "../answer/answer.js";
 import { Diff } from "../answer/diff.js";
-import { lowestGrounding, Scores } from "../answer/scores.js";
+import { describeReason } from "../answer/approval-reason.js";
+import { Scores } from "../answer/scores.js";
 import { AnswerSource } from "../answer/source.js";
+import { Verdict as VerdictLine } from "../answer/verdict.js";
 import { CopyButton } from "../lib/components.js";
-import { ago, dateTime, points, t } from "../lib/i18n.js";
+import { ago, dateTime, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { approvalLink, runLink } from "../lib/routes.js";
 import { useTyped } from "../lib/storage.js";
@@ -16,14 +18,11 @@ import { History } from "./history.js";
 import { useKeys } from "./keys.js";
 import { SecondAttempt } from "./second-attempt.js";
 /** @import { ComponentChildren } from "../lib/preact.js" */
-/** @import { Answer as AnswerData, Approval as ApprovalData, Citation, Me } from "../lib/types.d.ts" */
+/** @import { Approval as ApprovalData, Citation, Me } from "../lib/types.d.ts" */
 /** @import { DecisionBody } from "./decision.js" */
 
 /** @param {Me} me */
 export const canDecide = (me) => me.role !== "asker";
-
-/** @param {AnswerData} draft @param {Me} me */
-export const formatScore = ({ score }, { threshold }) => (score === null ? "–" : points(score, threshold));
 
 /**
  * `newer` is a later approval of the same run, `next` the link of the next approval in the list.
@@ -72,6 +71,7 @@ export function Approval({ me, approval, newer, next, merge, onBack }) {
     <article class="inbox-approval" aria-labelledby="inbox-question">
       <${Head} me=${me} approval=${approval} heading=${heading} onBack=${onBack} />
       <${Status} me=${me} approval=${approval} newer=${newer} next=${next} />
+      ${draft.text && html`<div class="verdict-bar"><${VerdictLine} answer=${draft} threshold=${me.threshold} /></div>`}
       <${SendStatus} state=${state} />
       ${approval.state !== "pending" && !isBusy && html`<${Unsent} approval=${approval} texts=${[edit, reason]} />`}
       ${form === "edit"
@@ -159,14 +159,10 @@ function Status({ me, approval, newer, next }) {
 /** @param {{ me: Me, approval: ApprovalData }} props */
 function PendingReason({ me, approval }) {
   const next = !canDecide(me) ? "inbox.watch" : offersWebSearch(approval) ? "inbox.offer" : `inbox.reject.${approval.on_reject}`;
-  const values = {
-    score: formatScore(approval.draft, me), threshold: points(me.threshold),
-    grounding: lowestGrounding(approval.draft.grounding, me.grounding_floor), floor: points(me.grounding_floor),
-  };
   return html`
     <div class="notice warn inbox-why">
       <${Icon} name="clock" />
-      <div><strong>${t(`inbox.why.${approval.why}`, values)}</strong>
+      <div><strong>${describeReason(approval, me)}</strong>
         <p>${t(next)}</p></div>
     </div>`;
 }

@@ -1,11 +1,13 @@
 // The inbox: pending and decided approvals in a list, and the open approval next to it.
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { ErrorNotice } from "../lib/components.js";
+import { Verdict } from "../answer/verdict.js";
 import { ago, dateTime, points, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { approvalLink, go, replaceRoute } from "../lib/routes.js";
 import { printable } from "../lib/text.js";
-import { Approval, canDecide, formatScore } from "./approval.js";
+import { Approval, canDecide } from "./approval.js";
+import { Filters, matchesFilters, NO_FILTERS } from "./filters.js";
 import { KeysHelp, shortcut, useKeys, useKeysSetting } from "./keys.js";
 import { listApprovals, useApprovals } from "./store.js";
 /** @import { Approval as ApprovalData, Me, Route } from "../lib/types.d.ts" */
@@ -27,7 +29,9 @@ export function Inbox({ me, route }) {
   const openId = route.id;
   const open = store.approvals?.get(openId);
   const missing = useMissing(openId, open, store, setTab);
-  const rows = listApprovals(store.approvals, tab, openId);
+  const [filters, setFilters] = useState(NO_FILTERS);
+  const listed = listApprovals(store.approvals, tab, openId);
+  const rows = listed.filter((approval) => approval.approval_id === openId || matchesFilters(approval, filters));
   useRedraw();
 
   const move = (/** @type {number} */ step) => {
@@ -57,7 +61,9 @@ export function Inbox({ me, route }) {
           ${TABS.map((name) => html`<button type="button" key=${name} aria-pressed=${tab === name} onClick=${() => setTab(name)}>
             ${t(`inbox.tab.${name}`)}</button>`)}
         </div>
-        <${List} me=${me} store=${store} rows=${rows} tab=${tab} openId=${openId} />
+        <${Filters} approvals=${listed} filters=${filters} setFilters=${setFilters} />
+        ${listed.length > 0 && !rows.length && html`<p class="empty">${t("inbox.filter.nothing")}</p>`}
+        <${List} me=${me} store=${store} rows=${rows} isFiltered=${rows.length < listed.length} tab=${tab} openId=${openId} />
       </div>
       <div class="inbox-detail">
         <h1 class="visually-hidden">${t("shell.inbox")}</h1>
@@ -145,11 +151,11 @@ function focusRow(list, id) {
   link?.scrollIntoView({ block: "nearest" });
 }
 
-/** @param {{ me: Me, store: Store, rows: ApprovalData[], tab: Tab, openId: string }} props */
-function List({ me, store, rows, tab, openId }) {
+/** @param {{ me: Me, store: Store, rows: ApprovalData[], isFiltered: boolean, tab: Tab, openId: string }} props */
+function List({ me, store, rows, isFiltered, tab, openId }) {
   if (store.error && !rows.length) return html`<${ErrorNotice} text=${store.error.message} onRetry=${store.load} />`;
   if (!store.approvals) return html`<p class="muted">${t("shell.loading")}</p>`;
-  if (!rows.length) return html`<${Empty} me=${me} tab=${tab} />`;
+  if (!rows.length) return isFiltered ? null : html`<${Empty} me=${me} tab=${tab} />`;
   return html`<ul class="inbox-rows" aria-label=${t("inbox.list")}>
     ${rows.map((approval) => html`<li key=${approval.approval_id}><${Row} me=${me} approval=${approval} isOpen=${approval.approval_id === openId} /></li>`)}
   </ul>`;
@@ -169,9 +175,9 @@ function Row({ me, approval, isOpen }) {
       <span class="inbox-row-question" lang=${draft.language || null}>${printable(approval.question) || t("inbox.removed")}</span>
       <span class="inbox-row-facts small muted">
         <span class="inbox-row-labels"><span class=${`badge ${tone}`}>${label}</span>
-        ${draft.score !== null && html`<span class="number">${t("inbox.score", { score: formatScore(draft, me) })}</span>`}
+        ${draft.text && html`<${Verdict} answer=${draft} threshold=${me.threshold} isShort />`}
         ${approval.attempt > 1 && html`<span>${t("inbox.attempt", { number: approval.attempt })}</span>`}
-        <span>${person === me.user ? t("inbox.decided.you") : printable(person)}</span></span>
+        <span>${t(isDecided && decision ? "inbox.row.decider" : "inbox.row.asker", { name: person === me.user ? t("inbox.decided.you") : printable(person) })}</span></span>
         <time datetime=${time} title=${dateTime(time)}>${ago(time)}</time>
       </span>
     </a>`;

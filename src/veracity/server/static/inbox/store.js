@@ -12,6 +12,8 @@ import { asApiError, get } from "../lib/http.js";
  */
 
 const MAX_APPROVALS = 100;
+/** @type {Approval["why"][]} */
+const WORST_FIRST = ["review_failed", "low_grounding", "low_score", "uncertain", "not_reviewed", "not_scored", "abstained", "policy", "audit"];
 const BATCH_INTERVAL = 120; // milliseconds; events that arrive together are handled together
 const MAX_SINGLE_LOADS = 4; // approvals that are loaded one by one; for more, the list is loaded again
 
@@ -133,7 +135,8 @@ function applyEvent(before, { approval_id: id, state, by = "" }) {
 }
 
 /**
- * The approvals of a tab, sorted. An open approval stays in the list when it is decided.
+ * The approvals of a tab: those that wait, the worst first, then the oldest; those that are decided, the latest first. An open
+ * approval stays in the list when it is decided.
  * @param {Approvals} approvals
  * @param {Tab} tab
  * @param {string} openId
@@ -141,7 +144,7 @@ function applyEvent(before, { approval_id: id, state, by = "" }) {
 export function listApprovals(approvals, tab, openId) {
   const all = [...(approvals?.values() ?? [])];
   if (tab === "waiting") {
-    return all.filter(({ state, approval_id: id }) => state === "pending" || id === openId).sort((a, b) => compareTimes(a.created, b.created));
+    return all.filter(({ state, approval_id: id }) => state === "pending" || id === openId).sort((a, b) => WORST_FIRST.indexOf(a.why) - WORST_FIRST.indexOf(b.why) || compareTimes(a.created, b.created));
   }
   return all.filter(({ state }) => state !== "pending").sort((a, b) => compareTimes(decidedAt(b), decidedAt(a)));
 }
