@@ -22,7 +22,7 @@ const part = (name, tone, values = {}) => ({ key: `answer.verdict.${name}`, valu
  * @param {number} threshold of the score
  */
 export function verdictParts(answer, threshold) {
-  if (answer.form === "direct") return [part("direct", "")];
+  if (answer.status === "answered" && answer.form === "direct") return [part("direct", "")];
   if (answer.status === "awaiting_approval") return [part("waiting", "accent")];
   const decision = (answer.decisions ?? []).at(-1);
   const name = printable(decision?.by ?? "");
