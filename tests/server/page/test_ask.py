@@ -215,14 +215,14 @@ def test_a_failed_web_search_differs_from_one_without_results_d8(
     ask(page, QUESTION)
     expect(page.locator(".ask-waiting")).to_be_visible()
     decide(bob, verdict="reject")
-    expect(page.locator(".verdict-bar")).to_contain_text("draft rejected by bob")
+    expect(page.locator(".verdict-bar")).to_contain_text("rejected by bob")
     open_stages(page)
     expect(stage(page, "Web")).to_contain_text("nothing found")
     website.status = 500
     ask(page, "How many days of leave may be carried over?")
     expect(page.locator(".ask-waiting")).to_be_visible()
     decide(bob, verdict="reject")
-    expect(page.locator(".verdict-bar").last).to_contain_text("draft rejected by bob")
+    expect(page.locator(".verdict-bar").last).to_contain_text("rejected by bob")
     open_stages(page)
     expect(stage(page, "Web")).to_contain_text("failed")
 
