@@ -143,7 +143,7 @@ class Watched:
 
 
 OpenPage = Callable[..., Page]
-MODULES = f"/static/{files().version}"  # from which the page has them: from elsewhere they would be others
+MODULES = f"/static/{files().version}"  # single modules, for their functions; the page has instances of its own
 
 
 @pytest.fixture

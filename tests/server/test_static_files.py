@@ -1,12 +1,13 @@
 """How the files of the page are sent: whole, packed where that is understood, and kept by browsers."""
 
 import gzip
-import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from tests.server.conftest import MODULES, MakeEngine, OpenPage, Serve, Served
+from veracity.server.bundle import bundle
 from veracity.server.static_files import IMMUTABLE, STATIC, Files, files
 
 
@@ -43,13 +44,51 @@ def test_no_other_files_are_served(served: Served, name: str) -> None:
     assert "APIRouter" not in sent.text
 
 
-def test_the_index_preloads_the_first_view(served: Served, open_page: OpenPage) -> None:
-    named = set(re.findall(rf'"(static/{files().version}/[^"]+)"', served.client().get("/").text))
+def test_the_page_is_few_requests_and_small(served: Served, open_page: OpenPage) -> None:
     page = open_page(served)
     page.get_by_role("textbox").wait_for()
-    loaded = page.evaluate("performance.getEntriesByType('resource').map((one) => new URL(one.name).pathname.slice(1))")
-    assert {name for name in loaded if name.endswith(".js")} <= named
-    assert len(loaded) > 40
+    entries = "performance.getEntriesByType('resource').map((one) => [new URL(one.name).pathname, one.transferSize])"
+    cold = page.evaluate(entries)
+    page.reload()
+    page.get_by_role("textbox").wait_for()
+    warm = page.evaluate(entries)
+    assert len(cold) <= 30 and sum(size for _, size in cold) <= 150_000, cold
+    fetched = [path for path, size in warm if size and path.startswith("/static/")]
+    assert fetched == [], "unchanged files are neither sent nor asked for again"
+
+
+def test_every_module_is_in_the_bundle_once() -> None:
+    script = files().by_name["page.js"].content.decode()
+    own = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js")} - {"boot.js"}
+    assert {name for name in own if script.count(f'"{name}": async () =>') != 1} == set()
+
+
+MODULES_OF_A_PAGE = {
+    "app.js": """import { one, two as b } from "./lib/a.js";
+import c from "./c.js";
+globalThis.result = [one, b(), c()];
+""",
+    "lib/a.js": 'export { two } from "../d.js";\nexport const one = await Promise.resolve(1);\n',
+    "c.js": 'import{three as n}from"./d.js";var t=n;export default function(){return t}',
+    "d.js": "export function two() {\n  return 2;\n}\nvar x=3;export{x as three};",
+}
+
+
+def test_a_bundle_does_what_its_modules_do(chromium: Browser) -> None:
+    page = chromium.new_page()
+    script = bundle("app.js", MODULES_OF_A_PAGE.__getitem__)
+    assert page.evaluate(
+        "(script) => import(`data:text/javascript,${encodeURIComponent(script)}`).then(() => result)", script
+    ) == [1, 2, 3]
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "text", ['import * as all from "./a.js";', "export let a = 1;", 'const a = await import("./b.js");']
+)
+def test_unknown_forms_are_not_bundled(text: str) -> None:
+    with pytest.raises(ValueError, match=r"app\.js has a form of import or export"):
+        bundle("app.js", {"app.js": text}.__getitem__)
 
 
 def test_the_version_depends_on_the_contents(tmp_path: Path) -> None:

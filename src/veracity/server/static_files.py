@@ -1,19 +1,20 @@
 """Serve the page's files, which are part of the package and need no token.
 
-Files are read once. Their URL contains a hash of all files, so browsers cache them forever. The index page preloads all
-modules of the first view, so that they load in parallel instead of import by import.
+Files are read once. Their URL contains a hash of all files, so browsers cache them forever. The index page names one
+script and one style sheet, into which all modules and all style sheets are joined; the single files are served, too.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import posixpath
 import re
 from functools import cache, cached_property
 from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request, Response
+
+from veracity.server.bundle import bundle
 
 STATIC = Path(__file__).parent / "static"
 MEDIA_TYPES = {
@@ -24,18 +25,19 @@ MEDIA_TYPES = {
     ".json": "application/json",
 }
 NOT_SERVED = ".d.ts"  # types, which only the type checker reads
-PRELOADED = ("app.js", "ask/ask.js")  # the shell and the view that most users see first
+MAIN = "app.js"
+SCRIPT, STYLE = "page.js", "page.css"  # joined from the others
 IMMUTABLE = "public, max-age=31536000, immutable"
 
-_IMPORT = re.compile(r"""^(?:import|(?:import|export)\b[^"';]*\bfrom)\s*["'](\.[^"']+)["']""", re.MULTILINE)
+_STYLE_SHEET = re.compile(r"""<link rel="stylesheet" href="static/([^"]+)">\n""")
 
 router = APIRouter(include_in_schema=False)
 
 
 class File:
-    def __init__(self, path: Path) -> None:
-        self.content = path.read_bytes()
-        self.media_type = MEDIA_TYPES.get(path.suffix, "text/plain")
+    def __init__(self, name: str, content: bytes) -> None:
+        self.content = content
+        self.media_type = MEDIA_TYPES.get(Path(name).suffix, "text/plain")
 
     @cached_property
     def compressed(self) -> bytes:
@@ -47,26 +49,32 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(NOT_SERVED))
-        self.by_name = {path.relative_to(folder).as_posix(): File(path) for path in paths}
+        names = [path.relative_to(folder).as_posix() for path in paths]
+        self.by_name = {name: File(name, path.read_bytes()) for name, path in zip(names, paths, strict=True)}
         digest = hashlib.sha256()
         for name, file in self.by_name.items():
             digest.update(f"{name}\0{len(file.content)}\0".encode() + file.content)
         self.version = digest.hexdigest()[:16]
+        self.page = self._join() if "index.html" in self.by_name else ""
 
-    def index(self) -> str:
-        modules = dict.fromkeys(module for name in PRELOADED for module in self._with_imports(name))
-        links = "".join(f'<link rel="modulepreload" href="static/{name}">\n' for name in modules)
-        page = self.by_name["index.html"].content.decode().replace("<script type=", f"{links}<script type=", 1)
+    def _join(self) -> str:
+        """Add the joined files to `by_name`, and return the index page that names them."""
+        page = self._text("index.html")
+        sheets = _STYLE_SHEET.findall(page)
+        self._add(STYLE, "".join(self._text(name) for name in sheets))
+        self._add(SCRIPT, bundle(MAIN, self._text))
+        page = _STYLE_SHEET.sub("", page)
+        page = page.replace(
+            f'<script type="module" src="static/{MAIN}">',
+            f'<link rel="stylesheet" href="static/{STYLE}">\n<script type="module" src="static/{SCRIPT}">',
+        )
         return page.replace('="static/', f'="static/{self.version}/')
 
-    def _with_imports(self, name: str) -> list[str]:
-        """A module and all modules it imports, directly or indirectly."""
-        modules = [name]
-        for module in modules:
-            imports = _IMPORT.findall(self.by_name[module].content.decode())
-            names = (posixpath.normpath(posixpath.join(posixpath.dirname(module), path)) for path in imports)
-            modules += [name for name in dict.fromkeys(names) if name in self.by_name and name not in modules]
-        return modules
+    def _text(self, name: str) -> str:
+        return self.by_name[name].content.decode()
+
+    def _add(self, name: str, text: str) -> None:
+        self.by_name[name] = File(name, text.encode())
 
 
 @cache
@@ -74,15 +82,10 @@ def files() -> Files:
     return Files(STATIC)
 
 
-@cache
-def _index() -> str:
-    return files().index()
-
-
 @router.head("/")
 @router.get("/")
 async def index() -> Response:
-    return Response(_index(), media_type="text/html")
+    return Response(files().page, media_type="text/html")
 
 
 @router.head("/static/{version}/{name:path}")

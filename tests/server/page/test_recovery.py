@@ -75,7 +75,7 @@ def test_typed_text_belongs_to_its_conversation(engine_with: MakeEngine, serve: 
 def test_failed_loads_are_shown_and_retried(
     engine_with: MakeEngine, serve: Serve, open_page: OpenPage, watched: Watched
 ) -> None:
-    watched.allowed.append(ABORTED)
+    watched.allowed += [ABORTED]
     engine = engine_with()
     run = engine.ask(QUESTION, conversation="one")
     served = serve(engine)
@@ -92,8 +92,7 @@ def test_failed_loads_are_shown_and_retried(
     page.goto(f"{served.url}/#/c/one")
     expect(trouble).to_contain_text("This conversation could not be loaded")
     page.unroute("**/turns?*")
-    reconnect = "(at) => import(`${at}/lib/feed.js`).then(({ feed }) => { feed.stop(); feed.start(); })"
-    page.evaluate(reconnect, MODULES)
+    served.app.state.feed.stop()  # the page connects again
     expect(answer).to_contain_text("25 days")
 
 
@@ -128,8 +127,7 @@ def test_an_accepted_question_is_followed_and_not_asked_twice(
     body = '{"error": {"kind": "%s", "message": "There are 7."}}'
     assert page.evaluate(read, [429, body % "TooMany", "7"]) == "There are 7."
     assert page.evaluate(read, [413, "<html>", ""]) == "This is too large for the server."
-    page.get_by_label("Language").select_option("ja")
-    expect(page.locator("html")).to_have_attribute("lang", "ja")  # its texts are loaded now
+    page.evaluate(f"import('{MODULES}/lib/i18n.js').then((module) => module.setLanguage('ja'))")
     assert page.evaluate(read, [429, body % "TooMany", "7"]) == "要求が集中しています。7 秒後に再試行してください。"
     assert page.evaluate(read, [400, body % "InputError", ""]) == "There are 7."
 
@@ -189,7 +187,7 @@ def test_another_user_sees_nothing_of_the_last_user(
     expect(page.locator("article.answer")).to_be_visible()
     box.fill("What does the boss earn?")
     page.context.clear_cookies()
-    page.evaluate("(at) => import(`${at}/lib/http.js`).then(({ get }) => get('/api/me').catch(() => {}))", MODULES)
+    served.app.state.feed.stop()  # the page connects again, and is refused
     sign_in(TOKEN)  # the same user keeps the page
     expect(cover).to_have_count(0)
     expect(box).to_be_focused()
