@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,6 +14,9 @@ from playwright.sync_api import Page, expect
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
 from tests.server.conftest import MODULES, TOKEN, MakeEngine, OpenPage, Serve, Watched
+from veracity.engine import Veracity
+from veracity.models import Role
+from veracity.settings import Settings
 from veracity.testing import ScriptedLLM
 
 UNAUTHORIZED = "status of 401"
@@ -111,7 +115,9 @@ def test_a_draft_is_shown_while_it_is_reviewed_and_can_be_stopped(
     stop.dispatch_event("click", {"detail": 2})  # the second click of a double click on "send"
     expect(stop).to_be_visible()
     stop.click()
-    expect(page.locator(".ask-failed")).to_contain_text("Stopped by local.")
+    expect(page.locator(".ask-stopped")).to_have_text("You stopped it.")
+    expect(page.locator(".ask-draft")).to_contain_text("Unfinished draft, not reviewed")
+    expect(page.locator(".ask-draft")).to_contain_text("25 days")
     expect(page.locator("#question")).to_be_focused()
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_disabled()
     examined.set()
@@ -397,9 +403,9 @@ def test_a_failed_run_can_be_asked_again(engine_with: MakeEngine, serve: Serve, 
 @pytest.mark.parametrize(
     "locale, stopped, broken",
     [
-        ("en-GB", "Stopped by local.", "interrupted"),
-        ("zh-CN", "已由 local 停止。", "已中断"),
-        ("ja-JP", "local さんが停止しました。", "中断"),
+        ("en-GB", "You stopped it.", "interrupted"),
+        ("zh-CN", "您已停止。", "已中断"),
+        ("ja-JP", "停止しました。", "中断"),
     ],
 )
 def test_a_stopped_run_is_shown_as_interrupted_in_every_language(
@@ -416,7 +422,8 @@ def test_a_stopped_run_is_shown_as_interrupted_in_every_language(
     ask(page, QUESTION)
     assert writing.wait(20)
     page.locator(".ask-stop").click()
-    expect(page.locator(".ask-failed p")).to_have_text(stopped)
+    expect(page.locator(".ask-stopped")).to_have_text(stopped)
+    expect(page.get_by_role("alert")).to_have_count(0)
     finish.set()
     draft = page.locator(".timeline-stage", has_text=broken)
     expect(draft).to_have_attribute("data-state", "broken")
@@ -563,3 +570,32 @@ def test_events_are_parsed_from_pieces_of_any_size(engine_with: MakeEngine, serv
             {"id": "2", "kind": "message", "data": {"kind": "answer"}},
         ]
     ]
+
+
+def test_an_empty_workspace_sends_nothing_and_says_what_to_do(
+    serve: Serve, open_page: OpenPage, tmp_path: Path
+) -> None:
+    with Veracity(tmp_path, settings=Settings.model_validate({"models": {"embedder": "none"}})) as engine:
+        engine.prepare()
+        served = serve(engine)
+        hints: dict[Role, str] = {"admin": "Add documents", "asker": "Ask an administrator to add some."}
+        for role, said in hints.items():
+            page = open_page(served, token=served.token(role))
+            expect(page.locator(".ask-examples")).to_contain_text(said)
+            ask(page, QUESTION)
+            expect(page.get_by_role("button", name="Ask", exact=True)).to_be_disabled()
+            expect(page.locator(".ask-turn")).to_have_count(0)
+            expect(page.locator("#question")).to_have_value(QUESTION)
+
+
+def test_an_abstention_is_said_once_with_the_nearest_passages(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(engine_with()))
+    ask(page, "What does a taxi to the moon cost?")
+    expect(page.locator(".verdict-bar")).to_contain_text("no answer in the documents")
+    answer = page.locator("article.answer")
+    expect(answer.locator(".notice")).to_have_count(0)
+    expect(page.get_by_text("Ask in other words")).to_be_visible()
+    expect(answer.get_by_role("heading", name="Nearest passages")).to_be_visible()
+    expect(answer.locator(".answer-source").first).to_be_visible()

@@ -229,13 +229,10 @@ def test_copied_text_lists_its_sources(served: Served, open_page: OpenPage) -> N
     assert copied == "There are **412**. [2]\n\n[2] 果園 · Trees · page 3 · https://evil.example/x"
 
 
-@pytest.mark.parametrize(
-    ("locale", "said"), [("zh-CN", "未作答：文档中没有答案。"), ("ja-JP", "回答を控えました。文書に答えがありません。")]
-)
-def test_an_abstention_lists_what_is_missing(served: Served, open_page: OpenPage, locale: str, said: str) -> None:
+@pytest.mark.parametrize("locale", ["zh-CN", "ja-JP"])
+def test_an_abstention_lists_what_is_missing(served: Served, open_page: OpenPage, locale: str) -> None:
     page = open_page(served, locale=locale, width=360)
     show(page, answer(evidence=[], text="…", status="abstained", missing=["the number of trees"]))
-    expect(page.locator(".answer .notice")).to_have_text(said)
     expect(page.locator(".answer-missing li")).to_have_text("the number of trees")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

@@ -14,7 +14,6 @@ const STRESSED = new Set(
 );
 /** @type {Record<string, [tone: string, icon: string]>} */
 const BANNERS = {
-  abstained: ["warn", "info"],
   awaiting_approval: ["accent", "clock"],
   rejected: ["bad", "cross"],
 };
@@ -28,7 +27,7 @@ export function Answer({ answer, isDraft = false, onCite }) {
   const sentences = useMemo(() => locateSentences(answer), [answer]);
   const cite = (/** @type {number} */ number, /** @type {number} */ at) => html`<${Cite} number=${number} answer=${answer} onCite=${onCite}
     citation=${findCitation(answer, sentences, number, at)} />`;
-  const isFinal = !isDraft && !BANNERS[answer.status] && !isForgotten(answer);
+  const isFinal = !isDraft && answer.status === "answered" && !isForgotten(answer);
   return html`<article class=${`answer ${isDraft ? "answer-draft" : ""}`}
     aria-label=${t(isDraft ? "answer.draft" : "answer.answer")}>
     ${isDraft ? html`<${DraftLabel} />` : html`<${Banner} answer=${answer} />`}
@@ -150,11 +149,12 @@ function Sources({ answer, onCite }) {
   const cited = sources.filter(({ isCited }) => isCited).map(row);
   const others = sources.filter(({ isCited }) => !isCited).map(row);
   if (!sources.length) return null;
+  const isAbstention = answer.status === "abstained";
   return html`<section class="answer-sources">
-    <h3>${t("answer.sources")}</h3>
+    <h3>${t(isAbstention && !cited.length ? "answer.nearest" : "answer.sources")}</h3>
     ${cited.length ? html`<ol>${cited}</ol>` : null}
     ${others.length
-      ? html`<details>
+      ? html`<details open=${isAbstention}>
           <summary class="small muted">${t(cited.length ? "answer.uncited" : "answer.read", { n: others.length })}</summary>
           <ol>${others}</ol>
         </details>`

@@ -9,7 +9,7 @@ import { t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { conversationLink, readRoute, replaceRoute } from "../lib/routes.js";
 import { Composer } from "./composer.js";
-import { Examples } from "./examples.js";
+import { Examples, NoDocuments, useDocuments } from "./examples.js";
 import { isRunning, newRun, useRun } from "./run-state.js";
 import { Failure, Turn } from "./turn.js";
 /** @import { Me, OnCite, OpenCitation, PastTurn, Route, Run } from "../lib/types.d.ts" */
@@ -34,6 +34,8 @@ export function Ask({ me, route }) {
 /** @param {{ me: Me, conversation: string, address: string, isNew: boolean }} props */
 function Conversation({ me, conversation, address, isNew }) {
   const past = usePastTurns(isNew ? "" : conversation);
+  const documents = useDocuments();
+  const hasNone = documents?.length === 0;
   const [asked, setAsked] = useState(/** @type {Asked[]} */ ([]));
   const [running, setRunning] = useState(/** @type {Run | null} */ (null)); // the last run, until it has ended
   const [open, setOpen] = useState(/** @type {OpenCitation | null} */ (null));
@@ -75,10 +77,11 @@ function Conversation({ me, conversation, address, isNew }) {
         onAccepted=${showAddress} onRunning=${setRunning} onCite=${cite} onAskAgain=${(/** @type {Run} */ run) => askAgain(run, key)} />`)}
       <div class="ask-foot-bar">
         ${!isEmpty && html`<a class="button small ask-new" href="#/"><${Icon} name="plus" size=${16} /> ${t("shell.new")}</a>`}
-        <${Composer} conversation=${address} isFollowUp=${!isEmpty} isBusy=${Boolean(running)} fill=${fill}
+        <${Composer} conversation=${address} isFollowUp=${!isEmpty} isBusy=${Boolean(running)} isBlocked=${hasNone} fill=${fill}
           onSend=${send} onStop=${running?.runId && stop} />
       </div>
-      ${isEmpty && html`<${Examples} me=${me} onChoose=${(/** @type {string} */ text) => setFill({ text })} />`}
+      ${hasNone ? html`<${NoDocuments} me=${me} />`
+        : isEmpty && documents && html`<${Examples} documents=${documents} onChoose=${(/** @type {string} */ text) => setFill({ text })} />`}
     </div>
     ${open && html`<${AnswerSource} open=${open} onCite=${cite} onClose=${() => setOpen(null)} />`}
   </div>`;

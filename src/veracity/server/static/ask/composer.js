@@ -19,10 +19,10 @@ export function typeNewQuestion(text) {
 }
 
 /**
- * `conversation` is "" until the first question. `fill` is appended to what was typed; pass a new object each time.
- * @param {{ conversation: string, isFollowUp: boolean, isBusy: boolean, fill: { text: string } | null, onSend: (question: string) => void, onStop?: () => void }} props
+ * `conversation` is "" until the first question. `isBlocked`: nothing can be asked yet. `fill` is appended to what was typed; pass a new object each time.
+ * @param {{ conversation: string, isFollowUp: boolean, isBusy: boolean, isBlocked: boolean, fill: { text: string } | null, onSend: (question: string) => void, onStop?: () => void }} props
  */
-export function Composer({ conversation, isFollowUp, isBusy, fill, onSend, onStop }) {
+export function Composer({ conversation, isFollowUp, isBusy, isBlocked, fill, onSend, onStop }) {
   const [text, setText] = useState(() => readTyped(conversation) ?? "");
   const [isNext, setNext] = useState(false);
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
@@ -52,8 +52,8 @@ export function Composer({ conversation, isFollowUp, isBusy, fill, onSend, onSto
 
   const send = () => {
     const question = text.trim();
-    setNext(Boolean(question) && isBusy);
-    if (!question || isBusy) return;
+    setNext(Boolean(question) && isBusy && !isBlocked);
+    if (!question || isBusy || isBlocked) return;
     onSend(question);
     setText("");
   };
@@ -87,7 +87,7 @@ export function Composer({ conversation, isFollowUp, isBusy, fill, onSend, onSto
     ${isIdle && onStop
       ? html`<button type="button" class="primary icon ask-stop" aria-label=${t("ask.stop")} title=${t("ask.stop")} onClick=${stop}>
           <${Icon} name="stop" size=${20} /></button>`
-      : html`<button type="submit" class="primary icon" disabled=${isIdle || !text.trim()} aria-label=${t("ask.send")} title=${t("ask.send")}>
+      : html`<button type="submit" class="primary icon" disabled=${isIdle || isBlocked || !text.trim()} aria-label=${t("ask.send")} title=${t("ask.send")}>
           ${isIdle ? html`<span class="spinner"></span>` : html`<${Icon} name="send" size=${20} />`}</button>`}
     <p id="question-keys" class="visually-hidden">${t("ask.keys")}</p>
   </form>`;

@@ -17,6 +17,8 @@ import { lastStep } from "./stages.js";
 import { Timeline } from "./timeline.js";
 /** @import { Answer as AnswerData, Approval, Citation, Decision, FollowedRun, Me, OnCite, Run } from "../lib/types.d.ts" */
 
+const STOPPED = /^Stopped by (.+)\.$/; // the problem of a run that somebody stopped
+
 /**
  * `isPast`: a turn before the latest, which a screen reader does not announce.
  * @param {{ run: FollowedRun, me: Me, isPast?: boolean, onCite?: OnCite, onAskAgain?: (run: Run) => void }} props
@@ -34,9 +36,12 @@ export function Turn({ run, me, isPast = false, onCite, onAskAgain }) {
     ${run.answer && run.phase === "done" && !isPending(run) && html`
       <${Decisions} answer=${run.answer} />
       <${Answer} answer=${run.answer} onCite=${bindAnswer(onCite, run.answer)} />
+      ${run.answer.status === "abstained" && html`<p class="muted">${t("ask.abstained.next")}
+        ${me.role === "admin" && html` <a href="#/documents">${t("ask.addDocuments")}</a>`}</p>`}
       <${Foot} run=${run} answer=${run.answer} me=${me} />`}
     ${run.phase === "unread" && html`<${Failure} title=${t("ask.unread")} problem=${run.error?.message ?? ""} onRetry=${run.reload} />`}
-    ${(run.phase === "failed" || run.phase === "refused") && html`<${Failure} title=${t("ask.failed")} problem=${describeProblem(run)}
+    ${isStopped(run) && html`<${Stopped} run=${run} me=${me} />`}
+    ${(run.phase === "failed" || run.phase === "refused") && !isStopped(run) && html`<${Failure} title=${t("ask.failed")} problem=${describeProblem(run)}
       label=${t("ask.again")} onRetry=${onAskAgain && (() => onAskAgain(run))} />`}
   </article>`;
 }
@@ -49,7 +54,7 @@ function bindAnswer(onCite, answer) {
 /** What a screen reader announces: the stages, not every piece of a draft. @param {Run} run */
 function announcement(run) {
   if (run.phase === "done") return t(`ask.spoken.${run.answer?.status}`);
-  if (run.phase === "failed" || run.phase === "refused") return t("ask.failed");
+  if (run.phase === "failed" || run.phase === "refused") return isStopped(run) ? t("ask.stopped.you") : t("ask.failed");
   if (run.phase === "unread") return t("ask.unread");
   const step = run.active.at(-1)?.name;
   return step ? t(`ask.step.${step}`) : t("ask.asking");
@@ -139,6 +144,19 @@ function Foot({ run, answer, me }) {
     </span>
     ${answer.usage.calls > 0 && html`<${ModelUsage} key=${run.runId} runId=${run.runId} />`}
   </footer>`;
+}
+
+/** @param {Run} run */
+const isStopped = ({ phase, problem }) => phase === "failed" && STOPPED.test(problem);
+
+/** What was written before somebody stopped the run, as far as this page has seen it. @param {{ run: Run, me: Me }} props */
+function Stopped({ run, me }) {
+  const name = STOPPED.exec(run.problem)?.[1] ?? "";
+  return html`<p class="notice ask-stopped"><${Icon} name="stop" size=${16} />
+      ${name === me.user ? t("ask.stopped.you") : t("ask.stopped", { name: printable(name) })}</p>
+    ${run.draft && html`<section class="ask-draft" aria-label=${t("ask.draft")}>
+      <p class="ask-draft-mark"><${Icon} name="edit" size=${14} /> ${t("ask.stopped.draft")}</p>
+      <div lang=${detectLanguage(run.draft)}><${Markdown} text=${run.draft} /></div></section>`}`;
 }
 
 /** @param {{ title: string, problem: string, label?: string, onRetry?: () => void }} props */
