@@ -115,3 +115,10 @@ def test_placeholders_are_filled_in() -> None:
 
 def test_unknown_language_falls_back_to_english() -> None:
     assert section_texts("xx", "agents") is section_texts("en", "agents")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_verdict_has_the_same_words_on_the_page(language: str) -> None:
+    page = json.loads((FOLDERS[1] / f"{language}.json").read_text(encoding="utf-8"))
+    own = {f"answer.verdict.{key}": value for key, value in section_texts(language, "verdict").items()}
+    assert own == {key: value for key, value in page.items() if key.startswith("answer.verdict.")}

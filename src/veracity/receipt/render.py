@@ -23,6 +23,7 @@ from veracity.locales import LANGUAGES, section_texts
 from veracity.models import Answer, AnswerSentence, Approval, Citation, Evidence, Receipt, Step
 from veracity.models.evaluation import round_below
 from veracity.models.steps import RetrieveStep
+from veracity.models.verdict import VerdictPart, verdict
 from veracity.printable import visible
 from veracity.receipt.diff import diff
 
@@ -66,6 +67,7 @@ def render_receipt(receipt: Receipt) -> str:
         receipt=receipt,
         sections=[name for name, is_shown in content.items() if is_shown],
         standalone=_standalone(receipt),
+        findings=_findings(receipt, labels.tag),
         pending=next((approval for approval in reversed(receipt.approvals) if approval.state == "pending"), None),
         evidence=evidence,
         lone_decisions=lone_decisions,
@@ -79,6 +81,14 @@ def render_receipt(receipt: Receipt) -> str:
         style=Markup(style),
         style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
     )
+
+
+def _findings(receipt: Receipt, tag: str) -> list[VerdictPart]:
+    """That of the answer, with the threshold that decided. An answer that waits has that as its status."""
+    if receipt.answer is None or receipt.answer.status == "awaiting_approval":
+        return []
+    threshold = receipt.scorings[-1].threshold if receipt.scorings else 0.0
+    return verdict(receipt.answer, threshold, tag.partition("-")[0])
 
 
 class Labels:
