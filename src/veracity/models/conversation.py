@@ -38,7 +38,7 @@ class Remembered(BaseModel):
 
 
 class ConversationSummary(BaseModel):
-    """`title` is the first question."""
+    """`title` is the first question, `status` that of the last one's run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -48,3 +48,4 @@ class ConversationSummary(BaseModel):
     turns: int
     started: datetime
     last: datetime
+    status: TurnStatus = "answered"

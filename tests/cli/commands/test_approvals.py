@@ -262,7 +262,7 @@ class TestReject:
     def test_d8_well_scored_web_answer_needs_no_approval(self, run: Run, filled: Path, web: SearchServer) -> None:
         web.finds("The chess championship was won by Ada Lovelace.")
         ran = run("reject", ask(run, filled, "Who won the chess championship?"), "-w", filled)
-        assert ran.code == 0 and "Ada Lovelace" in ran.out and "Score:" in ran.out
+        assert ran.code == 0 and "Ada Lovelace" in ran.out and "score " in ran.out
 
     def test_d7_d9_a_rejected_draft_is_not_printed_as_the_answer(self, run: Run, strict: Path) -> None:
         ran = run("reject", ask(run, strict), "-w", strict)

@@ -25,8 +25,8 @@ def test_answer_with_sources_and_verdicts(run: Run, filled: Path) -> None:
     assert "Sources" in ran.out
     assert "Annual leave" in ran.out
     assert "“Full-time staff have 25 days of paid annual leave a year.”" in ran.out
-    assert "Review: passed by the local checks" in ran.out
-    assert "Score: 1.00" in ran.out
+    verdict = "passed the local checks · 1 of 1 sentence supported · score 100 (threshold 75)\nEvidence: "
+    assert verdict in ran.out
     assert "Extractive" in ran.out
     assert "Run 20" in ran.out
     assert ran.err == ""
@@ -37,12 +37,12 @@ def test_answer_with_sources_and_verdicts(run: Run, filled: Path) -> None:
     [
         (
             "正式员工每年有多少天带薪年假？",
-            ("\n来源\n", "证据：", "复核：通过（本地检查）", "评分：1.00", "摘录式回答："),
+            ("\n来源\n", "证据：", "通过本地检查 · ", "评分 100（阈值 75）", "摘录式回答："),
             ("第 1 次检索：", "草稿 0", "置信度 1.00", "阈值 0.75", "\n步骤\n"),
         ),
         (
             "正社員の有給休暇は年に何日ですか？",
-            ("\n出典\n", "根拠：", "レビュー：合格（ローカルチェック）", "評点：1.00", "抜粋による回答："),
+            ("\n出典\n", "根拠：", "ローカルの検査に合格 · ", "スコア 100（しきい値 75）", "抜粋による回答："),
             ("検索 1：", "下書き 0", "確信度 1.00", "しきい値 0.75", "\nステップ\n"),
         ),
     ],

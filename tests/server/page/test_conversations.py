@@ -114,3 +114,20 @@ def test_an_empty_list_explains_itself(engine_with: MakeEngine, serve: Serve, op
     page.get_by_label("语言").select_option("en")
     title = page.get_by_role("heading", name="Conversations", exact=True).bounding_box()
     assert title and title["height"] < 40, "the title fits on a line"
+
+
+def test_recent_conversations_are_in_the_side_bar_with_their_status(served: Served, open_page: OpenPage) -> None:
+    served.engine.ask("What does a taxi to the moon cost?", conversation="moon")
+    page = open_page(served)
+    recent = page.get_by_role("navigation", name="Recent").get_by_role("link")
+    expect(recent).to_have_text([re.compile("taxi to the moon.*no answer found", re.S), QUESTION, LEAVE_ZH])
+    recent.nth(1).click()
+    expect(page).to_have_url(re.compile("#/c/leave$"))
+    expect(recent.nth(1)).to_have_attribute("aria-current", "page")
+    page.fill("#question", HOTEL)
+    page.keyboard.press("Enter")
+    expect(recent.first).to_have_text(QUESTION)  # now it is the latest
+    page.goto(f"{served.url}/#/conversations")
+    expect(titles(page).nth(1)).to_contain_text("no answer found")
+    page.set_viewport_size({"width": 390, "height": 800})
+    expect(page.get_by_role("navigation", name="Recent")).to_have_count(0)

@@ -92,26 +92,28 @@ def approve(
     with Veracity(require_workspace(workspace)) as engine:
         approval = engine.approval(name)
         if only_show:
-            _show(approval, as_json)
+            _show(approval, engine.settings.approval.threshold, as_json)
             return
         text = None if edit is None else read_input(edit, "edited answer")
         draft_hash = approval.draft_hash if draft is None or _is_hash_of(draft, approval) else draft
         answer = _decide(engine, approval, name, "approve", by, edit=text, draft_hash=draft_hash)
-    _finish(answer, workspace, as_json)
+        threshold = engine.settings.approval.threshold
+    _finish(answer, threshold, workspace, as_json)
 
 
 def reject(name: str, reason: str, by: str | None, workspace: Path | None, as_json: bool) -> None:
     with Veracity(require_workspace(workspace)) as engine:
         approval = engine.approval(name)
         answer = _decide(engine, approval, name, "reject", by, reason=reason, draft_hash=approval.draft_hash)
-    _finish(answer, workspace, as_json)
+        threshold = engine.settings.approval.threshold
+    _finish(answer, threshold, workspace, as_json)
 
 
-def _show(approval: Approval, as_json: bool) -> None:
+def _show(approval: Approval, threshold: float, as_json: bool) -> None:
     if as_json:
         print_json(approval)
         return
-    show_draft(approval)
+    show_draft(approval, threshold)
     if approval.state != PENDING:
         console.print(plain(f"Already {approval.state}: no decision is possible.", "yellow"))
     console.print(plain(f"Approval {approval.approval_id}, draft {approval.draft_hash[:16]}", "dim"))
@@ -136,11 +138,11 @@ def _decide(
     return follow(events, show_steps=False, is_decided=True)
 
 
-def _finish(answer: Answer, workspace: Path | None, as_json: bool) -> None:
+def _finish(answer: Answer, threshold: float, workspace: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(answer)
     else:
-        show_answer(answer)
+        show_answer(answer, threshold)
     exit_if_awaiting(answer, workspace, as_json)
 
 

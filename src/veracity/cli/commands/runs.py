@@ -94,7 +94,7 @@ def show_receipt(receipt: Receipt) -> None:
         console.print(format_step(step))
     if receipt.answer:
         _show_heading(language, "answer")
-        show_answer(receipt.answer)
+        show_answer(receipt.answer, receipt.scorings[-1].threshold if receipt.scorings else 0.0)
 
 
 def _find_receipt(engine: Veracity, name: str) -> Receipt:

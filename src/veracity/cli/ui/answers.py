@@ -7,12 +7,14 @@ from rich.text import Text
 from veracity.cli.ui.console import console, one_line, plain, score_style, shown_path
 from veracity.locales import text
 from veracity.models import Answer, AnswerSentence, EvaluationResult, Evidence, MetricScore, Quality, Review
+from veracity.models.verdict import verdict
 
 AWAITING = "awaiting_approval"
+STYLES = {"good": "green", "fair": "yellow", "bad": "red", "": ""}
 
 
-def show_answer(answer: Answer, *, brief: bool = False) -> None:
-    """`brief` leaves out the quotes of the sources."""
+def show_answer(answer: Answer, threshold: float, *, brief: bool = False) -> None:
+    """`threshold` is that of the score. `brief` leaves out the quotes of the sources."""
     console.print(_marked_text(answer))
     if answer.status == AWAITING:  # only approvers may see the draft and its verdicts
         return
@@ -23,9 +25,9 @@ def show_answer(answer: Answer, *, brief: bool = False) -> None:
         console.print(_source(number, evidence, answer.language, brief))
         for quote in () if brief else quotes:
             console.print(_quote(quote))
-    if verdicts := _verdicts(answer):
+    if answer.quality or answer.review or answer.score is not None:  # small talk is not examined
         console.print()
-        console.print(verdicts)
+        console.print(_verdict(answer, threshold))
     for suggestion in answer.review.suggestions if answer.review else []:
         console.print(plain(f"  • {suggestion}"))
     for notice in answer.notices:
@@ -115,21 +117,11 @@ def _quote(quote: str) -> Text:
     return plain(f"    “{one_line(quote)}”", "italic")
 
 
-def _verdicts(answer: Answer) -> Text:
-    """Empty for small talk, which is not examined; an edited answer has no review and no score. A failed review comes
-    first (SPEC A14)."""
-    verdicts: list[Text] = []
-    language = answer.language
+def _verdict(answer: Answer, threshold: float) -> Text:
+    """As on the page and the receipt: the review comes first (SPEC A14). Below it, the grade of the evidence."""
+    parts = [plain(part.text, STYLES[part.tone]) for part in verdict(answer, threshold, answer.language)]
+    line = plain(" · ").join(parts)
     if answer.quality:
-        grade = plain(format_grade(answer.quality, language), score_style(100 * answer.quality.score))
-        verdicts.append(plain(label(language, "evidence")).append_text(grade))
-    if answer.review:
-        has_failed = answer.review.outcome == "failed"
-        verdict = plain(format_review(answer.review, language), "red" if has_failed else "")
-        verdicts.insert(0 if has_failed else len(verdicts), verdict)
-    lowest = min((check.score / 100 for check in answer.grounding), default=None)
-    for key, share in (("score", answer.score), ("grounding", lowest)):
-        if share is not None:
-            figure = plain(f"{share:.2f}", score_style(100 * share))
-            verdicts.append(plain(label(language, key)).append_text(figure))
-    return plain("   ").join(verdicts)
+        grade = plain(format_grade(answer.quality, answer.language), score_style(100 * answer.quality.score))
+        line.append_text(plain(f"\n{label(answer.language, 'evidence')}")).append_text(grade)
+    return line

@@ -104,14 +104,21 @@ def _list_all(connection: Connection, user: str, limit: int | None, after: str) 
     is_first = and_(
         runs.c.user_name == user, runs.c.conversation == grouped.c.conversation, runs.c.turn == grouped.c.first
     )
+    latest = runs.alias()
     columns = (
         grouped.c.conversation,
         grouped.c.turns,
         grouped.c.started,
         grouped.c.last,
         runs.c.question.label("title"),
+        latest.c.status,
     )
-    query = select(*columns).join(runs, is_first).order_by(grouped.c.newest.desc())
+    query = (
+        select(*columns)
+        .join(runs, is_first)
+        .join(latest, latest.c.number == grouped.c.newest)
+        .order_by(grouped.c.newest.desc())
+    )
     return [ConversationSummary(user=user, **row) for row in connection.execute(query).mappings()]
 
 

@@ -77,7 +77,7 @@ function Page() {
   const lastView = useRef(route.view);
 
   useEffect(() => {
-    const count = pending > 0 && session.me ? `(${pending}) ` : "";
+    const count = pending > 0 && session.me && session.me.role !== "asker" ? `(${pending}) ` : "";
     document.title = `${count}${t(`shell.${route.view}`)} · ${t("shell.name")}`;
   });
   useEffect(() => {
@@ -97,7 +97,7 @@ function Page() {
   return html`
     <div class="shell" inert=${session.state === "expired"}>
       <a class="shell-skip" href="#main" onClick=${skip}>${t("shell.skip")}</a>
-      <${Navigation} me=${session.me} view=${route.view} pending=${pending} onSignOut=${session.leave} />
+      <${Navigation} me=${session.me} view=${route.view} path=${route.path} pending=${pending} onSignOut=${session.leave} />
       <main id="main" class="shell-main" tabindex="-1" ref=${main}>
         <div role="status">${isLost && html`<p class="shell-lost notice warn"><${Icon} name="warn" /> ${t("shell.reconnecting")}</p>`}</div>
         ${session.problem && html`<p class="shell-lost notice bad" role="alert"><${Icon} name="warn" /> ${session.problem}</p>`}

@@ -120,7 +120,10 @@ export function useRun({ runId = "", body, idempotencyKey = "", question = "" })
   };
   /** @type {StreamHandlers} */
   const handlers = {
-    onEvent: change,
+    onEvent: (event) => {
+      change(event);
+      if (event.kind === "answer" || event.kind === "failed") feed.announce("conversations");
+    },
     onState: (state) => change({ kind: "connection", state }),
     onError: (error) => change({ kind: "refused", error }),
   };

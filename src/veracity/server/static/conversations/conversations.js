@@ -1,7 +1,7 @@
 // The user's conversations: search, open, delete; and single questions outside of conversations.
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { ConfirmDialog, ErrorNotice, isComposing, withValue } from "../lib/components.js";
-import { useLoaded } from "../lib/feed.js";
+import { feed, useLoaded } from "../lib/feed.js";
 import { asApiError, del, get } from "../lib/http.js";
 import { ago, dateTime, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
@@ -29,6 +29,7 @@ export function Conversations() {
     setDeleted(toDelete);
     setToDelete(null);
     reload();
+    feed.announce("conversations");
   };
   useEffect(() => { if (deleted) heading.current?.focus({ preventScroll: true }); }, [deleted]); // its row disappears
   useEffect(() => { setDeleted(null); }, [search.query]);
@@ -102,7 +103,8 @@ function List({ conversations, query, onDelete }) {
     <li key=${conversation.conversation}>
       <a href=${conversationLink(conversation.conversation)}>
         <span class="conversations-title">${titleOf(conversation)}</span>
-        <span class="small muted">${t("conversations.turns", { n: conversation.turns })} ·${" "}
+        <span class="small muted">${conversation.status !== "answered" && html`<${Status} status=${conversation.status} /> `}
+          ${t("conversations.turns", { n: conversation.turns })} ·${" "}
           <time datetime=${conversation.last} title=${dateTime(conversation.last)}>${t("conversations.last", { when: ago(conversation.last) })}</time></span>
       </a>
       <button type="button" class="quiet icon" title=${t("conversations.delete")}
@@ -136,6 +138,11 @@ function DeleteDialog({ conversation, onDeleted, onClose }) {
   <//>`;
 }
 
+/** @param {{ status: RunSummary["status"] }} props */
+export function Status({ status }) {
+  return html`<span class=${`badge ${TONES[status] ?? ""}`}>${t(`conversations.status.${status}`)}</span>`;
+}
+
 /** Questions outside of conversations. */
 function RecentRuns() {
   const load = async () => /** @type {RunSummary[]} */ (await get(`/api/runs?limit=${RECENT_RUNS}`)).filter(({ conversation }) => !conversation);
@@ -148,7 +155,7 @@ function RecentRuns() {
       <ul class="conversations-list">${runs.map((run) => html`
         <li key=${run.run_id}><a href=${runLink(run.run_id)}>
           <span class="conversations-title">${printable(run.question) || t("conversations.untitled")}</span>
-          <span class="small muted row"><span class=${`badge ${TONES[run.status] ?? ""}`}>${t(`conversations.status.${run.status}`)}</span>
+          <span class="small muted row"><${Status} status=${run.status} />
             <time datetime=${run.started} title=${dateTime(run.started)}>${ago(run.started)}</time></span>
         </a></li>`)}</ul>
     </section>`;

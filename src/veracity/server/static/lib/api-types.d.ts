@@ -145,6 +145,7 @@ export interface ConversationSummary {
   turns: number;
   started: string;
   last: string;
+  status: "running" | "interrupted" | "awaiting_approval" | "answered" | "abstained" | "rejected" | "failed";
 }
 
 export interface CoveragePoint {

@@ -36,6 +36,11 @@ class Feed {
     return () => { handlers.delete(handler); };
   }
 
+  /** Reports what the page itself has changed. @param {keyof FeedEvents} kind */
+  announce(kind) {
+    this.#emit(kind, {});
+  }
+
   start() {
     this.#isStarted = true;
     this.#open();

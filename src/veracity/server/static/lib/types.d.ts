@@ -37,6 +37,8 @@ export interface FeedEvents {
   hello: { pending: number };
   approval: { approval_id: string; run_id: string; state: Approval["state"]; by?: string };
   documents: unknown;
+  /** A run of this page ended, or a conversation was deleted. */
+  conversations: unknown;
   state: StreamState;
 }
 

@@ -1,27 +1,48 @@
 // The header of every view: links, language, theme, and the signed-in user.
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { Status } from "../conversations/conversations.js";
 import { withValue } from "../lib/components.js";
+import { feed, useLoaded } from "../lib/feed.js";
+import { get } from "../lib/http.js";
 import { LANGUAGES, language, setLanguage, t } from "../lib/i18n.js";
 import { Icon, LOGO } from "../lib/icons.js";
+import { conversationLink } from "../lib/routes.js";
 import { local } from "../lib/storage.js";
-/** @import { Me } from "../lib/types.d.ts" */
+import { printable } from "../lib/text.js";
+/** @import { ConversationSummary, Me } from "../lib/types.d.ts" */
 
 const LINKS = [["ask", "#/"], ["inbox", "#/inbox"], ["conversations", "#/conversations"], ["documents", "#/documents"], ["evaluator", "#/evaluator"]];
 /** @type {Record<string, string>} */
 const PARENTS = { experiments: "evaluator" }; // views that have no link of their own
+const RECENT = 6; // conversations
+const WIDE = window.matchMedia("(min-width: 761px) and (min-height: 640px)");
 /** @type {Record<string, string>} */
 const THEMES = { auto: "screen", light: "sun", dark: "moon" };
 
-/** @param {{ me: Me | null, view: string, pending: number, onSignOut: () => void }} props */
-export function Navigation({ me, view, pending, onSignOut }) {
+/** @param {{ me: Me | null, view: string, path: string, pending: number, onSignOut: () => void }} props */
+export function Navigation({ me, view, path, pending, onSignOut }) {
   return html`<header class="shell-head">
     <a class="shell-brand" href="#/"><img src=${LOGO} alt="" width="26" height="26" /><span>${t("shell.name")}</span></a>
     <nav class="shell-nav" aria-label=${t("shell.navigation")}>
       <ul>${LINKS.map(([name, address]) => html`<li><${Link} name=${name} address=${address} isCurrent=${name === (PARENTS[view] ?? view)}
-        pending=${name === "inbox" ? pending : 0} /></li>`)}</ul>
+        pending=${name === "inbox" && me?.role !== "asker" ? pending : 0} /></li>`)}</ul>
     </nav>
+    ${me && html`<${Recent} key=${me.user} path=${path} />`}
     <${Preferences} me=${me} onSignOut=${onSignOut} />
   </header>`;
+}
+
+/** The latest conversations, on screens that have room for them. @param {{ path: string }} props */
+function Recent({ path }) {
+  const load = () => /** @type {Promise<ConversationSummary[]>} */ (get(`/api/conversations?limit=${RECENT}`));
+  const { value: conversations, reload } = useLoaded(WIDE.matches ? load : async () => [], [path]);
+  useEffect(() => feed.on("conversations", reload), [reload]);
+  if (!conversations?.length) return null;
+  return html`<nav class="shell-recent" aria-label=${t("shell.recent")}><p class="small muted" aria-hidden="true">${t("shell.recent")}</p>
+    <ul>${conversations.map(({ conversation, title, status }) => html`<li key=${conversation}>
+      <a href=${conversationLink(conversation)} aria-current=${path === conversationLink(conversation).slice(1) ? "page" : null}>
+        <span class="clip">${printable(title) || t("conversations.untitled")}</span>
+        ${status !== "answered" && html`<${Status} status=${status} />`}</a></li>`)}</ul></nav>`;
 }
 
 /** @param {{ name: string, address: string, isCurrent: boolean, pending: number }} props */
