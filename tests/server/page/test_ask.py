@@ -63,6 +63,9 @@ def test_a_question_shows_stages_answer_and_quoted_source(
     expect(stage(page, "Score")).to_contain_text("95")
     stage(page, "Review").get_by_role("button").click()
     expect(page.locator(".timeline-details")).to_contain_text("It is 25 days.")
+    stage(page, "Retrieve").get_by_role("button").click()
+    titles = page.locator(".timeline-entry h4")
+    expect(page.locator(".timeline-entry")).to_have_count(titles.count())  # no row is blank
     answer.locator("button.answer-cite").first.click()
     expect(page.locator("aside.source mark").first).to_contain_text("25 days of paid annual leave")
     page.keyboard.press("Escape")
@@ -369,7 +372,7 @@ def test_a_run_has_a_link(engine_with: MakeEngine, serve: Serve, open_page: Open
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     ask(page, QUESTION)
     page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_text("Copied.")).to_be_visible()
+    expect(page.get_by_text("Copied. Whoever asked and approvers can open it.")).to_be_visible()
     page.goto(page.evaluate("navigator.clipboard.readText()"))
     expect(page.get_by_role("heading", level=2).first).to_have_text(QUESTION)
     expect(page.locator("article.answer")).to_contain_text("25 days")

@@ -15,10 +15,13 @@ const WITH_DETAILS = new Set([
 
 /** @param {{ stage: Stage, question: string }} props */
 export function StageDetails({ stage, question }) {
-  const steps = stage.steps.filter((step) => WITH_DETAILS.has(step.name) || step.facts.problem);
+  const steps = stage.steps.filter((step) => (WITH_DETAILS.has(step.name) && !isSkipped(step)) || step.facts.problem);
   if (!steps.length) return html`<div class="timeline-details"><p class="muted">${t(stage.state === "waiting" ? "ask.waitsForPerson" : "ask.nothingToTell")}</p></div>`;
   return html`<ol class="timeline-details">${steps.map((step, index) => html`<li key=${index}><${Entry} step=${step} question=${question} /></li>`)}</ol>`;
 }
+
+/** Without a reranker, its step has nothing to show. @param {Step} step */
+const isSkipped = (step) => step.name === "rerank" && (step.facts.reranker ?? "none") === "none";
 
 /** @param {{ step: Step, question: string }} props */
 function Entry({ step, question }) {
@@ -40,10 +43,7 @@ function renderStep(step, question) {
     case "retrieve":
       return html`<h4>${nameOf("ask.source.", step.facts.source ?? "")}</h4><p>${t("ask.found", { n: step.facts.found ?? 0 })}</p>`;
     case "fuse": return html`<h4>${t("ask.together")}</h4><p>${t("ask.found", { n: step.facts.passages ?? 0 })}</p>`;
-    case "rerank": {
-      const { reranker } = step.facts;
-      return reranker && reranker !== "none" ? html`<h4>${t("ask.reranked")}</h4><p>${reranker}</p>` : null;
-    }
+    case "rerank": return html`<h4>${t("ask.reranked")}</h4><p>${printable(step.facts.reranker ?? "")}</p>`;
     case "grade_documents": return renderGrade(step);
     case "rewrite_query": return renderRewrite(step);
     case "web_search": return renderWebSearch(step);

@@ -139,7 +139,7 @@ function Foot({ run, answer, me }) {
   return html`<footer class="ask-foot">
     ${takesFeedback && html`<${Feedback} runId=${run.runId} given=${ownFeedback} />`}
     <span class="row">
-      <${CopyButton} label=${t("ask.copyLink")} text=${() => `${location.origin}/${runLink(run.runId)}`} />
+      <${CopyButton} label=${t("ask.copyLink")} note=${t("ask.copyLink.note")} text=${() => `${location.origin}/${runLink(run.runId)}`} />
       <a class="button quiet small" href=${`/api/runs/${encodeURIComponent(run.runId)}/page`} target="_blank" rel="noopener"><${Icon} name="receipt" size=${16} /> ${t("ask.receipt")}</a>
     </span>
     ${answer.usage.calls > 0 && html`<${ModelUsage} key=${run.runId} runId=${run.runId} />`}

@@ -20,15 +20,15 @@ export function NotFound({ title, lead = t("shell.notFound.lead") }) {
     <p><a class="button" href="#/">${t("shell.new")}</a></p></div></div>`;
 }
 
-/** @param {{ label: string, text: () => string }} props */
-export function CopyButton({ label, text }) {
+/** `note` follows "Copied.". @param {{ label: string, text: () => string, note?: string }} props */
+export function CopyButton({ label, text, note = "" }) {
   const [result, setResult] = useState("");
   const copy = async () => {
     setResult((await copyText(text())) ? "shell.copied" : "shell.notCopied");
-    setTimeout(() => setResult(""), 2500);
+    setTimeout(() => setResult(""), note ? 6000 : 2500);
   };
   return html`<button type="button" class="quiet small" onClick=${copy}>${label}</button>
-    <span class="small muted" role="status">${result ? t(result) : ""}</span>`;
+    <span class="small muted" role="status">${result ? t(result) : ""}${result === "shell.copied" && note ? ` ${note}` : ""}</span>`;
 }
 
 /** The clipboard API needs HTTPS or localhost; a team's server may use plain HTTP. @param {string} text */
