@@ -51,24 +51,22 @@ class Files:
         paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(NOT_SERVED))
         names = [path.relative_to(folder).as_posix() for path in paths]
         self.by_name = {name: File(name, path.read_bytes()) for name, path in zip(names, paths, strict=True)}
+        page = self._join() if "index.html" in self.by_name else ""
         digest = hashlib.sha256()
         for name, file in self.by_name.items():
             digest.update(f"{name}\0{len(file.content)}\0".encode() + file.content)
         self.version = digest.hexdigest()[:16]
-        self.page = self._join() if "index.html" in self.by_name else ""
+        self.page = page.replace('="static/', f'="static/{self.version}/')
 
     def _join(self) -> str:
         """Add the joined files to `by_name`, and return the index page that names them."""
         page = self._text("index.html")
-        sheets = _STYLE_SHEET.findall(page)
-        self._add(STYLE, "".join(self._text(name) for name in sheets))
+        self._add(STYLE, "".join(self._text(name) for name in _STYLE_SHEET.findall(page)))
         self._add(SCRIPT, bundle(MAIN, self._text))
-        page = _STYLE_SHEET.sub("", page)
-        page = page.replace(
+        return _STYLE_SHEET.sub("", page).replace(
             f'<script type="module" src="static/{MAIN}">',
             f'<link rel="stylesheet" href="static/{STYLE}">\n<script type="module" src="static/{SCRIPT}">',
         )
-        return page.replace('="static/', f'="static/{self.version}/')
 
     def _text(self, name: str) -> str:
         return self.by_name[name].content.decode()

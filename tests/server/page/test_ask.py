@@ -118,7 +118,8 @@ def test_a_draft_is_shown_while_it_is_reviewed_and_can_be_stopped(
     stop.dispatch_event("click", {"detail": 2})  # the second click of a double click on "send"
     expect(stop).to_be_visible()
     stop.click()
-    expect(page.locator(".ask-stopped")).to_have_text("You stopped it.")
+    expect(page.locator(".ask-stopped p")).to_have_text("You stopped it.")
+    expect(page.locator(".ask-stopped").get_by_role("button", name="Ask again")).to_be_visible()
     expect(page.locator(".ask-draft")).to_contain_text("Unfinished draft, not reviewed")
     expect(page.locator(".ask-draft")).to_contain_text("25 days")
     expect(page.locator("#question")).to_be_focused()
@@ -425,7 +426,7 @@ def test_a_stopped_run_is_shown_as_interrupted_in_every_language(
     ask(page, QUESTION)
     assert writing.wait(20)
     page.locator(".ask-stop").click()
-    expect(page.locator(".ask-stopped")).to_have_text(stopped)
+    expect(page.locator(".ask-stopped p")).to_have_text(stopped)
     expect(page.get_by_role("alert")).to_have_count(0)
     finish.set()
     draft = page.locator(".timeline-stage", has_text=broken)

@@ -27,7 +27,7 @@ export function Turn({ run, me, isPast = false, onCite, onAskAgain }) {
   const isBusy = isRunning(run);
   return html`<article class="ask-turn">
     ${run.question && html`<h2 class="ask-question" lang=${detectLanguage(run.question)}><bdi>${printable(run.question)}</bdi></h2>`}
-    ${!isPast && html`<p class="visually-hidden" role="status">${announcement(run)}</p>`}
+    ${!isPast && html`<p class="visually-hidden" role="status">${announcement(run, me)}</p>`}
     <${Examination} run=${run} me=${me} />
     ${isBusy && run.connection === "reconnecting" && html`<p class="notice warn"><span class="spinner"></span> ${t("ask.reconnecting")}</p>`}
     ${run.phase === "queued" && run.ahead > 0 && html`<p class="notice"><${Icon} name="clock" /> ${t("ask.queued", { n: run.ahead })}</p>`}
@@ -40,7 +40,7 @@ export function Turn({ run, me, isPast = false, onCite, onAskAgain }) {
         ${me.role === "admin" && html` <a href="#/documents">${t("ask.addDocuments")}</a>`}</p>`}
       <${Foot} run=${run} answer=${run.answer} me=${me} />`}
     ${run.phase === "unread" && html`<${Failure} title=${t("ask.unread")} problem=${run.error?.message ?? ""} onRetry=${run.reload} />`}
-    ${isStopped(run) && html`<${Stopped} run=${run} me=${me} />`}
+    ${isStopped(run) && html`<${Stopped} run=${run} me=${me} onAskAgain=${onAskAgain} />`}
     ${(run.phase === "failed" || run.phase === "refused") && !isStopped(run) && html`<${Failure} title=${t("ask.failed")} problem=${describeProblem(run)}
       label=${t("ask.again")} onRetry=${onAskAgain && (() => onAskAgain(run))} />`}
   </article>`;
@@ -51,10 +51,10 @@ function bindAnswer(onCite, answer) {
   return onCite && ((/** @type {Citation} */ citation) => onCite(citation, answer));
 }
 
-/** What a screen reader announces: the stages, not every piece of a draft. @param {Run} run */
-function announcement(run) {
+/** What a screen reader announces: the stages, not every piece of a draft. @param {Run} run @param {Me} me */
+function announcement(run, me) {
   if (run.phase === "done") return t(`ask.spoken.${run.answer?.status}`);
-  if (run.phase === "failed" || run.phase === "refused") return isStopped(run) ? t("ask.stopped.you") : t("ask.failed");
+  if (run.phase === "failed" || run.phase === "refused") return isStopped(run) ? describeStop(run, me) : t("ask.failed");
   if (run.phase === "unread") return t("ask.unread");
   const step = run.active.at(-1)?.name;
   return step ? t(`ask.step.${step}`) : t("ask.asking");
@@ -149,11 +149,19 @@ function Foot({ run, answer, me }) {
 /** @param {Run} run */
 const isStopped = ({ phase, problem }) => phase === "failed" && STOPPED.test(problem);
 
-/** What was written before somebody stopped the run, as far as this page has seen it. @param {{ run: Run, me: Me }} props */
-function Stopped({ run, me }) {
-  const name = STOPPED.exec(run.problem)?.[1] ?? "";
-  return html`<p class="notice ask-stopped"><${Icon} name="stop" size=${16} />
-      ${name === me.user ? t("ask.stopped.you") : t("ask.stopped", { name: printable(name) })}</p>
+/** @param {Run} run @param {Me} me */
+function describeStop({ problem }, me) {
+  const name = STOPPED.exec(problem)?.[1] ?? "";
+  return name === me.user ? t("ask.stopped.you") : t("ask.stopped", { name: printable(name) });
+}
+
+/**
+ * What was written before somebody stopped the run, as far as this page has seen it.
+ * @param {{ run: Run, me: Me, onAskAgain?: (run: Run) => void }} props
+ */
+function Stopped({ run, me, onAskAgain }) {
+  return html`<div class="notice ask-stopped"><${Icon} name="stop" size=${16} /><p>${describeStop(run, me)}</p>
+      ${onAskAgain && html`<button type="button" class="small" onClick=${() => onAskAgain(run)}><${Icon} name="again" size=${16} /> ${t("ask.again")}</button>`}</div>
     ${run.draft && html`<section class="ask-draft" aria-label=${t("ask.draft")}>
       <p class="ask-draft-mark"><${Icon} name="edit" size=${14} /> ${t("ask.stopped.draft")}</p>
       <div lang=${detectLanguage(run.draft)}><${Markdown} text=${run.draft} /></div></section>`}`;
