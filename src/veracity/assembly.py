@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from veracity.knowledge.store import Store
     from veracity.knowledge.uploads import Uploads
     from veracity.ledger import Ledger
+    from veracity.notify import Notifier
     from veracity.queues.evaluation_queue import EvaluationQueue
     from veracity.queues.ingestion_queue import IngestionQueue
     from veracity.reranking import Reranker
@@ -98,7 +99,14 @@ class Assembly:
         ledger = Ledger(self.workspace.ledger_folder, self.settings.store.ledger)
         if self.settings.store.knowledge:
             ledger.journal.mirror = self._s3_location(self.settings.store.knowledge).put
+        ledger.inbox.channels = self.settings.notify.channels
         return ledger
+
+    @_part
+    def notifier(self) -> Notifier:
+        from veracity.notify import Notifier  # noqa: PLC0415 - only needed with a `notify` setting
+
+        return Notifier(self.settings.notify, self._ledger)
 
     @_part
     def runner(self) -> Runner:

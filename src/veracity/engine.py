@@ -15,6 +15,7 @@ from veracity.agents.links import make_inert
 from veracity.assembly import Assembly
 from veracity.deadlines import NEVER, Stop
 from veracity.errors import InputError, KnowledgeError, LedgerError, NotFoundError
+from veracity.inbox import MAX_HOLD_SECONDS, Inbox
 from veracity.knowledge.document_filter import MAX_PATTERN_LENGTH, MAX_PATTERNS, check_patterns
 from veracity.knowledge.file_names import safe_file_name
 from veracity.knowledge.location import FolderLocation
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from veracity.queues.ingestion_queue import IngestionQueue
 
 __all__ = [
+    "MAX_HOLD_SECONDS",
     "MAX_PATTERNS",
     "MAX_PATTERN_LENGTH",
     "Stop",
@@ -281,17 +283,19 @@ class Veracity:
     def recover(self) -> list[Answer]:
         """Resume all `interrupted` runs. Call it when a program starts.
 
-        Also removes documents from the disk that were forgotten a while ago, if that takes little time.
+        Also ends drafts that have expired, sends announcements that are due, and removes documents from the disk that
+        were forgotten a while ago, if that takes little time.
         """
         if is_purge_due(FolderLocation(self._parts.workspace.knowledge_folder)):
             with contextlib.suppress(KnowledgeError):  # the next change of the documents tries again
                 self.purge_forgotten(only_if_cheap=True)
-        if self.interrupted():
-            return self._parts.runner.recover()
+        self.inbox.expire()
+        answers = self._parts.runner.recover() if self.interrupted() else []
         if self._parts.has_ledger:
             with contextlib.suppress(LedgerError):  # the next answer delivers them
                 self._parts.ledger.deliver(self._observations())
-        return []
+        self.inbox.send_notifications()
+        return answers
 
     def prepare(self) -> None:
         """Load what questions need, so that the first one does not wait. Calls no provider."""
@@ -491,7 +495,8 @@ class Veracity:
         draft_hash: str | None = None,
         key: str | None = None,
     ) -> Answer:
-        """Approve a draft, optionally replaced by `edit`, or reject it, which leads to one web search.
+        """Approve a draft, optionally replaced by `edit`; reject it, which leads to one web search; or send it back
+        with `reason` as a note, which leads to another draft.
 
         Only the first decision counts: another raises `DecidedError`, unless it is the same with the same `key`. With
         `draft_hash`, raises `SupersededError` if the draft is another one.
@@ -535,6 +540,7 @@ class Veracity:
         draft_hash: str | None = None,
         key: str | None = None,
         queued: bool = False,
+        hold: float = 0.0,
     ) -> Approval:
         for text, what in ((approval_id, "The approval id"), (reason, "The reason"), (by, "The user")):
             _require_text(text, what)
@@ -547,7 +553,13 @@ class Veracity:
             draft_hash=draft_hash,
             key=key,
             queued=queued,
+            hold=hold,
         )
+
+    @property
+    def inbox(self) -> Inbox:
+        """Assigns drafts, withdraws decisions, lets drafts expire, and announces all of it."""
+        return Inbox(self._parts, self._store_decision)
 
     @staticmethod
     def differences(before: str, after: str) -> list[Difference]:

@@ -188,6 +188,10 @@ class SupersededError(DecisionError):
     pass
 
 
+class NotificationError(VeracityError):
+    pass
+
+
 class PullError(VeracityError):
     pass
 

@@ -194,6 +194,7 @@ class Worker:
         is_cut_off = False
         while True:
             try:
+                await run_sync(self._engine.inbox.expire)
                 await run_sync(self._engine.queue_interrupted)
                 await run_sync(self._end_stopped)
                 if time.monotonic() >= polled + POLL_SECONDS:

@@ -190,7 +190,10 @@ def recover(workspace: WorkspaceOption = None) -> None:
 def approvals(
     user: FilterUserOption = None,
     state: Annotated[
-        str, typer.Option("--state", metavar="STATE", help="pending, approved, rejected, superseded or any.")
+        str,
+        typer.Option(
+            "--state", metavar="STATE", help="pending, approved, rejected, sent_back, expired, superseded or any."
+        ),
     ] = "pending",
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
@@ -240,6 +243,36 @@ def reject(
     from veracity.cli.commands.approvals import reject
 
     reject(approval, reason, by, workspace, as_json)
+
+
+@app.command("send-back")
+def send_back(
+    approval: ApprovalArgument,
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What the next draft has to change.")],
+    by: ByOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Send a pending answer back with a note: another draft is written and checked in the same way.
+
+    Exits with 3 if that draft awaits approval too, and with 5 if the approval was already decided.
+    """
+    from veracity.cli.commands.approvals import send_back
+
+    send_back(approval, note, by, workspace, as_json)
+
+
+@app.command()
+def assign(
+    approval: ApprovalArgument,
+    person: Annotated[str, typer.Argument(metavar="[PERSON]", help="Nobody, if left out.", show_default=False)] = "",
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Name the person who should decide a pending answer. Others may still decide it."""
+    from veracity.cli.commands.approvals import assign
+
+    assign(approval, person, workspace, as_json)
 
 
 @app.command()

@@ -62,7 +62,7 @@ def prepare_messages(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     """
     context, question = runtime.context, standalone_question(state)
     if state["last_evaluation"] is not None:
-        suggestions = state["last_evaluation"]["suggestions"]
+        suggestions = [*state.get("notes", []), *state["last_evaluation"]["suggestions"]]
         last_answer, background = state["last_answer"], _background(state)
         feedback = writer_agent.feedback_message(question, _evidence(state), last_answer, suggestions, background)
         messages = [*_reset_messages(state), to_langchain(feedback)]
@@ -91,7 +91,8 @@ def prepare_messages(state: RunState, runtime: Runtime[RunContext]) -> Plain:
 
 
 def generate_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
-    """Write a draft from the messages. A completed redraft adds 1 to `epoch` (SPEC A3)."""
+    """Write a draft from the messages. A completed redraft adds 1 to `epoch` (SPEC A3), unless a person asked for it
+    (D10)."""
     context, notices = runtime.context, state["notices"]
     is_redraft = state["last_evaluation"] is not None
     local_writer = context.recaller if state["evidence_from"] == "history" else context.extractor
@@ -115,7 +116,8 @@ def generate_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
         notice = {"code": "redraft_failed", "key": "redraft_abstained"}
         facts = DraftFacts(outcome="the redraft abstains")
         return {"halted": True, "notices": [*notices, notice], **report(facts)}
-    epoch, missing = state["epoch"] + is_redraft, list(output.missing)
+    counts = is_redraft and not _is_sent_back(state)
+    epoch, missing = state["epoch"] + counts, list(output.missing)
     return {
         "messages": [AIMessage(output.text)],
         "epoch": epoch,
@@ -188,6 +190,8 @@ def settle_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     if state["abstains"]:
         return _settle_abstention(state)
     drafts, last = state["drafts"], state["drafts"][-1]
+    if state.get("notes") and len(drafts) > 1:  # the first one was sent back
+        drafts = drafts[1:]
     chosen = last
     if last["review"]["outcome"] == "failed":
         chosen = min(reversed(drafts), key=lambda draft: len(draft["review"]["suggestions"]))
@@ -199,7 +203,7 @@ def settle_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
         notices.append({"code": "revised", "times": state["epoch"]})
     if state.get("tentative"):
         notices.append({"code": "uncertain"})
-    index = len(drafts) - 1 - drafts[::-1].index(chosen)
+    index = len(drafts) - 1 - drafts[::-1].index(chosen)  # among those of this attempt
     return {
         "final_answer": chosen["text"],
         "final_review": chosen["review"],
@@ -307,10 +311,21 @@ def _write(writer: Writer, state: RunState, context: RunContext, stream: DraftSt
     """
     task = _writing_task(state, context, stream.add if stream else _discard)
     output = _make_output_inert(writer.write(task), state)
+    if writer.form == "extractive":
+        output = _add_notes(output, writer, task, state.get("notes", []))
     if stream and writer.form == "written":
         stream.finish()
     elif stream and not output.abstains:
         stream.replace(output.text)
+    return output
+
+
+def _add_notes(output: WriterOutput, writer: Writer, task: WritingTask, notes: Sequence[str]) -> WriterOutput:
+    """The writer without a model reads no suggestions: it quotes what answers the notes, too."""
+    for note in notes:
+        added = writer.write(replace(task, question=note, corrected=""))
+        if not (added.abstains or added.tentative or added.text in output.text):
+            output = replace(output, text=f"{output.text}\n{added.text}")
     return output
 
 
@@ -333,8 +348,9 @@ def _background(state: RunState) -> Plain:
         turns = [{"question": turn["question"], "answer": _shorten(turn["answer"])} for turn in state["recent"]]
         background["conversation"] = {"summary": state["summary"], "turns": turns}
     if state["rejected"] and state["rejected"]["final_answer"]:
-        reason = state["decisions"][-1]["reason"]
-        background["rejected"] = {"answer": _shorten(state["rejected"]["final_answer"]), "reason": reason}
+        rejections = [decision for decision in state["decisions"] if decision["verdict"] == "reject"]
+        answer = _shorten(state["rejected"]["final_answer"])
+        background["rejected"] = {"answer": answer, "reason": rejections[-1]["reason"]}
     return background
 
 
@@ -378,6 +394,11 @@ def _writing_task(state: RunState, context: RunContext, on_text: OnText) -> Writ
         state["mended"],
         _typed_relevance(state),
     )
+
+
+def _is_sent_back(state: RunState) -> bool:
+    """Whether a person asked for the next draft, which does not count among the redrafts."""
+    return bool(state.get("notes")) and len(state["drafts"]) == 1
 
 
 def _typed_relevance(state: RunState) -> float:

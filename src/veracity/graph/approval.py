@@ -27,6 +27,17 @@ from veracity.settings import ApprovalSettings
 log = logging.getLogger("veracity")
 
 GROUNDING_CHECKS: tuple[BaseMetric, ...] = (Groundedness(), CitationAccuracy())
+# Notices about the writing and examination of a draft, which do not apply to the next one.
+DRAFTING_NOTICES = (
+    "revised",
+    "review_failed",
+    "uncertain",
+    "deadline",
+    "budget",
+    "redraft_failed",
+    "not_scored",
+    "evaluator_warning",
+)
 REJECTED_KEYS = (*Attempt.__annotations__, "attempt", "evidence_from", "best_round", "notices")
 
 
@@ -96,7 +107,8 @@ def human_approval(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     memory, run_id, attempt = runtime.context.memory, state["run_id"], state["attempt"]
     while (decision := memory.decision(run_id, attempt)) is None:
         why = _doubt(state, runtime.context.settings.approval) or "policy"
-        interrupt({"why": why, "on_reject": _on_reject(state, runtime.context)})
+        send_backs = _send_backs_left(state, runtime.context.settings.approval)
+        interrupt({"why": why, "on_reject": _on_reject(state, runtime.context), "send_backs": send_backs})
     return {
         "decisions": [*state["decisions"], decision.model_dump(mode="json")],
         **_apply(state, decision),
@@ -107,8 +119,10 @@ def human_approval(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     }
 
 
-def after_human_approval(state: RunState) -> Literal["web_search", "__end__"]:
-    """At most one web search per turn (SPEC D7)."""
+def after_human_approval(state: RunState) -> Literal["prepare_messages", "web_search", "__end__"]:
+    """A draft that was sent back is written again (SPEC D10). At most one web search per turn (D7)."""
+    if state["decisions"][-1]["verdict"] == "send_back":
+        return "prepare_messages"
     return "web_search" if _is_rejected(state) and not state["web_tried"] else "__end__"
 
 
@@ -161,6 +175,12 @@ def _on_reject(state: RunState, context: RunContext) -> OnReject:
     return "search" if context.web else "end"
 
 
+def _send_backs_left(state: RunState, settings: ApprovalSettings) -> int:
+    """0 for an abstention: there is no draft to write again."""
+    used = sum(decision["verdict"] == "send_back" for decision in state["decisions"])
+    return 0 if state["abstains"] else max(0, settings.send_backs - used)
+
+
 def _doubt(state: RunState, settings: ApprovalSettings) -> ApprovalReason | None:
     outcome = (state["final_review"] or {}).get("outcome")
     lowest = _lowest(state.get("grounding", []))
@@ -191,9 +211,28 @@ def find_doubt(
 def _apply(state: RunState, decision: Decision) -> Plain:
     if decision.verdict == "reject":
         return {"rejected": {key: state[key] for key in REJECTED_KEYS if key in state}}  # type: ignore[literal-required]
+    if decision.verdict == "send_back":
+        return _send_back(state, decision.reason)
     if decision.edit is not None:
         return {"final_answer": decision.edit, "form": "edited", "abstains": False, "missing": []}
     return {}
+
+
+def _send_back(state: RunState, note: str) -> Plain:
+    """Start an attempt on the same evidence. It keeps the draft, in case that the next one cannot be written."""
+    draft = {"text": state["final_answer"], "form": state["form"], "review": state["final_review"]}
+    return {
+        "attempt": state["attempt"] + 1,
+        "notes": [*state.get("notes", []), note],
+        "drafts": [draft],
+        "last_answer": state["final_answer"],
+        "last_evaluation": state["final_review"],
+        "halted": False,
+        "notices": [notice for notice in state["notices"] if notice["code"] not in DRAFTING_NOTICES],
+        "evaluation": None,
+        "score": None,
+        "grounding": [],
+    }
 
 
 def _is_rejected(state: RunState) -> bool:

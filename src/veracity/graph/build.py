@@ -16,7 +16,8 @@ START → process_input → summarize_if_needed → decide_route
                                         ─ failed review, weak grounding, low score or none ─→ human_approval
                   ─ not reviewed, or abstains and the web is configured ─→ human_approval
                   ─ abstains ─→ END
-    human_approval ─ approved ─→ END
+    human_approval ─ approved, or expired ─→ END
+                   ─ sent back with a note ─→ prepare_messages
                    ─ rejected ─→ web_search, once ─ found ─→ prepare_messages
                                                   ─ not found, or not configured ─→ END
 """
@@ -126,6 +127,6 @@ def _compiled() -> Graph:
     graph.add_conditional_edges("eval_answer", after_eval_answer, ["prepare_messages", "settle_answer"])
     graph.add_conditional_edges("settle_answer", after_settle_answer, ["evaluate", "human_approval", END])
     graph.add_conditional_edges("evaluate", after_evaluate, ["human_approval", END])
-    graph.add_conditional_edges("human_approval", after_human_approval, ["web_search", END])
+    graph.add_conditional_edges("human_approval", after_human_approval, ["prepare_messages", "web_search", END])
     graph.add_conditional_edges("web_search", after_web_search, ["prepare_messages", "select_sources", END])
     return graph.compile()

@@ -81,9 +81,12 @@ class RunLimits:
     are written.
     """
 
-    def __init__(self, run: RunParameters, settings: Settings, *, drafts: bool = False) -> None:
+    def __init__(self, run: RunParameters, settings: Settings, *, drafts: bool = False, send_backs: int = 0) -> None:
         self.stop = Stop()
-        self.deadline = Deadline.within(max(0.0, run.deadline - run.seconds), self.stop, "answering.run_deadline")
+        left = max(
+            0.0, run.deadline * (1 + send_backs) - run.seconds
+        )  # a draft that was sent back gets time of its own
+        self.deadline = Deadline.within(left, self.stop, "answering.run_deadline")
         log = CallLog() if settings.receipts.prompts else None
         self.budget = Budget(settings.budget.tokens, settings.budget.cost_usd, run.usage, run.usage_by_role, log)
         self.drafts = drafts
@@ -143,9 +146,10 @@ class RunContext:
     limits: RunLimits = field(init=False)
     searcher: Searcher = field(init=False)
 
-    def for_run(self, run: RunParameters, token: int = 0, *, drafts: bool = False) -> RunContext:
+    def for_run(self, run: RunParameters, token: int = 0, *, drafts: bool = False, send_backs: int = 0) -> RunContext:
         context = copy(self)
-        context.run, context.token, context.limits = run, token, RunLimits(run, self.settings, drafts=drafts)
+        context.run, context.token = run, token
+        context.limits = RunLimits(run, self.settings, drafts=drafts, send_backs=send_backs)
         if is_experiment(run.user):
             context.settings = _for_experiments(self.settings)
         context.searcher = self.searcher_for(run.only)

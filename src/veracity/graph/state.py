@@ -68,6 +68,7 @@ class RunState(TypedDict, total=False):
     web_tried: bool
     rejected: Plain  # the rejected attempt's values
     decisions: list[Plain]
+    notes: list[str]  # of the drafts that were sent back (SPEC D10)
 
     # The answer review loop (SPEC A11).
     retrieved_nodes_score: list[Plain]  # the evidence for writer and reviewer
@@ -149,6 +150,7 @@ def fresh_turn(run: RunParameters) -> RunState:
         web_tried=False,
         rejected={},
         decisions=[],
+        notes=[],
         **fresh_attempt(),
     )
 

@@ -43,6 +43,7 @@ def web_search(state: RunState, runtime: Runtime[RunContext]) -> Plain:
         "web_tried": True,
         "mended": "",
         "first_round": [],
+        "notes": [],
         "best_round": {"query": query, "evidence": [item.model_dump() for item in evidence], "quality": None},
         **report(
             WebSearchFacts(attempt=attempt, provider=provider, evidence=[item.id for item in evidence]),

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, insert, select, updat
 
 from veracity.errors import LostLeaseError, VeracityError
 from veracity.ledger.owners import Owners
-from veracity.ledger.tables import approvals, is_case, leases, runs
+from veracity.ledger.tables import UtcDateTime, approvals, is_case, leases, runs
 from veracity.secrets import presentable
 
 log = logging.getLogger("veracity")
@@ -25,17 +25,19 @@ log = logging.getLogger("veracity")
 LEASE_SECONDS = 30.0
 RENEW_SECONDS = 5.0
 FIRST_TOKEN = 1
+DECIDED_STATES = ("approved", "rejected", "sent_back", "expired")
 
 LeaseRow = tuple[str, str, int, str | None, datetime | None]
+_NOW = bindparam("now", type_=UtcDateTime)
 _IS_DECIDED = (  # the newest draft. Pending ones are excluded first: their index does not touch the large drafts
     (runs.c.status == "awaiting_approval")
     & runs.c.run_id.not_in(select(approvals.c.run_id).where(approvals.c.state == "pending"))
-    & select(approvals.c.state)
+    & select(sa.case((approvals.c.effective > _NOW, "pending"), else_=approvals.c.state))  # it can still be withdrawn
     .where(approvals.c.run_id == runs.c.run_id)
     .order_by(approvals.c.number.desc())
     .limit(1)
     .scalar_subquery()
-    .in_(("approved", "rejected"))
+    .in_(DECIDED_STATES)
 )
 _RESUMABLE: Select[LeaseRow] = (
     select(runs.c.run_id, runs.c.status, leases.c.token, leases.c.owner, leases.c.expires)
@@ -84,8 +86,10 @@ def grant_first(connection: Connection, run_id: str, owner: str, host: str) -> i
 
 def acquire(connection: Connection, run_id: str, owners: Owners, owner: str) -> int | None:
     """A new token for a run that can be resumed, else None. The row is locked: of many callers, one succeeds."""
-    row = connection.execute(_RESUMABLE.where(runs.c.run_id == run_id).with_for_update()).one_or_none()
-    if row is None or not _free_leases(connection, owners)(row):
+    now = read_clock(connection)
+    query = _RESUMABLE.where(runs.c.run_id == run_id).with_for_update()
+    row = connection.execute(query, {"now": now}).one_or_none()
+    if row is None or not _free_leases(owners, now)(row):
         return None
     if row.owner is not None:
         owners.evict(row.owner)
@@ -116,8 +120,9 @@ def count_waiting(connection: Connection, user: str | None) -> int:
 def list_free(connection: Connection, owners: Owners) -> dict[str, bool]:
     """The runs that acquire() would grant now, oldest first, and whether each has a dead owner. Without cases of
     experiments: those are resumed with the settings of their experiment."""
-    is_free = _free_leases(connection, owners)
-    rows = connection.execute(_RESUMABLE.where(~is_case).order_by(runs.c.number)).all()
+    now = read_clock(connection)
+    is_free = _free_leases(owners, now)
+    rows = connection.execute(_RESUMABLE.where(~is_case).order_by(runs.c.number), {"now": now}).all()
     return {row.run_id: row.owner is not None for row in rows if is_free(row)}
 
 
@@ -169,9 +174,9 @@ def read_clock(connection: Connection) -> datetime:
     return now.astimezone(UTC)
 
 
-def _free_leases(connection: Connection, owners: Owners) -> Callable[[Row[LeaseRow]], bool]:
+def _free_leases(owners: Owners, now: datetime) -> Callable[[Row[LeaseRow]], bool]:
     """A test whether a lease is free. It probes each owner once."""
-    is_alive, now = functools.cache(owners.is_alive), read_clock(connection)
+    is_alive = functools.cache(owners.is_alive)
 
     def is_free(row: Row[LeaseRow]) -> bool:
         if row.status == "awaiting_approval" or row.owner is None or (row.run_id, row.token) in owners.abandoned:

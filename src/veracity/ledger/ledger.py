@@ -23,6 +23,7 @@ from veracity.ledger import forget, leases, observations, prune, rating
 from veracity.ledger.backend import open_backend
 from veracity.ledger.expiry import Cutoffs
 from veracity.ledger.forget import Exposure
+from veracity.ledger.inbox import Inbox
 from veracity.ledger.journal import Journal, name_conversation
 from veracity.ledger.membership import Membership
 from veracity.ledger.observations import Observations
@@ -103,6 +104,7 @@ class Ledger:
         self._next_scrub = 0.0
         self.journal = Journal(folder)
         self.users = Users(self._database, self.journal)
+        self.inbox = Inbox(self._database, jobs)
         self.ingestions = Ingestions(self._database, jobs)
         self.evaluations = Evaluations(self._database, jobs)
         self.traffic = SharedTraffic(self._database)
@@ -257,8 +259,9 @@ class Ledger:
             if records.recallable and answer.status in conversations.REUSABLE_STATUSES:
                 recall.add(connection, run, answer.text, records.vector)
             if records.audit is not None:
-                approvals.add(connection, records.audit, run.user, run.conversation)
-                self._notify(connection, run_id, "approvals")
+                audit = approvals.add(connection, records.audit, run.user, run.conversation)
+                self.inbox.announce(connection, audit, "approval.pending")
+                self.inbox.notify(connection, run_id)
 
     def fail(
         self,
@@ -365,8 +368,11 @@ class Ledger:
             leases.release(connection, run_id)
             if run.forgotten:  # a document was forgotten while the run was under way
                 forget.erase_run(connection, run_id, run.forgotten)
-            self._notify(connection, run_id, "approvals")
-            return approvals.get(connection, approval_id)
+            kept = approvals.get(connection, approval_id)
+            if kept.state == "pending":
+                self.inbox.announce(connection, kept, "approval.pending")
+            self.inbox.notify(connection, run_id)
+            return kept
 
     def decide(
         self,
@@ -379,14 +385,18 @@ class Ledger:
         draft_hash: str | None = None,
         key: str | None = None,
         queued: bool = False,
+        hold: float = 0.0,
     ) -> Approval:
         """Decide a draft. The first decision counts; repeating it with the same `key` is a no-op. With `queued`, a
-        worker resumes the run.
+        worker resumes the run. The decision takes effect after `hold` seconds: until then it can be withdrawn.
 
         `approval_id` is a name as for approval(), but a run with several drafts is refused: the person may have read
         another draft than the pending one."""
         if verdict not in get_args(Verdict):
-            raise InputError(f'The decision must be "approve" or "reject", not "{presentable(str(verdict))}".')
+            known = " or ".join(f'"{name}"' for name in get_args(Verdict))
+            raise InputError(f'The decision must be {known}, not "{presentable(str(verdict))}".')
+        if verdict == "send_back" and not reason.strip():
+            raise InputError("A draft is sent back with a note: write what the next draft has to change.")
         if edit is not None and verdict != "approve":
             raise InputError("Only an approved draft can be edited: reject it without an edit.")
         if edit is not None and not edit.strip():
@@ -398,10 +408,9 @@ class Ledger:
         decision = Decision(verdict=verdict, by=by, at=datetime.now(UTC), reason=reason, edit=edit)
         with self._database.writing(priority=True) as connection:
             approval = approvals.find_to_decide(connection, approval_id)
-            decided = approvals.decide(connection, approval, decision, draft_hash, key or "")
-            self._notify(connection, decided.run_id, "approvals")
+            decided = self.inbox.decide(connection, approval, decision, draft_hash, key or "", hold)
             if queued:
-                self._run_queue.add_decided(connection, decided)
+                self._run_queue.add_decided(connection, decided, hold)
             return decided
 
     def decision(self, run_id: str, attempt: int) -> Decision | None:
@@ -550,10 +559,9 @@ class Ledger:
             self._membership.renew(connection, owner, former_names)
         self._owners.former_names.difference_update(former_names)
 
-    def _notify(self, connection: Connection, run_id: str, *kinds: Literal["approvals"]) -> None:
-        """Tell followers of the run, and those who wait for other `kinds` of changes, when the transaction commits."""
-        changes = [LedgerChange(kind="run", run_id=run_id), *(LedgerChange(kind=kind) for kind in kinds)]
-        self._database.notify(connection, *changes)
+    def _notify(self, connection: Connection, run_id: str) -> None:
+        """Tell followers of the run when the transaction commits."""
+        self._database.notify(connection, LedgerChange(kind="run", run_id=run_id))
 
     def _read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self._database.reading() as connection:
@@ -584,7 +592,7 @@ class Ledger:
         approvals.supersede(connection, run_id)
         if run.conversation:
             conversations.refresh_summary(connection, run.user, run.conversation, run.turn)
-        self._notify(connection, run_id, "approvals")
+        self.inbox.notify(connection, run_id)
         return run._replace(forgotten=exposure)
 
     def _scrub(self, document_ids: Sequence[str], file: Observations | None) -> None:

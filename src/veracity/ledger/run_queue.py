@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,10 @@ class RunQueue(JobTable):
         """Queue a new run when the transaction commits."""
         self._jobs.defer_run(connection, run_id, user, "runs")
 
-    def add_decided(self, connection: Connection, approval: Approval) -> None:
-        """Queue the run of a decided draft when the transaction commits."""
-        self._jobs.defer_run(connection, approval.run_id, approval.user, _queue_of(approval))
+    def add_decided(self, connection: Connection, approval: Approval, delay: float = 0.0) -> None:
+        """Queue the run of a decided draft when the transaction commits, to be resumed after `delay` seconds."""
+        queue, seconds = _queue_of(approval), math.ceil(delay)
+        self._jobs.defer_run(connection, approval.run_id, approval.user, queue, delay=seconds)
 
     def add_interrupted(self, owners: Owners) -> int:
         """Queue the runs whose lease is free, unless they are queued. Returns their number; 0 without workers."""
@@ -55,5 +57,5 @@ class RunQueue(JobTable):
 
 
 def _queue_of(decided: Approval) -> Queue:
-    """Rejections that search the web take as long as a question, and must not delay approvals."""
-    return "rejections" if decided.state == "rejected" and decided.on_reject == "search" else "decisions"
+    """What searches the web or writes another draft takes as long as a question, and must not delay approvals."""
+    return "rejections" if decided.takes_long else "decisions"

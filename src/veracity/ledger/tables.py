@@ -225,12 +225,35 @@ approvals = sa.Table(
     sa.Column("edit", AnyText),
     sa.Column("decision_key", AnyText, nullable=False),
     sa.Column("inclusion", sa.Float, nullable=False, server_default=sa.text("1")),  # of an audit: its probability
+    sa.Column("send_backs", sa.Integer, nullable=False, server_default=sa.text("0")),  # how many are left
+    sa.Column("assignee", AnyText, nullable=False, server_default=""),
+    sa.Column("expires", UtcDateTime),
+    sa.Column("effective", UtcDateTime),  # of a decision that could be withdrawn: when it takes effect
     sa.Index("approvals_by_state", "state", "number"),
+    sa.Index("approvals_by_expiry", "state", "expires"),
     sqlite_autoincrement=True,
 )
 # A covering index: the columns behind `draft` in a row cannot be read without reading the whole draft.
 approval_changed = sa.func.coalesce(approvals.c.decided_at, approvals.c.created)
 sa.Index("approvals_by_change", approval_changed, approvals.c.number, approvals.c.state, approvals.c.decided_by)
+
+# Announcements of approvals, by webhook or mail. They hold no texts: those are read when one is sent.
+deliveries = sa.Table(
+    "deliveries",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("delivery_id", AnyText, nullable=False, unique=True),
+    sa.Column("approval_id", AnyText, nullable=False, index=True),
+    sa.Column("event", AnyText, nullable=False),
+    sa.Column("channel", AnyText, nullable=False),
+    sa.Column("state", AnyText, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("due", UtcDateTime, nullable=False),
+    sa.Column("created", UtcDateTime, nullable=False),
+    sa.Column("problem", AnyText, nullable=False),
+    sa.Index("deliveries_by_state", "state", "due"),
+    sqlite_autoincrement=True,
+)
 
 # `emptied_at` is the newest run when the summary was last emptied. Runs up to it may have read forgotten texts.
 conversations = sa.Table(

@@ -9,7 +9,16 @@ from veracity.models.answer import (
     Notice,
     NoticeCode,
 )
-from veracity.models.approval import Approval, ApprovalReason, ApprovalStanding, ApprovalState, OnReject
+from veracity.models.approval import (
+    Approval,
+    ApprovalReason,
+    ApprovalStanding,
+    ApprovalState,
+    Channel,
+    Delivery,
+    DeliveryEvent,
+    OnReject,
+)
 from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
 from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
 from veracity.models.evaluation import (
@@ -68,9 +77,12 @@ __all__ = [
     "ApprovalStanding",
     "ApprovalState",
     "CallMessage",
+    "Channel",
     "Citation",
     "ConversationSummary",
     "Decision",
+    "Delivery",
+    "DeliveryEvent",
     "Difference",
     "Dimension",
     "Document",

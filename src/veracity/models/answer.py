@@ -38,6 +38,8 @@ NoticeCode = Literal[
     "approved",
     "edited",
     "rejected",
+    "sent_back",
+    "expired",
     "uncertain",
     "low_score",
     "low_grounding",

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from veracity.models.answer import Answer
 from veracity.models.review import Decision
 
-ApprovalState = Literal["pending", "approved", "rejected", "superseded"]
+ApprovalState = Literal["pending", "approved", "rejected", "sent_back", "expired", "superseded"]
 ApprovalReason = Literal[
     "low_score",
     "not_scored",
@@ -23,6 +23,8 @@ ApprovalReason = Literal[
     "audit",
 ]
 OnReject = Literal["search", "searched", "end", "record"]
+Channel = Literal["webhook", "mail"]
+DeliveryEvent = Literal["approval.pending", "approval.assigned", "approval.decided", "approval.expired"]
 
 
 class Approval(BaseModel):
@@ -33,6 +35,9 @@ class Approval(BaseModel):
     with a forgotten document). An "audit" is about an answer that was released: its decision is recorded ("record") and
     changes nothing; `inclusion` is the probability with which it was chosen. A "superseded" approval can no longer be
     decided: a document it relies on was forgotten.
+
+    `send_backs` says how often the turn's draft can still be sent back. `assignee` is the person who should decide;
+    others may. A pending approval ends at `expires`. A decision can be withdrawn until it is `effective`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -49,8 +54,21 @@ class Approval(BaseModel):
     draft_hash: str
     created: datetime
     inclusion: float = 1.0
+    send_backs: int = 0
+    assignee: str = ""
+    expires: datetime | None = None
     state: ApprovalState = "pending"
     decision: Decision | None = None
+    effective: datetime | None = None
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether the decision leads to a web search or another draft."""
+        return self.state == "sent_back" or (self.state == "rejected" and self.on_reject == "search")
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether the run still waits: nobody has decided, or the decision can be withdrawn."""
+        return self.state == "pending" or (self.effective is not None and self.effective > now)
 
 
 class ApprovalStanding(BaseModel):
@@ -64,3 +82,16 @@ class ApprovalStanding(BaseModel):
     state: ApprovalState
     question: str
     by: str = ""
+
+
+class Delivery(BaseModel):
+    """An announcement of an approval. Receivers may get it more than once, always with the same `delivery_id`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    delivery_id: str
+    approval_id: str
+    event: DeliveryEvent
+    channel: Channel
+    attempts: int
+    created: datetime

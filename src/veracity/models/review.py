@@ -10,15 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from veracity.models.evaluation import WritableText
 from veracity.models.llm import Usage
 
-Verdict = Literal["approve", "reject"]
+Verdict = Literal["approve", "reject", "send_back"]
 
 
 class Decision(BaseModel):
-    """A person's decision. `edit` is the text that replaces the draft."""
+    """A person's decision, or "expire" by nobody. `edit` is the text that replaces the draft; the `reason` of
+    "send_back" is the note for the next one."""
 
     model_config = ConfigDict(frozen=True)
 
-    verdict: Verdict
+    verdict: Verdict | Literal["expire"]
     by: str
     at: datetime
     attempt: int = 1

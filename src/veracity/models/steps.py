@@ -357,7 +357,7 @@ class ScoreStep(BaseStep):
 
 class ApprovalFacts(Facts):
     attempt: int = 1
-    verdict: Verdict | None = None
+    verdict: Verdict | Literal["expire"] | None = None
     by: str = ""
     edited: bool = False
 

@@ -35,11 +35,13 @@ def _unanswered(answer: Answer) -> Iterator[Finding]:
     if answer.status == "awaiting_approval":
         yield "waiting", "fair", {}
     elif answer.status == "rejected":
-        yield "rejected" if decision else "rejected.nobody", "bad", by
+        is_expired = decision is not None and decision.verdict == "expire"
+        yield "expired" if is_expired else "rejected" if decision else "rejected.nobody", "bad", by
     else:
         yield "abstained", "fair", {}
         if decision:
-            yield "approved" if decision.verdict == "approve" else "rejected.draft", "", by
+            keys = {"approve": "approved", "expire": "expired"}
+            yield keys.get(decision.verdict, "rejected.draft"), "", by
 
 
 def _examined(answer: Answer, threshold: float) -> Iterator[Finding]:

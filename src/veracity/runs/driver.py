@@ -42,10 +42,10 @@ T = TypeVar("T")
 
 
 class GraphResult(NamedTuple):
-    """`interrupt` says why approval is needed and what a rejection leads to; it is empty when the run is done."""
+    """`interrupt` says why approval is needed and what decisions lead to; it is empty when the run is done."""
 
     state: RunState
-    interrupt: dict[str, str]
+    interrupt: dict[str, Any]
 
 
 class Driver:

@@ -10,7 +10,8 @@ import contextlib
 import logging
 import random
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from veracity.errors import (
     BusyLedgerError,
@@ -59,19 +60,21 @@ class Endings:
         return _make_approval(answer, run, why="audit", on_reject="record", inclusion=settings.audit)
 
     def complete_by_decision(self, approval: Approval, run: RunParameters, token: int) -> Answer | None:
-        """Finish a run whose progress is lost by its decision alone. None if the approval is still pending."""
-        if approval.decision is None:
+        """Finish a run whose progress is lost by its decision alone. None if it is pending or was sent back."""
+        if approval.decision is None or approval.decision.verdict == "send_back":
             return None
         used = {"usage": run.usage, "seconds": run.seconds}
         answer = decided_answer(approval, approval.decision).model_copy(update=used)
         self._finish(answer, run.user, token)
         return answer
 
-    def suspend(self, context: RunContext, state: RunState, interrupt: dict[str, str]) -> Answer:
+    def suspend(self, context: RunContext, state: RunState, interrupt: dict[str, Any]) -> Answer:
         """Store the draft as a pending approval. Raises `SupersededError` if one of its documents was forgotten."""
         run, usage, seconds = context.run, context.limits.budget.spent, context.limits.seconds
         draft = build_answer(state, usage, seconds)
-        approval = _make_approval(draft, run, **interrupt)
+        hours = self._settings.approval.expires
+        expires = datetime.now(UTC) + timedelta(hours=hours) if hours else None
+        approval = _make_approval(draft, run, **interrupt, expires=expires)
         stored = self._ledger.suspend(run.run_id, context.token, approval, usage, seconds)
         if stored.state == "superseded":
             raise SupersededError("A document that the draft uses was forgotten in the meantime: ask again.")

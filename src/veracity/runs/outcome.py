@@ -124,7 +124,7 @@ def weak_point(answer: Answer, threshold: float) -> Literal["failed_review", "lo
     """Why the question is remembered as a weak point (SPEC C3). An approved answer is none."""
     if any(decision.verdict == "reject" for decision in answer.decisions):
         return "rejected"
-    if answer.decisions or answer.status != "answered":
+    if answer.status != "answered" or any(decision.verdict == "approve" for decision in answer.decisions):
         return None
     if answer.review and answer.review.outcome == "failed":
         return "failed_review"
@@ -147,7 +147,8 @@ def is_recallable(answer: Answer) -> bool:
     """Whether later questions may use it as an earlier answer (SPEC D4): it passed its review or was approved."""
     if answer.status != "answered" or answer.form in ("direct", "recalled"):
         return False
-    return bool(answer.decisions) or (answer.review is not None and answer.review.outcome in ("passed", "doubtful"))
+    is_approved = any(decision.verdict == "approve" for decision in answer.decisions)
+    return is_approved or (answer.review is not None and answer.review.outcome in ("passed", "doubtful"))
 
 
 def notice(language: str, code: NoticeCode, key: str = "", **values: Any) -> Notice:
@@ -187,15 +188,20 @@ def _apply_decisions(answer: Answer, decisions: list[Decision], released_by: App
     if decision.verdict == "approve":
         code: NoticeCode = "approved" if decision.edit is None else "edited"
         return _add_notices(answer, notice(answer.language, code, by=decision.by))
-    return _reject(answer, decision) if answer.status == "answered" else answer
+    if answer.status == "answered":
+        return _reject(answer, decision)
+    return _add_notices(answer, notice(answer.language, "expired")) if decision.verdict == "expire" else answer
 
 
 def _reject(draft: Answer, decision: Decision) -> Answer:
-    """The answer to a question whose draft was rejected (SPEC D7). The receipt keeps the draft."""
+    """The answer to a question whose draft was rejected (SPEC D7), or that nobody decided (D11). The receipt keeps the
+    draft."""
     was_searched = any(notice.code in WEB_TRIED_NOTICES for notice in draft.notices)
-    key = "rejection_after_search" if was_searched else "rejection_without_search"
+    is_expired = decision.verdict == "expire"
+    key = "expiration" if is_expired else "rejection_after_search" if was_searched else "rejection_without_search"
     kept = {notice.code: notice for notice in draft.notices if notice.code in ATTEMPT_NOTICES}
-    notices = [*kept.values(), notice(draft.language, "rejected", by=decision.by)]
+    decided = notice(draft.language, "expired") if is_expired else notice(draft.language, "rejected", by=decision.by)
+    notices = [*kept.values(), decided]
     rejected = {"text": text(draft.language, "notices", key), "status": "rejected", "form": "direct", "score": None}
     return _hide(draft).model_copy(update={**rejected, "notices": notices})
 
@@ -246,6 +252,8 @@ def _notices(
     if review and review.outcome == "doubtful":
         yield notice(language, "doubtful_review", confidence=review.confidence)
     yield from _unsupported(language, sentences)
+    if senders := [decision["by"] for decision in state["decisions"] if decision["verdict"] == "send_back"]:
+        yield notice(language, "sent_back", by=senders[-1])
 
 
 def _join_issues(language: str, codes: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from veracity.deadlines import Deadline, Stop
 from veracity.errors import LedgerError, LostLeaseError, ShutdownError, VeracityError
@@ -69,15 +70,16 @@ class Runner:
         try:
             run = self._ledger.parameters(run_id)
             has_progress = self._driver.has_progress(run_id)
-            can_continue = has_progress and token <= MAX_LEASES
-            answer = None if can_continue else self._end_without_progress(run, token)
+            max_token = MAX_LEASES + len(self._ledger.approvals_of(run_id))  # every decision is followed by a lease
+            can_continue = has_progress and token <= max_token
+            answer = None if can_continue else self._end_without_progress(run, token, max_token)
         except BaseException:
             with contextlib.suppress(VeracityError):  # the first error is reported
                 self._ledger.release(run_id, token)
             raise
         if answer:
             yield from self._deliver(answer)
-        elif token <= MAX_LEASES:
+        elif token <= max_token:
             yield from self._drive(run, token, None if has_progress else fresh_turn(run), drafts)
 
     def carry_out(self, approval: Approval, *, drafts: bool = False) -> Iterator[RunEvent]:
@@ -142,7 +144,8 @@ class Runner:
         return self._ledger.begin(run, guess_language(run.question), self._context.models, key=key, queued=queued)
 
     def _drive(self, run: RunParameters, token: int, start: RunState | None, drafts: bool) -> Iterator[RunEvent]:
-        context = self._context.for_run(run, token, drafts=drafts)
+        sent_back = [approval for approval in self._ledger.approvals_of(run.run_id) if approval.state == "sent_back"]
+        context = self._context.for_run(run, token, drafts=drafts, send_backs=len(sent_back))
         self._stops[run.run_id] = context.limits.stop
         if self._is_stopping.is_set():  # `stop_all` may not have seen it
             context.limits.stop.set()
@@ -172,11 +175,11 @@ class Runner:
         finally:
             self._endings.deliver()  # after the answer: it may wait for a lock
 
-    def _end_without_progress(self, run: RunParameters, token: int) -> Answer | None:
+    def _end_without_progress(self, run: RunParameters, token: int, max_token: int) -> Answer | None:
         """Finish by the decision if there is one. None: the run starts again, or failed after too many leases."""
         approvals = self._ledger.approvals_of(run.run_id)
         answer = self._endings.complete_by_decision(approvals[-1], run, token) if approvals else None
-        if answer is None and token > MAX_LEASES:
+        if answer is None and token > max_token:
             self._endings.fail(run, token, f"It was interrupted {MAX_LEASES} times: ask again.")
         return answer
 
@@ -184,5 +187,5 @@ class Runner:
         """None while the run is running, and if it failed."""
         if run.status == "awaiting_approval":
             newest = self._ledger.approvals_of(run.run_id)[-1]
-            return pending_answer(newest) if newest.state == "pending" else None
+            return pending_answer(newest) if newest.is_open(datetime.now(UTC)) else None
         return None if run.status in ("running", "failed") else self._ledger.answer(run.run_id)

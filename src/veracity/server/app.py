@@ -18,7 +18,7 @@ from veracity.server.limits import ConcurrencyLimit, Limits, exchange_periodical
 from veracity.server.live.document_jobs import DocumentJobs
 from veracity.server.live.feed import Feed
 from veracity.server.live.runs import LiveRuns
-from veracity.server.live.upkeep import prune_periodically, purge_periodically
+from veracity.server.live.upkeep import notify_periodically, prune_periodically, purge_periodically
 from veracity.server.live.wakeups import Wakeups
 from veracity.server.mcp import endpoint as mcp
 from veracity.server.mcp.tools import Tools
@@ -89,6 +89,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state.document_jobs = DocumentJobs(lambda: state.feed.publish("documents"))
     purging = asyncio.create_task(purge_periodically(engine, state.document_jobs))
     pruning = asyncio.create_task(prune_periodically(engine))
+    notifying = asyncio.create_task(notify_periodically(engine))
     exchanging = asyncio.create_task(exchange_periodically(state.limits, engine))
     unfinished = asyncio.create_task(routes.documents.finish_uploads(engine, state.document_jobs))
     try:
@@ -96,6 +97,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         purging.cancel()
         pruning.cancel()
+        notifying.cancel()
         exchanging.cancel()
         state.document_jobs.stop()
         state.live.stop(grace=0)

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from veracity.models import ModelName
+from veracity.models import Channel, ModelName
 from veracity.models.llm import checked_model_name
 from veracity.settings.servers import LOCAL_KINDS, Servers
 from veracity.settings.store import StoreSettings
@@ -57,6 +57,7 @@ Fusion = Literal["rrf", "weighted", "cascade"]
 SourceName = Literal["knowledge", "graph"]
 PriorityName = Literal["knowledge", "temporal", "graph"]
 PolicyName = Literal["ask", "never", "always"]
+SmtpSecurity = Literal["starttls", "tls", "none"]
 ScopeName = Literal["conversation", "user"]
 DraftsName = Literal["everyone", "approvers"]
 WebProviderName = Literal["none", "searxng", "tavily", "ddgs"]
@@ -244,6 +245,13 @@ class ApprovalSettings(Section):
         default=0, ge=0, le=1, description="share of the answers released without approval that a person checks later"
     )
 
+    send_backs: int = Field(
+        default=2, ge=0, le=10, description="how often a draft of a turn can be sent back with a note"
+    )
+    expires: float = Field(
+        default=0, ge=0, le=87_600, description="hours until a draft that nobody decided is rejected; 0: never"
+    )
+
     calibrated: bool = Field(
         default=False,
         description='whether the threshold is that of `veracity calibrate`; as `threshold = "calibrated"`',
@@ -258,6 +266,36 @@ class ApprovalSettings(Section):
         if data["threshold"] == CALIBRATED:
             return {**{name: value for name, value in data.items() if name != "threshold"}, "calibrated": True}
         return {"calibrated": False, **data}
+
+
+class NotifySettings(Section):
+    """How drafts that wait are announced. Secrets come from the environment (VERACITY_WEBHOOK_SECRET,
+    VERACITY_SMTP_USER, VERACITY_SMTP_PASSWORD)."""
+
+    webhook_url: str = Field(default="", description="URL that gets a signed POST; empty: none")
+    mail_to: list[str] = Field(default=[], max_length=50, description="addresses that get mail; empty: none")
+    mail_from: str = Field(default="veracity@localhost", description="sender of the mail")
+    smtp_host: str = Field(default="localhost", description="mail server")
+    smtp_port: int = Field(default=587, ge=1, le=65_535, description="port of the mail server")
+    smtp_security: SmtpSecurity = Field(default="starttls", description="`starttls`, `tls`, or `none`")
+    page_url: str = Field(default="", description="address of the page, for links to the draft")
+    texts: bool = Field(default=False, description="whether announcements hold the question, the draft and the reason")
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        webhook: tuple[Channel, ...] = ("webhook",) if self.webhook_url else ()
+        return (*webhook, "mail") if self.mail_to else webhook
+
+    @model_validator(mode="after")
+    def _check(self) -> NotifySettings:
+        for name in ("webhook_url", "page_url"):
+            value = getattr(self, name)
+            if value and not re.fullmatch(r"https?://[^\s/@]+(?:/\S*)?", value):
+                raise ValueError(f"{name} must be an address that begins with http:// or https://")
+        for address in (*self.mail_to, self.mail_from):
+            if not re.fullmatch(r"[^\s@<>,;:]+@[^\s@<>,;:]+", address):
+                raise ValueError(f'"{address}" is not a mail address')
+        return self
 
 
 class EvaluatorSettings(Section):
@@ -358,6 +396,7 @@ class Settings(Section):
     answering: AnsweringSettings = AnsweringSettings()
     conversation: ConversationSettings = ConversationSettings()
     approval: ApprovalSettings = ApprovalSettings()
+    notify: NotifySettings = NotifySettings()
     evaluator: EvaluatorSettings = EvaluatorSettings()
     web: WebSettings = WebSettings()
     server: ServerSettings = ServerSettings()
@@ -385,6 +424,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "answering": AnsweringSettings,
     "conversation": ConversationSettings,
     "approval": ApprovalSettings,
+    "notify": NotifySettings,
     "evaluator": EvaluatorSettings,
     "web": WebSettings,
     "server": ServerSettings,

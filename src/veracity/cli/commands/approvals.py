@@ -1,4 +1,4 @@
-"""`veracity approvals`, `veracity approve`, `veracity reject` and `veracity recover`."""
+"""`veracity approvals`, `approve`, `reject`, `send-back`, `assign` and `recover`."""
 
 from __future__ import annotations
 
@@ -48,16 +48,18 @@ def show_approvals(approvals: list[Approval]) -> None:
     users = ["User"] if len({approval.user for approval in approvals}) > 1 else []
     states = [] if all(approval.state == PENDING for approval in approvals) else ["State"]
     times = [] if is_narrow() else ["Since (UTC)"]
-    columns = ("Approval", *states, *times, "Why", "Score", *users, "Question")
+    people = ["For"] if any(approval.assignee for approval in approvals) else []
+    columns = ("Approval", *states, *times, "Why", "Score", *users, *people, "Question")
     rows = table(*columns, right=("Score",), whole=("Approval", *states, *times))
     for approval in approvals:
         cells = {
             "Approval": plain(approval.approval_id),
-            "State": plain(approval.state),
+            "State": plain(approval.state.replace("_", " ")),
             "Since (UTC)": plain(f"{approval.created:%Y-%m-%d %H:%M}"),
             "Why": plain(approval.why.replace("_", " ")),
             "Score": _score(approval.draft.score),
             "User": plain(approval.user),
+            "For": plain(approval.assignee),
             "Question": plain(one_line(approval.question)),
         }
         rows.add_row(*(cells[column] for column in columns))
@@ -109,13 +111,31 @@ def reject(name: str, reason: str, by: str | None, workspace: Path | None, as_js
     _finish(answer, threshold, workspace, as_json)
 
 
+def send_back(name: str, note: str, by: str | None, workspace: Path | None, as_json: bool) -> None:
+    with Veracity(require_workspace(workspace)) as engine:
+        approval = engine.approval(name)
+        answer = _decide(engine, approval, name, "send_back", by, reason=note, draft_hash=approval.draft_hash)
+        threshold = engine.settings.approval.threshold
+    _finish(answer, threshold, workspace, as_json)
+
+
+def assign(name: str, person: str, workspace: Path | None, as_json: bool) -> None:
+    with Veracity(require_workspace(workspace)) as engine:
+        approval = engine.inbox.assign(engine.approval(name).approval_id, person)
+    if as_json:
+        print_json(approval)
+    else:
+        assigned = f"assigned to {approval.assignee}" if approval.assignee else "assigned to nobody"
+        console.print(plain(f"{approval.approval_id}: {assigned}."))
+
+
 def _show(approval: Approval, threshold: float, as_json: bool) -> None:
     if as_json:
         print_json(approval)
         return
     show_draft(approval, threshold)
     if approval.state != PENDING:
-        console.print(plain(f"Already {approval.state}: no decision is possible.", "yellow"))
+        console.print(plain(f"Already {approval.state.replace('_', ' ')}: no decision is possible.", "yellow"))
     console.print(plain(f"Approval {approval.approval_id}, draft {approval.draft_hash[:16]}", "dim"))
 
 

@@ -1,4 +1,4 @@
-"""Shows a pending draft and, at a terminal, asks the user to approve, reject or edit it."""
+"""Shows a pending draft and, at a terminal, asks the user to approve, reject, send back or edit it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import tempfile
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from veracity.locales import text
 from veracity.models import LOCAL, Answer, Approval, Verdict
 
 EXIT_AWAITING = 3
-CHOICES = ("approve", "reject", "edit", "later")
+CHOICES = ("approve", "reject", "send back", "edit", "later")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,9 @@ def _ask_for_choice(approval: Approval) -> Choice | None:
                 reason = read_line(label(language, "why"))
                 if reason is not None:
                     return Choice("reject", reason.strip())
+            case "send back":
+                if note := _ask_for_note(approval, read_line):
+                    return Choice("send_back", note)
             case "edit":
                 if edit := _edit(approval.draft.text):
                     return Choice("approve", edit=edit)
@@ -140,6 +144,15 @@ def _ask_for_choice(approval: Approval) -> Choice | None:
             case _:
                 console.print(plain(label(language, "type_a_letter")))
     return None
+
+
+def _ask_for_note(approval: Approval, read_line: Callable[[str], str | None]) -> str:
+    """Empty if the draft cannot be sent back, or nothing was typed."""
+    language = approval.draft.language
+    if approval.send_backs < 1:
+        console.print(plain(label(language, "no_send_back")))
+        return ""
+    return (read_line(label(language, "note")) or "").strip()
 
 
 def _match_choice(typed: str) -> str:

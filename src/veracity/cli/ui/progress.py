@@ -39,6 +39,8 @@ STATUS = {
 DECISION_RECORDED = "The decision is recorded; veracity recover resumes the run."
 log = logging.getLogger("veracity")
 
+DECIDED = {"approve": "approved", "reject": "rejected", "send_back": "sent back", "expire": "expired"}
+
 
 def follow(
     events: Iterable[RunEvent],
@@ -117,9 +119,9 @@ def _outcome(step: Step) -> str:  # noqa: C901, PLR0911, PLR0912 - one case per 
                 return score
             return f"{score}, grounding {_compare(facts.grounding, facts.grounding_floor)}"
         case steps.ApprovalStep(facts=facts, texts=texts):
-            verdict = "rejected" if facts.verdict == "reject" else "approved"
             reason = f": {texts.reason}" if texts and texts.reason else ""
-            return f"{verdict}{' and edited' if facts.edited else ''} by {facts.by}{reason}"
+            by = f" by {facts.by}" if facts.by else ""
+            return f"{DECIDED[facts.verdict or 'approve']}{' and edited' if facts.edited else ''}{by}{reason}"
         case steps.WebSearchStep(facts=facts, texts=texts):
             pages = len(texts.pages) if texts else 0
             return f"{facts.provider}: {facts.outcome or f'{pages} pages, {len(facts.evidence)} passages'}"

@@ -21,7 +21,12 @@ from veracity.models import Answer, Approval, ApprovalStanding, ApprovalState, D
 from veracity.printable import encodable
 from veracity.secrets import presentable
 
-DECIDED_STATES: dict[str, ApprovalState] = {"approve": "approved", "reject": "rejected"}
+DECIDED_STATES: dict[str, ApprovalState] = {
+    "approve": "approved",
+    "reject": "rejected",
+    "send_back": "sent_back",
+    "expire": "expired",
+}
 _STATES = TypeAdapter(list[ApprovalStanding])
 _LATEST_STATES = select(  # in the order of the fields, because access by name takes three times as long
     *(approvals.c[name] for name in ("approval_id", "run_id", "user_name", "state", "question")),
@@ -39,7 +44,7 @@ def draft_hash(answer: Answer) -> str:
 def add(connection: Connection, approval: Approval, user: str, conversation: str) -> Approval:
     """No-op if the id exists already. Returns the stored approval."""
     if _row(connection, approval.approval_id) is None:
-        values = approval.model_dump(exclude={"user", "conversation", "draft", "state", "decision"})
+        values = approval.model_dump(exclude={"user", "conversation", "draft", "state", "decision", "effective"})
         owner = {"user_name": user, "conversation": conversation}
         draft = approval.draft.model_dump(mode="json")
         pending = {"draft": draft, "state": "pending", "reason": "", "decision_key": ""}
@@ -48,17 +53,27 @@ def add(connection: Connection, approval: Approval, user: str, conversation: str
 
 
 def decide(
-    connection: Connection, approval: Approval, decision: Decision, expected_hash: str | None, key: str
+    connection: Connection,
+    approval: Approval,
+    decision: Decision,
+    expected_hash: str | None,
+    key: str,
+    effective: datetime | None = None,
 ) -> Approval:
-    """Store the decision. Idempotent for the same decision under the same key, else raises `DecisionError`."""
+    """Store the decision, which can be withdrawn until it is `effective`. Idempotent for the same decision under the
+    same key, else raises `DecisionError`."""
     approval_id = approval.approval_id
-    if approval.state == "pending" and expected_hash in (None, approval.draft_hash):
+    is_expired = approval.expires is not None and approval.expires <= decision.at and decision.verdict != "expire"
+    if approval.state == "pending" and expected_hash in (None, approval.draft_hash) and not is_expired:
+        if decision.verdict == "send_back":
+            _require_send_back(approval)
         values = {
             **decision.model_dump(include={"verdict", "reason", "edit"}),
             "state": DECIDED_STATES[decision.verdict],
             "decided_by": decision.by,
             "decided_at": decision.at,
             "decision_key": key,
+            "effective": effective,
         }
         unchanged = (approvals.c.approval_id == approval_id) & (approvals.c.state == "pending")
         unchanged &= approvals.c.draft_hash == approval.draft_hash
@@ -68,6 +83,35 @@ def decide(
     if expected_hash in (None, approval.draft_hash) and _is_repeated(connection, approval, decision, key):
         return approval
     raise _conflict(approval, expected_hash)
+
+
+def withdraw(connection: Connection, approval: Approval, by: str, now: datetime) -> Approval:
+    """Make it pending again. Raises `DecisionError` if its decision has taken effect, or is another person's."""
+    decision, name = approval.decision, presentable(approval.approval_id)
+    if decision is None or not approval.is_open(now):
+        raise DecidedError(f'The decision on "{name}" can no longer be withdrawn: it has taken effect.')
+    if decision.by != by:
+        raise DecidedError(
+            f'The decision on "{name}" was made by "{presentable(decision.by)}": only they can withdraw it.'
+        )
+    undecided: dict[str, Any] = dict.fromkeys(("verdict", "edit", "decided_by", "decided_at", "effective"))
+    values = {**undecided, "state": "pending", "reason": "", "decision_key": ""}
+    connection.execute(update(approvals).where(approvals.c.approval_id == approval.approval_id).values(values))
+    return get(connection, approval.approval_id)
+
+
+def assign(connection: Connection, approval: Approval, assignee: str) -> Approval:
+    """Name the person who should decide, or nobody. Raises `DecisionError` if it was decided."""
+    unchanged = (approvals.c.approval_id == approval.approval_id) & (approvals.c.state == "pending")
+    if connection.execute(update(approvals).where(unchanged).values(assignee=assignee)).rowcount != 1:
+        raise _conflict(get(connection, approval.approval_id), None)
+    return get(connection, approval.approval_id)
+
+
+def list_overdue(connection: Connection, now: datetime) -> list[str]:
+    """The pending approvals that have expired."""
+    overdue = (approvals.c.state == "pending") & (approvals.c.expires <= now)
+    return list(connection.execute(select(approvals.c.approval_id).where(overdue)).scalars())
 
 
 def get(connection: Connection, approval_id: str) -> Approval:
@@ -146,9 +190,10 @@ def supersede(connection: Connection, run_id: str) -> None:
 
 
 def end_on_reject(connection: Connection, run_id: str) -> None:
-    """Rejecting the run's pending draft no longer starts a web search, because its checkpoints are deleted."""
-    pending = (approvals.c.run_id == run_id) & (approvals.c.state == "pending") & (approvals.c.on_reject == "search")
-    connection.execute(update(approvals).where(pending).values(on_reject="end"))
+    """The run's pending draft can no longer lead to a web search or another draft: its checkpoints are deleted."""
+    pending = (approvals.c.run_id == run_id) & (approvals.c.state == "pending")
+    connection.execute(update(approvals).where(pending).values(send_backs=0))
+    connection.execute(update(approvals).where(pending & (approvals.c.on_reject == "search")).values(on_reject="end"))
 
 
 def replace_draft(connection: Connection, approval_id: str, draft: Answer, *, erase_decision: bool) -> None:
@@ -184,16 +229,27 @@ def _is_repeated(connection: Connection, approval: Approval, decision: Decision,
     return (stored.verdict, stored.by, stored.reason, stored.edit) == content
 
 
+def _require_send_back(approval: Approval) -> None:
+    name = presentable(approval.approval_id)
+    if approval.why == "audit":
+        raise InputError(f'"{name}" is an audit of an answer that was released: approve or reject it.')
+    if approval.draft.status == "abstained":
+        raise InputError(f'"{name}" has no draft to send back: approve or reject it.')
+    if approval.send_backs < 1:
+        raise InputError(f'"{name}" cannot be sent back again: approve, edit or reject it.')
+
+
 def _conflict(approval: Approval, expected_hash: str | None) -> DecisionError:
     name, decision = presentable(approval.approval_id), approval.decision
     if approval.state == "superseded":
         return SupersededError(f'The draft "{name}" can no longer be decided: a document it depends on was forgotten.')
     if expected_hash not in (None, approval.draft_hash):
         return SupersededError(f'The draft "{name}" has changed since you read it: review it again.')
+    if approval.state in ("pending", "expired"):
+        return DecidedError(f'The draft "{name}" has expired: nobody decided in time.')
     by = f'by "{presentable(decision.by)}" at {decision.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC' if decision else ""
-    return DecidedError(
-        f'The draft "{name}" was already {approval.state} {by}'.rstrip() + ": your decision is ignored."
-    )
+    done = approval.state.replace("_", " ")
+    return DecidedError(f'The draft "{name}" was already {done} {by}'.rstrip() + ": your decision is ignored.")
 
 
 def _row(connection: Connection, approval_id: str) -> Row[Any] | None:

@@ -10,14 +10,26 @@ from sqlalchemy import Connection, Row, Select, bindparam, case, exists, func, i
 from sqlalchemy.exc import IntegrityError
 
 from veracity.errors import BusyLedgerError, InputError, LedgerError, NotFoundError
-from veracity.ledger.tables import INDEXED_QUESTION_LENGTH, approvals, as_stored, is_case, question_head, runs, steps
+from veracity.ledger.tables import (
+    INDEXED_QUESTION_LENGTH,
+    UtcDateTime,
+    approvals,
+    as_stored,
+    is_case,
+    question_head,
+    runs,
+    steps,
+)
 from veracity.models import Answer, RunParameters, RunStanding, RunStatus, RunSummary, Step, Usage, load_step
 from veracity.secrets import presentable
 
 LAST = "last"
 MAX_LISTED_IDS = 5  # in one message
 _STEP_COUNT = select(func.count()).select_from(steps).where(steps.c.run_id == runs.c.run_id).scalar_subquery()
-_IS_PENDING = exists().where((approvals.c.run_id == runs.c.run_id) & (approvals.c.state == "pending"))
+_IS_PENDING = exists().where(
+    (approvals.c.run_id == runs.c.run_id)
+    & ((approvals.c.state == "pending") | (approvals.c.effective > bindparam("now", type_=UtcDateTime)))
+)
 
 
 class LockedRun(NamedTuple):
@@ -145,11 +157,12 @@ def get_summary(connection: Connection, run_id: str) -> RunSummary:
 
 
 def get_state(connection: Connection, run_id: str) -> RunStanding | None:
-    """A run whose draft was decided counts as running, even before a process resumes it."""
+    """A run whose draft was decided counts as running, even before a process resumes it, but not while the decision can
+    be withdrawn."""
     status = case(((runs.c.status == "awaiting_approval") & ~_IS_PENDING, "running"), else_=runs.c.status)
     is_forgotten = (runs.c.forgotten > 0) | (runs.c.question == "")
     own = select(_BY_FIELD["user"], status.label("status"), _STEP_COUNT.label("steps"), is_forgotten.label("forgotten"))
-    row = connection.execute(own.where(runs.c.run_id == run_id)).one_or_none()
+    row = connection.execute(own.where(runs.c.run_id == run_id), {"now": datetime.now(UTC)}).one_or_none()
     return None if row is None else RunStanding(run_id=run_id, **row._mapping)
 
 

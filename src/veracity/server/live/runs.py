@@ -33,7 +33,8 @@ SHARED_SWEEP_SECONDS = 1.0  # where other machines' runs are resumed
 MAX_RETRY_SECONDS = 300.0  # between attempts to resume a run
 ABANDON_SECONDS = 1.5  # after a client is gone; OpenAI's clients retry within a second
 DECISION_THREADS = 2  # reserved for approved drafts
-REJECTION_THREADS = 2  # for rejections, which search the web and take as long as a question
+REJECTION_THREADS = 2  # for what searches the web or writes another draft, which takes as long as a question
+EFFECT_SECONDS = 0.05  # after a held decision takes effect
 KEEP_LOG_SECONDS = 5.0  # after a run's end, for clients that just asked; later the ledger serves them
 
 DIFFERS = (
@@ -82,6 +83,7 @@ class RecoverySweep:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
+                self._engine.inbox.expire()
                 self._sweep()
                 self._also()
             except VeracityError as error:
@@ -157,6 +159,16 @@ class RunPool:
         if not self._queue_for(decided).submit(decided.user if decided else "", run_log):
             run_log.close()
 
+    def resume_after(self, seconds: float, decided: Approval) -> None:
+        """Queues the run of a held decision when that takes effect. The sweep does so after a restart, and no process
+        gets the run if the decision was withdrawn."""
+
+        def resume() -> None:
+            if not self.stopping.is_set():
+                self.resume(decided.run_id, decided)
+
+        self._loop.call_soon_threadsafe(self._loop.call_later, seconds + EFFECT_SECONDS, resume)
+
     def close(self, run_id: str) -> None:
         """Ends the log of a stopped run, and removes the run from the queue if it is waiting."""
         if run_log := self.logs.get(run_id):
@@ -205,8 +217,7 @@ class RunPool:
     def _queue_for(self, decided: Approval | None) -> FairQueue[RunLog]:
         if decided is None:
             return self._questions
-        searches_web = decided.state == "rejected" and decided.on_reject == "search"
-        return self._rejections if searches_web else self._decisions
+        return self._rejections if decided.takes_long else self._decisions
 
     def _add_log(self, run_log: RunLog) -> RunLog:
         with self._lock:
@@ -353,18 +364,33 @@ class LiveRuns:
         self._pool.start(run_id, user.name)
         return run_id
 
-    def decide(self, user: User, approval_id: str, **decision: Any) -> Approval:
-        """Records the decision, with the options of `Veracity.decide`, and resumes the run in the background."""
+    def decide(self, user: User, approval_id: str, hold: float = 0.0, **decision: Any) -> Approval:
+        """Records the decision, with the options of `Veracity.decide`, and resumes the run in the background, after
+        `hold` seconds."""
         self._require_open()
-        if self._works and self._pool.takes_jobs():
+        if not (self._works and self._pool.takes_jobs()):
+            decided = self._engine.queue_decision(approval_id, by=user.name, hold=hold, **decision)
+        elif hold:
+            decided = self._engine.inbox.hold(approval_id, by=user.name, seconds=hold, **decision)
+            self._pool.resume_after(hold, decided)
+        else:
             # The events are not consumed: another process may be first to resume the run.
             self._engine.stream_decision(approval_id, by=user.name, **decision)
             decided = self._engine.approval(approval_id)
             self._pool.resume(decided.run_id, decided)
-        else:
-            decided = self._engine.queue_decision(approval_id, by=user.name, **decision)
         self._on_change()
         return decided
+
+    def withdraw(self, user: User, approval_id: str) -> Approval:
+        """Undoes a decision that is not effective yet."""
+        pending = self._engine.inbox.withdraw(approval_id, by=user.name)
+        self._on_change()
+        return pending
+
+    def assign(self, approval_id: str, assignee: str) -> Approval:
+        assigned = self._engine.inbox.assign(approval_id, assignee)
+        self._on_change()
+        return assigned
 
     def stop_run(self, user: User, run_id: str) -> RunSummary:
         stopped = self._engine.stop(run_id, by=user.name)

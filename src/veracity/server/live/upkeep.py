@@ -1,4 +1,5 @@
-"""Work on the workspace that nobody asks for: forgotten documents leave the disk, and what has expired is removed."""
+"""Work on the workspace that nobody asks for: forgotten documents leave the disk, what has expired is removed, and
+approvals are announced."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ log = logging.getLogger("veracity.server")
 FIRST_SECONDS = 30.0  # after the start
 PURGE_SECONDS = 300.0
 PRUNE_SECONDS = 86_400.0
+NOTIFY_SECONDS = 2.0
 
 
 async def purge_periodically(engine: Veracity, jobs: DocumentJobs) -> None:
@@ -35,6 +37,20 @@ async def purge_periodically(engine: Veracity, jobs: DocumentJobs) -> None:
         except Exception:
             log.exception("Removing forgotten documents from the disk failed")
         await asyncio.sleep(PURGE_SECONDS)
+
+
+async def notify_periodically(engine: Veracity) -> None:
+    """Sends announcements of approvals until the server stops. Failures are logged and tried again."""
+    if not engine.settings.notify.channels:
+        return
+    while True:
+        try:
+            await run_sync(engine.inbox.send_notifications, abandon_on_cancel=True)
+        except VeracityError as error:
+            log.warning("Approvals could not be announced: %s", error)
+        except Exception:
+            log.exception("Announcing approvals failed")
+        await asyncio.sleep(NOTIFY_SECONDS)
 
 
 async def prune_periodically(engine: Veracity) -> None:

@@ -79,8 +79,12 @@ class DecideArguments(Arguments):
     draft_hash: str = Field(
         min_length=1, max_length=200, description="The draft_hash of list_pending: another draft is not decided on."
     )
-    verdict: Verdict = Field(description="approve releases the draft; reject searches the web instead, once.")
-    reason: str = Field(default="", max_length=2000, description="Why, for the receipt.")
+    verdict: Verdict = Field(
+        description="approve releases the draft; reject searches the web instead, once; send_back wants another draft."
+    )
+    reason: str = Field(
+        default="", max_length=2000, description="Why, for the receipt; with send_back the note for the next draft."
+    )
     edit: str | None = Field(
         default=None, max_length=MAX_EDIT_LENGTH, description="With approve: release this text instead of the draft."
     )

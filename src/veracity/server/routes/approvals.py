@@ -7,9 +7,18 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.engine import MAX_EDIT_LENGTH
+from veracity.engine import MAX_EDIT_LENGTH, MAX_HOLD_SECONDS
 from veracity.models import Approval, ApprovalState, Difference, Draft, User, Verdict
-from veracity.server.auth import AuthenticatedRoute, Caller, Engine, Live, from_state, require_role, run_reserved
+from veracity.server.auth import (
+    ApproverCaller,
+    AuthenticatedRoute,
+    Caller,
+    Engine,
+    Live,
+    from_state,
+    require_role,
+    run_reserved,
+)
 from veracity.server.errors import error_responses
 from veracity.server.limits import ConcurrencyLimit
 from veracity.server.permissions import (
@@ -36,12 +45,21 @@ class DifferencesRequest(BaseModel):
     after: DraftText
 
 
+class AssigneeRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    assignee: Annotated[str, Field(max_length=500)] = Field(description="a name from `/api/approvers`; empty: nobody")
+
+
 class DecisionRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     verdict: Verdict
     reason: Annotated[str, Field(max_length=2000)] = ""
     edit: DraftText | None = Field(default=None, description="the text to release instead of the draft")
+    hold: Annotated[float, Field(ge=0, le=MAX_HOLD_SECONDS)] = Field(
+        default=0, description="seconds until the decision takes effect; until then it can be withdrawn"
+    )
     draft_hash: Annotated[str, Field(max_length=200)] | None = Field(
         default=None, description="refuse the decision if another draft is pending"
     )
@@ -83,8 +101,8 @@ async def decide(
     request: Request,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
 ) -> Approval:
-    """Approve, edit or reject a draft. The first decision counts. The run resumes in the background: follow its
-    events."""
+    """Approve, edit or reject a draft, or send it back with `reason` as a note for the next draft. The first decision
+    counts. The run resumes in the background: follow its events."""
 
     def record() -> Approval:
         approval = _find(approval_id, caller, engine)
@@ -92,6 +110,33 @@ async def decide(
         return live.decide(caller, approval.approval_id, **decision.model_dump(), key=idempotency_key)
 
     return redact_paths(await run_reserved(request, record), caller)
+
+
+@router.delete("/approvals/{approval_id}/decision", responses=error_responses(404, 409))
+async def withdraw_decision(
+    approval_id: str, caller: ApproverCaller, engine: Engine, live: Live, request: Request
+) -> Approval:
+    """Undo your own decision before it takes effect (`hold`)."""
+    pending = await run_reserved(request, lambda: live.withdraw(caller, _find(approval_id, caller, engine).approval_id))
+    return redact_paths(pending, caller)
+
+
+@router.put("/approvals/{approval_id}/assignee", responses=error_responses(400, 404, 409))
+async def assign(
+    approval_id: str, body: AssigneeRequest, caller: ApproverCaller, engine: Engine, live: Live, request: Request
+) -> Approval:
+    """Name the person who should decide a pending draft. Others may still decide it."""
+
+    def record() -> Approval:
+        return live.assign(_find(approval_id, caller, engine).approval_id, body.assignee)
+
+    return redact_paths(await run_reserved(request, record), caller)
+
+
+@router.get("/approvers", responses=error_responses())
+def list_approvers(caller: ApproverCaller, engine: Engine) -> list[str]:
+    """The names of those who may decide."""
+    return sorted({caller.name, *(user.name for user in engine.users.list() if has_role(user, "approver"))})
 
 
 @router.post("/differences", responses=error_responses())
