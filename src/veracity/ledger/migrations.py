@@ -32,7 +32,7 @@ def _add_users(connection: sa.Connection) -> None:
     tables.metadata.create_all(connection, tables=[tables.users, tables.feedback])
     # IF NOT EXISTS, because SQLAlchemy's checkfirst does not find indexes on expressions.
     for index in (*tables.approvals.indexes, *tables.runs.indexes):
-        if index.name != "approvals_by_expiry":  # its column comes with version 8
+        if index.name not in ("approvals_by_expiry", "approvals_by_latest"):  # their columns come with version 8
             connection.execute(CreateIndex(index, if_not_exists=True))
 
 
@@ -64,6 +64,7 @@ def _add_inbox(connection: sa.Connection) -> None:
     """Version 8: drafts that are sent back, assigned, expire or are announced, and decisions that can be withdrawn."""
     _add_columns(connection, tables.approvals, "send_backs", "assignee", "expires", "effective")
     tables.metadata.create_all(connection, tables=[tables.deliveries])
+    connection.execute(sa.text("DROP INDEX IF EXISTS approvals_by_change"))
     for index in tables.approvals.indexes:
         connection.execute(CreateIndex(index, if_not_exists=True))
 

@@ -235,7 +235,8 @@ approvals = sa.Table(
 )
 # A covering index: the columns behind `draft` in a row cannot be read without reading the whole draft.
 approval_changed = sa.func.coalesce(approvals.c.decided_at, approvals.c.created)
-sa.Index("approvals_by_change", approval_changed, approvals.c.number, approvals.c.state, approvals.c.decided_by)
+_BEHIND_DRAFT = (approvals.c.state, approvals.c.decided_by, approvals.c.assignee)
+sa.Index("approvals_by_latest", approval_changed, approvals.c.number, *_BEHIND_DRAFT)
 
 # Announcements of approvals, by webhook or mail. They hold no texts: those are read when one is sent.
 deliveries = sa.Table(

@@ -82,6 +82,7 @@ class ApprovalStanding(BaseModel):
     state: ApprovalState
     question: str
     by: str = ""
+    assignee: str = ""
 
 
 class Delivery(BaseModel):

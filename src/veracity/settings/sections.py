@@ -248,6 +248,9 @@ class ApprovalSettings(Section):
     send_backs: int = Field(
         default=2, ge=0, le=10, description="how often a draft of a turn can be sent back with a note"
     )
+    undo_seconds: float = Field(
+        default=10, ge=0, le=60, description="seconds in which a decision made on the page can be undone"
+    )
     expires: float = Field(
         default=0, ge=0, le=87_600, description="hours until a draft that nobody decided is rejected; 0: never"
     )

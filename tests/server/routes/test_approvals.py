@@ -53,7 +53,7 @@ def test_an_unknown_state_is_refused_with_the_valid_ones(served: Served) -> None
     assert refused.status_code == 422
     message = refused.json()["error"]["message"]
     assert message.startswith("The request is invalid: query.state: ")
-    assert message.endswith(" 'pending', 'approved', 'rejected', 'superseded' or 'any'.")
+    assert message.endswith(" 'pending', 'approved', 'rejected', 'sent_back', 'expired', 'superseded' or 'any'.")
 
 
 @pytest.mark.parametrize("edit", ["All have 25 days. [1]", "所有人有二十五天。[1]", "全員に25日あります。[1]"])

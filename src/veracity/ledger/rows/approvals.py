@@ -31,6 +31,7 @@ _STATES = TypeAdapter(list[ApprovalStanding])
 _LATEST_STATES = select(  # in the order of the fields, because access by name takes three times as long
     *(approvals.c[name] for name in ("approval_id", "run_id", "user_name", "state", "question")),
     func.coalesce(approvals.c.decided_by, ""),
+    approvals.c.assignee,
 ).order_by(approval_changed.desc(), approvals.c.number.desc())
 
 

@@ -112,12 +112,13 @@ class Feed:
         self._task = None
 
     def _send_changes(self, approvals: list[ApprovalStanding], states: dict[str, str] | None) -> dict[str, str]:
-        """Sends approvals whose state changed since the last poll, and returns the new states. The first poll sends
-        nothing."""
+        """Sends approvals whose state or assignee changed since the last poll, and returns the new ones. The first poll
+        sends nothing."""
+        latest = {approval.approval_id: f"{approval.state} {approval.assignee}" for approval in approvals}
         for approval in reversed(approvals):
-            if states is not None and states.get(approval.approval_id) != approval.state:
+            if states is not None and states.get(approval.approval_id) != latest[approval.approval_id]:
                 self._send({"kind": "approval", **approval.model_dump(mode="json")}, approval.user)
-        return {approval.approval_id: approval.state for approval in approvals}
+        return latest
 
     async def _read(self, read: Callable[[], T]) -> T | None:
         """None if the workspace cannot be read now."""

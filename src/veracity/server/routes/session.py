@@ -36,6 +36,7 @@ class Me(BaseModel):
     threshold: float
     grounding_floor: float
     policy: str
+    undo_seconds: float = Field(description="how long the page holds a decision back")
     web: bool
     writer: str = Field(description="empty if answers are extracted without a model")
     reviewer: str
@@ -75,6 +76,7 @@ def read_me(caller: Caller, engine: Engine) -> Me:
         threshold=settings.approval.threshold,
         grounding_floor=settings.approval.grounding_floor,
         policy=settings.approval.policy,
+        undo_seconds=settings.approval.undo_seconds,
         web=settings.web.provider != "none",
         writer=settings.models.writer or "",
         reviewer=settings.models.reviewer or "",

@@ -26,9 +26,11 @@ export function verdictParts(answer, threshold) {
   if (answer.status === "awaiting_approval") return [part("waiting", "accent")];
   const decision = (answer.decisions ?? []).at(-1);
   const name = printable(decision?.by ?? "");
-  if (answer.status === "rejected") return [part(name ? "rejected" : "rejected.nobody", "bad", { name })];
+  if (answer.status === "rejected") {
+    return [part(decision?.verdict === "expire" ? "expired" : decision ? "rejected" : "rejected.nobody", "bad", { name })];
+  }
   if (answer.status === "abstained") {
-    return [part("abstained", "warn"), ...(decision ? [part(decision.verdict === "approve" ? "approved" : "rejected.draft", "", { name })] : [])];
+    return [part("abstained", "warn"), ...(decision ? [part({ approve: "approved", expire: "expired" }[/** @type {string} */ (decision.verdict)] ?? "rejected.draft", "", { name })] : [])];
   }
   return [...reviewParts(answer), ...supportParts(answer), ...scoreParts(answer, threshold),
     ...(decision?.verdict === "approve" ? [part(answer.form === "edited" ? "edited" : "approved", "good", { name })] : [])];

@@ -55,7 +55,7 @@ function stageOrder(row) {
 /** @param {Step | ActiveStep} step */
 const isNotConfigured = (step) => "facts" in step && step.name === "web_search" && step.facts.provider === "none";
 
-/** A web search after a draft starts a new attempt. @param {Step[]} steps @param {ActiveStep[]} active */
+/** A web search after a draft starts a new attempt, and so does a draft that was sent back. @param {Step[]} steps @param {ActiveStep[]} active */
 function splitAttempts(steps, active) {
   /** @type {Row[]} */
   const rows = [new Map()];
@@ -63,7 +63,8 @@ function splitAttempts(steps, active) {
     const name = STAGE_OF[/** @type {Step["name"]} */ (step.name)];
     let row = rows[rows.length - 1];
     if (!name || (step.name === "settle_answer" && !row.has("review"))) return null; // an abstention is not reviewed
-    if (name === "web" && row.has("draft") && !isNotConfigured(step)) rows.push(row = new Map());
+    const isSentBack = name === "draft" && row.get("approve")?.steps.some((one) => one.name === "human_approval" && one.facts.verdict === "send_back");
+    if (isSentBack || (name === "web" && row.has("draft") && !isNotConfigured(step))) rows.push(row = new Map());
     const stage = row.get(name) ?? { steps: [], active: [] };
     row.set(name, stage);
     return stage;
@@ -75,7 +76,7 @@ function splitAttempts(steps, active) {
 
 /** @param {Row} row @param {number} index @returns {StageName[]} */
 function expectedStages(row, index) {
-  if (index > 0) return ["web", "draft", "review", "score"];
+  if (index > 0) return [...(row.has("web") ? /** @type {StageName[]} */ (["web"]) : []), "draft", "review", "score"];
   const route = lastStep(row.get("route")?.steps ?? [], "decide_route")?.facts.route;
   return EXPECTED[route ?? "knowledge"];
 }

@@ -128,6 +128,8 @@ function Decisions({ answer }) {
  */
 function decisionKey({ verdict, attempt, reason }, answer) {
   if (verdict === "approve") return reason ? "ask.decided.approved" : "";
+  if (verdict === "send_back") return "ask.decided.sentBack";
+  if (verdict === "expire") return "";
   if (attempt < answer.attempt) return "ask.decided.first";
   return answer.status === "abstained" ? "ask.decided.search" : "";
 }

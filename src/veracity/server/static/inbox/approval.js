@@ -12,10 +12,12 @@ import { Icon } from "../lib/icons.js";
 import { approvalLink, runLink } from "../lib/routes.js";
 import { useTyped } from "../lib/storage.js";
 import { printable } from "../lib/text.js";
-import { Actions, offersWebSearch, RejectForm, SendStatus, useDecision } from "./decision.js";
+import { Assignee } from "./assignee.js";
+import { Actions, offersWebSearch, RejectForm, SendBackForm, SendStatus, useDecision } from "./decision.js";
 import { EditForm } from "./edit-form.js";
 import { History } from "./history.js";
 import { useKeys } from "./keys.js";
+import { isHeld } from "./undo.js";
 import { SecondAttempt } from "./second-attempt.js";
 /** @import { ComponentChildren } from "../lib/preact.js" */
 /** @import { Approval as ApprovalData, Citation, Me } from "../lib/types.d.ts" */
@@ -26,16 +28,18 @@ export const canDecide = (me) => me.role !== "asker";
 
 /**
  * `newer` is a later approval of the same run, `next` the link of the next approval in the list.
- * @param {{ me: Me, approval: ApprovalData, newer?: ApprovalData, next: string, merge: (approvals: ApprovalData[]) => void, onBack: () => void }} props
+ * @param {{ me: Me, approval: ApprovalData, newer?: ApprovalData, next: string, merge: (approvals: ApprovalData[]) => void,
+ *   onBack: () => void, onDecided: (decided: ApprovalData) => void }} props
  */
-export function Approval({ me, approval, newer, next, merge, onBack }) {
+export function Approval({ me, approval, newer, next, merge, onBack, onDecided }) {
   const [reason, setReason] = useTyped(`inbox.${approval.approval_id}.reason`);
+  const [note, setNote] = useTyped(`inbox.${approval.approval_id}.note`);
   const [edit, setEdit] = useTyped(`inbox.${approval.approval_id}.edit`); // null: the draft is unchanged
   const mayDecide = canDecide(me) && approval.state === "pending";
-  const [form, setForm] = useState(!mayDecide ? "" : edit ? "edit" : reason ? "reject" : ""); // continues what was begun
+  const [form, setForm] = useState(!mayDecide ? "" : edit ? "edit" : note && approval.send_backs ? "sendBack" : reason ? "reject" : ""); // continues what was begun
   const [cited, setCited] = useState(/** @type {Citation | null} */ (null));
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
-  const { state, decide, isBusy } = useDecision(approval, merge);
+  const { state, decide, isBusy } = useDecision(approval, merge, onDecided);
   const focusHeading = () => heading.current?.focus({ preventScroll: true });
 
   useLayoutEffect(() => { // later it would take the focus from a form that was opened meanwhile
@@ -49,8 +53,9 @@ export function Approval({ me, approval, newer, next, merge, onBack }) {
   }, [approval.state, form]);
 
   const send = async (/** @type {DecisionBody} */ decision) => {
-    if (!await decide(decision)) return;
+    if (!await decide({ ...decision, hold: me.undo_seconds })) return;
     setReason(null);
+    setNote(null);
     setEdit(null);
   };
   const close = () => {
@@ -62,6 +67,7 @@ export function Approval({ me, approval, newer, next, merge, onBack }) {
     a: whenIdle(() => { send({ verdict: "approve" }); }),
     r: whenIdle(() => setForm("reject")),
     e: whenIdle(() => setForm("edit")),
+    s: whenIdle(() => (approval.send_backs > 0 ? setForm("sendBack") : false)),
     Escape: () => (cited ? setCited(null) : form ? close() : onBack()),
   });
 
@@ -69,11 +75,11 @@ export function Approval({ me, approval, newer, next, merge, onBack }) {
   const setEdited = (/** @type {string} */ text) => setEdit(text === draft.text ? null : text);
   return html`
     <article class="inbox-approval" aria-labelledby="inbox-question">
-      <${Head} me=${me} approval=${approval} heading=${heading} onBack=${onBack} />
+      <${Head} me=${me} approval=${approval} heading=${heading} merge=${merge} onBack=${onBack} />
       <${Status} me=${me} approval=${approval} newer=${newer} next=${next} />
       ${draft.text && html`<div class="verdict-bar"><${VerdictLine} answer=${draft} threshold=${me.threshold} /></div>`}
       <${SendStatus} state=${state} />
-      ${approval.state !== "pending" && !isBusy && html`<${Unsent} approval=${approval} texts=${[edit, reason]} />`}
+      ${approval.state !== "pending" && !isBusy && html`<${Unsent} approval=${approval} texts=${[edit, reason, note]} />`}
       ${form === "edit"
         ? html`<${EditForm} approval=${approval} text=${edit ?? draft.text} isBusy=${isBusy} setText=${setEdited}
             onSend=${() => send({ verdict: "approve", edit: edit ?? draft.text })} onCancel=${close} />`
@@ -88,11 +94,14 @@ export function Approval({ me, approval, newer, next, merge, onBack }) {
         <${History} key=${approval.draft_hash} approval=${approval} /><//>`}
       ${mayDecide && form !== "edit" && html`
         <div class="inbox-bar">
-          ${form === "reject"
+          ${form === "sendBack"
+            ? html`<${SendBackForm} approval=${approval} isBusy=${isBusy} note=${note ?? ""} setNote=${setNote}
+                onSend=${() => send({ verdict: "send_back", reason: (note ?? "").trim() })} onCancel=${close} />`
+            : form === "reject"
             ? html`<${RejectForm} approval=${approval} isBusy=${isBusy} reason=${reason ?? ""} setReason=${setReason}
                 onSend=${() => send({ verdict: "reject", reason: (reason ?? "").trim() })} onCancel=${close} />`
             : html`<${Actions} approval=${approval} isBusy=${isBusy} onApprove=${() => send({ verdict: "approve" })}
-                onReject=${() => setForm("reject")} onEdit=${() => setForm("edit")} />`}
+                onReject=${() => setForm("reject")} onEdit=${() => setForm("edit")} onSendBack=${() => setForm("sendBack")} />`}
         </div>`}
     </article>
     ${cited && html`<${AnswerSource} open=${{ citation: cited, answer: draft }} onCite=${setCited} onClose=${() => setCited(null)} />`}`;
@@ -118,8 +127,11 @@ function Section({ title, note, children }) {
   return html`<section class="inbox-section"><h3>${title}</h3>${note && html`<p class="muted small">${note}</p>`}${children}</section>`;
 }
 
-/** @param {{ me: Me, approval: ApprovalData, heading: { current: HTMLElement | null }, onBack: () => void }} props */
-function Head({ me, approval, heading, onBack }) {
+/**
+ * @param {{ me: Me, approval: ApprovalData, heading: { current: HTMLElement | null }, merge: (approvals: ApprovalData[]) => void,
+ *   onBack: () => void }} props
+ */
+function Head({ me, approval, heading, merge, onBack }) {
   const { draft } = approval;
   const isMine = approval.user === me.user;
   const asked = t(isMine ? "inbox.asked.you" : "inbox.asked", { user: printable(approval.user), when: ago(approval.created) });
@@ -131,11 +143,16 @@ function Head({ me, approval, heading, onBack }) {
         <p class="muted">${t("inbox.understood", { question: printable(draft.standalone) })}</p>`}
       <p class="row muted small">
         <span title=${dateTime(approval.created)}>${asked}</span>
-        ${approval.attempt > 1 && html`<span class="badge accent"><${Icon} name="globe" size=${14} />${t("inbox.attempt.web")}</span>`}
+        ${isFromWeb(approval) && html`<span class="badge accent"><${Icon} name="globe" size=${14} />${t("inbox.attempt.web")}</span>`}
+        ${approval.expires && approval.state === "pending" && html`<span title=${dateTime(approval.expires)}>${t("inbox.expires", { when: ago(approval.expires) })}</span>`}
+        ${canDecide(me) && approval.state === "pending" && html`<${Assignee} me=${me} approval=${approval} merge=${merge} />`}
         <a href=${runLink(approval.run_id)}>${t("inbox.run")}</a>
       </p>
     </header>`;
 }
+
+/** @param {ApprovalData} approval */
+const isFromWeb = ({ draft }) => draft.evidence.some(({ source }) => source === "web");
 
 /**
  * Why the draft is pending and what a rejection leads to, or what was decided.
@@ -153,7 +170,7 @@ function Status({ me, approval, newer, next }) {
     ${approval.decision?.edit && html`
       <${Section} title=${t("inbox.decided.edit")}>
         <${Diff} language=${approval.draft.language} before=${printable(approval.draft.text)} after=${printable(approval.decision.edit)} /><//>`}
-    ${approval.state === "rejected" && approval.on_reject === "search" && html`<${SecondAttempt} approval=${approval} newer=${newer} />`}`;
+    ${(approval.state === "sent_back" || (approval.state === "rejected" && approval.on_reject === "search")) && !isHeld(approval) && html`<${SecondAttempt} approval=${approval} newer=${newer} />`}`;
 }
 
 /** @param {{ me: Me, approval: ApprovalData }} props */
@@ -167,8 +184,8 @@ function PendingReason({ me, approval }) {
     </div>`;
 }
 
-const TONES = { pending: "", approved: "good", rejected: "bad", superseded: "warn" };
-const ICONS = { pending: "", approved: "check", rejected: "cross", superseded: "warn" };
+const TONES = { pending: "", approved: "good", rejected: "bad", sent_back: "", expired: "warn", superseded: "warn" };
+const ICONS = { pending: "", approved: "check", rejected: "cross", sent_back: "again", expired: "clock", superseded: "warn" };
 
 /** @param {{ me: Me, approval: ApprovalData }} props */
 function Verdict({ me, approval }) {

@@ -1,4 +1,4 @@
-// Deciding on a draft: the buttons, the form to reject, and sending the decision with retries.
+// Deciding on a draft: the buttons, the forms to reject and to send back, and sending the decision with retries.
 import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { isSubmitKey, withValue } from "../lib/components.js";
 import { asApiError, get, post } from "../lib/http.js";
@@ -10,7 +10,7 @@ import { approvalPath } from "./store.js";
 /** @import { Approval } from "../lib/types.d.ts" */
 
 /**
- * @typedef {{ verdict: "approve" | "reject", reason?: string, edit?: string }} DecisionBody
+ * @typedef {{ verdict: "approve" | "reject" | "send_back", reason?: string, edit?: string, hold?: number }} DecisionBody
  * @typedef {"" | "sending" | "retrying" | "late" | "changed" | { problem: string }} SendState "late": somebody else decided first
  */
 
@@ -30,7 +30,7 @@ export const offersWebSearch = (approval) => approval.why === "abstained" && app
  * @param {() => void} onRetry
  * @returns {Promise<Approval>}
  */
-async function send(approval, decision, key, onRetry) {
+export async function sendDecision(approval, decision, key, onRetry) {
   const body = { ...decision, draft_hash: approval.draft_hash };
   for (let attempt = 0; ; attempt += 1) {
     try {
@@ -45,12 +45,17 @@ async function send(approval, decision, key, onRetry) {
 }
 
 /** crypto.randomUUID needs HTTPS or localhost. */
-function randomKey() {
+export function randomKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** @param {Approval} approval @param {(approvals: Approval[]) => void} merge */
-export function useDecision(approval, merge) {
+/**
+ * `onDecided` gets the decided approval.
+ * @param {Approval} approval
+ * @param {(approvals: Approval[]) => void} merge
+ * @param {(decided: Approval) => void} onDecided
+ */
+export function useDecision(approval, merge, onDecided) {
   const [state, setState] = useState(/** @type {SendState} */ (""));
   const keys = useRef(/** @type {Map<string, string>} */ (new Map()));
   const isSending = useRef(false);
@@ -64,8 +69,10 @@ export function useDecision(approval, merge) {
     const key = keys.current.get(content) ?? randomKey();
     keys.current.set(content, key);
     try {
-      merge([await send(approval, decision, key, () => setState("retrying"))]);
+      const decided = await sendDecision(approval, decision, key, () => setState("retrying"));
+      merge([decided]);
       setState("");
+      onDecided(decided);
       return true;
     } catch (error) {
       setState(await handleError(approval, asApiError(error), merge));
@@ -73,7 +80,7 @@ export function useDecision(approval, merge) {
     } finally {
       isSending.current = false;
     }
-  }, [approval, merge]);
+  }, [approval, merge, onDecided]);
 
   return { state, decide, isBusy: state === "sending" || state === "retrying" };
 }
@@ -93,8 +100,11 @@ async function handleError(approval, error, merge) {
   return current.state === "pending" ? "changed" : "late";
 }
 
-/** @param {{ approval: Approval, isBusy: boolean, onApprove: () => void, onReject: () => void, onEdit: () => void }} props */
-export function Actions({ approval, isBusy, onApprove, onReject, onEdit }) {
+/**
+ * @param {{ approval: Approval, isBusy: boolean, onApprove: () => void, onReject: () => void, onEdit: () => void,
+ *   onSendBack: () => void }} props
+ */
+export function Actions({ approval, isBusy, onApprove, onReject, onEdit, onSendBack }) {
   const kind = offersWebSearch(approval) ? ".abstained" : "";
   return html`
     <div class="inbox-actions" role="group" aria-label=${t("inbox.actions")}>
@@ -102,6 +112,8 @@ export function Actions({ approval, isBusy, onApprove, onReject, onEdit }) {
         <${Icon} name="check" />${t(`inbox.approve${kind}`)}<kbd aria-hidden="true">a</kbd></button>
       <button type="button" disabled=${isBusy} onClick=${onEdit} aria-keyshortcuts=${shortcut("e")}>
         <${Icon} name="edit" />${t("inbox.edit")}<kbd aria-hidden="true">e</kbd></button>
+      ${approval.send_backs > 0 && html`<button type="button" disabled=${isBusy} onClick=${onSendBack} aria-keyshortcuts=${shortcut("s")}>
+        <${Icon} name="again" />${t("inbox.sendBack")}<kbd aria-hidden="true">s</kbd></button>`}
       <button type="button" class=${kind ? "" : "danger"} disabled=${isBusy} onClick=${onReject} aria-keyshortcuts=${shortcut("r")}>
         <${Icon} name=${kind ? "globe" : "cross"} />${t(`inbox.reject${kind}`)}<kbd aria-hidden="true">r</kbd></button>
     </div>`;
@@ -127,6 +139,29 @@ export function RejectForm({ approval, isBusy, reason, setReason, onSend, onCanc
       <div class="row">
         <button type="submit" class=${kind ? "primary" : "danger"} disabled=${isBusy}>
           ${t(`inbox.form.reject.send${kind || (approval.on_reject === "search" ? ".search" : "")}`)}</button>
+        <button type="button" class="quiet" disabled=${isBusy} onClick=${onCancel}>${t("inbox.form.cancel")}</button>
+      </div>
+    </form>`;
+}
+
+/** @param {{ approval: Approval, isBusy: boolean, note: string, setNote: (note: string) => void, onSend: () => void, onCancel: () => void }} props */
+export function SendBackForm({ approval, isBusy, note, setNote, onSend, onCancel }) {
+  const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  useLayoutEffect(() => { field.current?.focus(); }, []); // before the next key press
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (note.trim()) onSend();
+    else field.current?.focus();
+  };
+  return html`
+    <form class="inbox-form" onSubmit=${submit} aria-labelledby="inbox-back-title">
+      <h3 id="inbox-back-title">${t("inbox.form.sendBack")}</h3>
+      <label for="inbox-note">${t("inbox.form.note")}</label>
+      <textarea id="inbox-note" ref=${field} rows="3" maxlength="2000" required value=${note} aria-describedby="inbox-note-hint"
+        onInput=${withValue(setNote)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => isSubmitKey(event) && submit(event)}></textarea>
+      <p id="inbox-note-hint" class="muted small">${t("inbox.form.note.hint", { n: approval.send_backs })}</p>
+      <div class="row">
+        <button type="submit" class="primary" disabled=${isBusy}>${t("inbox.form.sendBack.send")}</button>
         <button type="button" class="quiet" disabled=${isBusy} onClick=${onCancel}>${t("inbox.form.cancel")}</button>
       </div>
     </form>`;

@@ -30,7 +30,7 @@ function Drafts({ drafts, approval }) {
     <ol class="inbox-drafts">${drafts.map((draft, index) => html`
       <li key=${index}>
         <${Rejection} draft=${draft} before=${drafts[index - 1]} decisions=${approval.draft.decisions} />
-        <${Draft} draft=${draft} number=${index + 1} before=${drafts[index - 1]} language=${approval.draft.language || null}
+        <${Draft} draft=${draft} number=${index + 1} before=${drafts[index - 1]} isFromWeb=${isFromWeb(draft, approval.draft.decisions)} language=${approval.draft.language || null}
           label=${index === chosen ? describeState(approval) : ""} />
       </li>`)}
     </ol>`;
@@ -54,15 +54,23 @@ function findChosen(drafts, approval) {
 /** @param {{ draft: DraftData, before?: DraftData, decisions: Decision[] }} props */
 function Rejection({ draft, before, decisions }) {
   if (!before || before.attempt === draft.attempt) return null;
-  const rejection = decisions.find(({ verdict, attempt }) => verdict === "reject" && attempt === before.attempt);
+  const rejection = decisions.find(({ verdict, attempt }) => verdict !== "approve" && attempt === before.attempt);
   if (!rejection) return null;
+  if (rejection.verdict === "send_back") {
+    return html`<p class="inbox-rejection">${t("inbox.rejection.note", { name: printable(rejection.by), note: printable(rejection.reason) })}</p>`;
+  }
   const values = { name: printable(rejection.by), reason: printable(rejection.reason) };
   return html`<p class="inbox-rejection">${t(rejection.reason ? "inbox.rejection.why" : "inbox.rejection", values)}</p>`;
 }
 
-/** @param {{ draft: DraftData, number: number, before?: DraftData, language: string | null, label: string }} props */
-function Draft({ draft, number, before, language, label }) {
-  const isRedraft = before && before.attempt === draft.attempt;
+/** Whether it follows a rejection. @param {DraftData} draft @param {Decision[]} decisions */
+function isFromWeb(draft, decisions) {
+  return decisions.some(({ verdict, attempt }) => verdict === "reject" && attempt < draft.attempt);
+}
+
+/** @param {{ draft: DraftData, number: number, before?: DraftData, isFromWeb: boolean, language: string | null, label: string }} props */
+function Draft({ draft, number, before, isFromWeb, language, label }) {
+  const isRedraft = before && !isFromWeb;
   const changes = t("inbox.history.changes", { before: number - 1, after: number });
   return html`
     <h4>${t("inbox.history.draft", { number })}

@@ -7,9 +7,11 @@ import { Icon } from "../lib/icons.js";
 import { approvalLink, go, replaceRoute } from "../lib/routes.js";
 import { printable } from "../lib/text.js";
 import { Approval, canDecide } from "./approval.js";
+import { BulkBar } from "./bulk.js";
 import { Filters, matchesFilters, NO_FILTERS } from "./filters.js";
 import { KeysHelp, shortcut, useKeys, useKeysSetting } from "./keys.js";
 import { listApprovals, useApprovals } from "./store.js";
+import { UndoBar, useUndo } from "./undo.js";
 /** @import { Approval as ApprovalData, Me, Route } from "../lib/types.d.ts" */
 /** @import { Store, Tab } from "./store.js" */
 
@@ -32,8 +34,20 @@ export function Inbox({ me, route }) {
   const [filters, setFilters] = useState(NO_FILTERS);
   const listed = listApprovals(store.approvals, tab, openId);
   const rows = listed.filter((approval) => approval.approval_id === openId || matchesFilters(approval, filters));
+  const [selection, setSelection] = useState(/** @type {Set<string>} */ (new Set()));
+  const selected = rows.filter(({ approval_id: id, state }) => state === "pending" && selection.has(id));
+  const undo = useUndo(store.merge, me.undo_seconds, (approval) => go(pathOf(approval)));
   useRedraw();
 
+  const decided = (/** @type {ApprovalData[]} */ approvals) => {
+    setSelection(new Set());
+    if (approvals.length && me.undo_seconds) undo.hold(approvals);
+  };
+  const advance = (/** @type {ApprovalData} */ approval) => {
+    const next = nextLink(rows, approval.approval_id);
+    decided([approval]);
+    if (next) replaceRoute(next.slice(1));
+  };
   const move = (/** @type {number} */ step) => {
     const at = rows.findIndex(({ approval_id: id }) => id === openId);
     const next = rows[at >= 0 ? at + step : indexFromFocus(rows, step)];
@@ -61,17 +75,20 @@ export function Inbox({ me, route }) {
           ${TABS.map((name) => html`<button type="button" key=${name} aria-pressed=${tab === name} onClick=${() => setTab(name)}>
             ${t(`inbox.tab.${name}`)}</button>`)}
         </div>
-        <${Filters} approvals=${listed} filters=${filters} setFilters=${setFilters} />
+        <${Filters} me=${me} approvals=${listed} filters=${filters} setFilters=${setFilters} />
+        ${canDecide(me) && html`<${BulkBar} me=${me} selected=${selected} merge=${store.merge} onDecided=${decided} onClear=${() => setSelection(new Set())} />`}
         ${listed.length > 0 && !rows.length && html`<p class="empty">${t("inbox.filter.nothing")}</p>`}
-        <${List} me=${me} store=${store} rows=${rows} isFiltered=${rows.length < listed.length} tab=${tab} openId=${openId} />
+        <${List} me=${me} store=${store} rows=${rows} isFiltered=${rows.length < listed.length} tab=${tab} openId=${openId}
+          selection=${selection} setSelection=${setSelection} />
       </div>
       <div class="inbox-detail">
         <h1 class="visually-hidden">${t("shell.inbox")}</h1>
         ${open ? html`<${Approval} key=${openId} me=${me} approval=${open} newer=${findNewer(open, store.approvals)} merge=${store.merge}
-            next=${nextLink(rows, openId)} onBack=${back} />`
+            next=${nextLink(rows, openId)} onBack=${back} onDecided=${advance} />`
           : missing ? html`<${Missing} text=${missing} onBack=${back} />`
           : html`<${NothingOpen} hasRows=${rows.length > 0} isLoading=${Boolean(openId)} />`}
       </div>
+      <${UndoBar} held=${undo.held} problem=${undo.problem} onUndo=${undo.undo} onClose=${undo.clear} />
       ${isHelpOpen && html`<${KeysHelp} canDecide=${canDecide(me)} isOn=${areKeysOn} setOn=${setKeysOn} onClose=${() => setHelpOpen(false)} />`}
     </div>`;
 }
@@ -151,21 +168,37 @@ function focusRow(list, id) {
   link?.scrollIntoView({ block: "nearest" });
 }
 
-/** @param {{ me: Me, store: Store, rows: ApprovalData[], isFiltered: boolean, tab: Tab, openId: string }} props */
-function List({ me, store, rows, isFiltered, tab, openId }) {
+/**
+ * @param {{ me: Me, store: Store, rows: ApprovalData[], isFiltered: boolean, tab: Tab, openId: string, selection: Set<string>,
+ *   setSelection: (selection: Set<string>) => void }} props
+ */
+function List({ me, store, rows, isFiltered, tab, openId, selection, setSelection }) {
   if (store.error && !rows.length) return html`<${ErrorNotice} text=${store.error.message} onRetry=${store.load} />`;
   if (!store.approvals) return html`<p class="muted">${t("shell.loading")}</p>`;
   if (!rows.length) return isFiltered ? null : html`<${Empty} me=${me} tab=${tab} />`;
   return html`<ul class="inbox-rows" aria-label=${t("inbox.list")}>
-    ${rows.map((approval) => html`<li key=${approval.approval_id}><${Row} me=${me} approval=${approval} isOpen=${approval.approval_id === openId} /></li>`)}
+    ${rows.map((approval) => html`<li key=${approval.approval_id}>
+      ${canDecide(me) && rows.length > 1 && approval.state === "pending" && html`<${Selector} approval=${approval} selection=${selection} setSelection=${setSelection} />`}
+      <${Row} me=${me} approval=${approval} isOpen=${approval.approval_id === openId} /></li>`)}
   </ul>`;
+}
+
+/** @param {{ approval: ApprovalData, selection: Set<string>, setSelection: (selection: Set<string>) => void }} props */
+function Selector({ approval: { approval_id: id, question }, selection, setSelection }) {
+  const toggle = () => {
+    const changed = new Set(selection);
+    if (!changed.delete(id)) changed.add(id);
+    setSelection(changed);
+  };
+  return html`<input type="checkbox" class="inbox-select" checked=${selection.has(id)} onChange=${toggle}
+    aria-label=${t("inbox.bulk.select", { question: printable(question) })} />`;
 }
 
 /** @param {{ me: Me, approval: ApprovalData, isOpen: boolean }} props */
 function Row({ me, approval, isOpen }) {
   const { draft, state, decision } = approval;
   const isDecided = state !== "pending";
-  const tone = { approved: "good", rejected: "bad", superseded: "", pending: DOUBTS.has(approval.why) ? "warn" : "" }[state];
+  const tone = { approved: "good", rejected: "bad", sent_back: "", expired: "warn", superseded: "", pending: DOUBTS.has(approval.why) ? "warn" : "" }[state];
   const label = isDecided ? t(`inbox.state.${decision?.edit ? "edited" : state}`) : t(`inbox.short.${approval.why}`);
   const time = (isDecided && decision?.at) || approval.created;
   const person = isDecided && decision ? decision.by : approval.user;
@@ -177,7 +210,8 @@ function Row({ me, approval, isOpen }) {
         <span class="inbox-row-labels"><span class=${`badge ${tone}`}>${label}</span>
         ${draft.text && html`<${Verdict} answer=${draft} threshold=${me.threshold} isShort />`}
         ${approval.attempt > 1 && html`<span>${t("inbox.attempt", { number: approval.attempt })}</span>`}
-        <span>${t(isDecided && decision ? "inbox.row.decider" : "inbox.row.asker", { name: person === me.user ? t("inbox.decided.you") : printable(person) })}</span></span>
+        ${!isDecided && approval.assignee && html`<span>${t("inbox.row.assignee", { name: approval.assignee === me.user ? t("inbox.decided.you") : printable(approval.assignee) })}</span>`}
+        ${decision?.verdict !== "expire" && html`<span>${t(isDecided && decision ? "inbox.row.decider" : "inbox.row.asker", { name: person === me.user ? t("inbox.decided.you") : printable(person) })}</span>`}</span>
         <time datetime=${time} title=${dateTime(time)}>${ago(time)}</time>
       </span>
     </a>`;

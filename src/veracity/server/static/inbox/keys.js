@@ -63,7 +63,7 @@ export function KeysHelp({ canDecide, isOn, setOn, onClose }) {
   /** @type {[string[], string][]} */
   const rows = [
     [["j"], "next"], [["k"], "previous"], [["Enter"], "open"], [["Esc"], "back"],
-    ...(canDecide ? /** @type {[string[], string][]} */ ([[["a"], "approve"], [["r"], "reject"], [["e"], "edit"], [["Ctrl", "Enter"], "send"]]) : []),
+    ...(canDecide ? /** @type {[string[], string][]} */ ([[["a"], "approve"], [["r"], "reject"], [["e"], "edit"], [["s"], "sendBack"], [["z"], "undo"], [["Ctrl", "Enter"], "send"]]) : []),
     [["?"], "help"],
   ];
   return html`

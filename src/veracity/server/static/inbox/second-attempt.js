@@ -1,4 +1,4 @@
-// The progress of a run after a rejection: it searches the web and writes a second answer.
+// The progress of a run after a decision that leads to another answer: from the web, or with a note.
 import { html, useEffect, useState } from "../lib/preact.js";
 import { translateReason } from "../lib/http.js";
 import { points, t } from "../lib/i18n.js";
@@ -24,15 +24,16 @@ const START = { stage: "searching", end: null, connection: "open" };
 function useProgress(approval) {
   const [progress, setProgress] = useState(START);
   useEffect(() => {
-    setProgress(START);
-    let hasSearched = false; // earlier events belong to the rejected draft
+    const first = approval.state === "sent_back" ? "writing" : "searching";
+    setProgress({ ...START, stage: first });
+    let isLater = false; // earlier events belong to the draft that was decided
     const change = (/** @type {Partial<Progress>} */ changes) => setProgress((before) => ({ ...before, ...changes }));
     const onEvent = (/** @type {RunMessage} */ event) => {
       if (event.kind === "answer" || event.kind === "failed") return change({ end: event });
       const name = event.kind === "started" ? event.name : event.kind === "finished" ? event.step.name : "";
-      hasSearched ||= name === "web_search";
+      isLater ||= name === "web_search" || (event.kind === "finished" && "attempt" in event.step.facts && (event.step.facts.attempt ?? 0) > approval.attempt);
       const stage = (event.kind === "started" ? STARTED : FINISHED)[name];
-      return hasSearched && stage ? change({ stage }) : undefined;
+      return isLater && stage ? change({ stage }) : undefined;
     };
     const stream = followRun(approval.run_id, {
       onEvent,

@@ -14,6 +14,9 @@ import { asApiError, get } from "../lib/http.js";
 const MAX_APPROVALS = 100;
 /** @type {Approval["why"][]} */
 const WORST_FIRST = ["review_failed", "low_grounding", "low_score", "uncertain", "not_reviewed", "not_scored", "abstained", "policy", "audit"];
+const LATE = 5000; // milliseconds that the news of a withdrawn decision may take
+/** @type {Record<string, "approve" | "reject" | "send_back" | "expire">} */
+const VERDICTS = { approved: "approve", rejected: "reject", sent_back: "send_back", expired: "expire" };
 const BATCH_INTERVAL = 120; // milliseconds; events that arrive together are handled together
 const MAX_SINGLE_LOADS = 4; // approvals that are loaded one by one; for more, the list is loaded again
 
@@ -65,13 +68,17 @@ export function useApprovals(tab) {
 }
 
 /**
- * A decision is final: a list that was read before it may arrive after it.
+ * A decision that took effect is final: a list that was read before it may arrive after it.
  * @param {Approvals} approvals
  * @param {Approval} loaded
  */
 function isNews(approvals, loaded) {
-  return loaded.state !== "pending" || (approvals?.get(loaded.approval_id)?.state ?? "pending") === "pending";
+  const known = approvals?.get(loaded.approval_id);
+  return loaded.state !== "pending" || !known || known.state === "pending" || mayBeWithdrawn(known);
 }
+
+/** Whether the decision can be withdrawn, or could a moment ago. @param {Approval} approval */
+const mayBeWithdrawn = ({ effective }) => Boolean(effective) && Date.now() < Date.parse(effective ?? "") + LATE;
 
 /** @param {Approvals} approvals */
 function pendingIds(approvals) {
@@ -129,8 +136,7 @@ function useFeedEvents(load, loadOne, setApprovals) {
 function applyEvent(before, { approval_id: id, state, by = "" }) {
   const approval = before?.get(id);
   if (!before || !approval || approval.state === state || state === "pending") return before;
-  const verdict = state === "approved" ? "approve" : "reject";
-  const decision = approval.decision ?? { verdict, by, at: "", attempt: approval.attempt, reason: "", edit: null };
+  const decision = approval.decision ?? { verdict: VERDICTS[state] ?? "reject", by, at: "", attempt: approval.attempt, reason: "", edit: null };
   return new Map([...before, [id, { ...approval, state, decision: state === "superseded" ? null : decision }]]);
 }
 

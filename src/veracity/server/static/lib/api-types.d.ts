@@ -64,14 +64,18 @@ export interface Approval {
   draft_hash: string;
   created: string;
   inclusion: number;
-  state: "pending" | "approved" | "rejected" | "superseded";
+  send_backs: number;
+  assignee: string;
+  expires: string | null;
+  state: "pending" | "approved" | "rejected" | "sent_back" | "expired" | "superseded";
   decision: Decision | null;
+  effective: string | null;
 }
 
 export interface ApprovalFacts {
   problem?: string;
   attempt?: number;
-  verdict?: "approve" | "reject" | null;
+  verdict?: "approve" | "reject" | "send_back" | "expire" | null;
   by?: string;
   edited?: boolean;
 }
@@ -155,7 +159,7 @@ export interface CoveragePoint {
 }
 
 export interface Decision {
-  verdict: "approve" | "reject";
+  verdict: "approve" | "reject" | "send_back" | "expire";
   by: string;
   at: string;
   attempt: number;
@@ -408,6 +412,7 @@ export interface Me {
   threshold: number;
   grounding_floor: number;
   policy: string;
+  undo_seconds: number;
   web: boolean;
   writer: string;
   reviewer: string;
@@ -479,6 +484,8 @@ export interface Notice {
     | "approved"
     | "edited"
     | "rejected"
+    | "sent_back"
+    | "expired"
     | "uncertain"
     | "low_score"
     | "low_grounding"
