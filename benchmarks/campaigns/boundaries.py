@@ -18,6 +18,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from sqlalchemy import Engine, event
 
 from veracity.ledger import Ledger, Observations, observations
+from veracity.ledger.inbox import Inbox
 
 LEDGER = (
     "begin",
@@ -31,6 +32,7 @@ LEDGER = (
     "fail",
     "deliver",
 )
+INBOX = ("decide", "_expire", "claim_delivery", "finish_delivery")
 CHECKPOINTS = ("put", "put_writes", "delete_thread")
 HALF_WRITTEN = "observation half written"
 
@@ -56,7 +58,8 @@ class Boundaries:
                 time.sleep(60)  # the signal may arrive a moment later
 
     def install(self) -> None:
-        for owner, names in ((Ledger, LEDGER), (SqliteSaver, CHECKPOINTS), (Observations, ("append",))):
+        patched = ((Ledger, LEDGER), (Inbox, INBOX), (SqliteSaver, CHECKPOINTS), (Observations, ("append",)))
+        for owner, names in patched:
             for name in names:
                 setattr(owner, name, self._wrap(f"{owner.__name__}.{name}", getattr(owner, name)))
         observations._write_or_undo = self._write_in_halves

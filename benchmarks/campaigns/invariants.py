@@ -104,7 +104,7 @@ class Invariants:
             elif rows[name].decision not in reported:
                 yield f"{name}: {reported} was reported, and the ledger has {rows[name].decision}"
         for name, row in rows.items():
-            if row.decision and row.decision not in self.reports.tried[name]:
+            if row.decision and row.state != "expired" and row.decision not in self.reports.tried[name]:
                 yield f"{name} has a decision that no process made: {row.decision}"
             if name in self._decisions and row.decision != self._decisions[name]:
                 yield f"{name} was decided again: {self._decisions[name]}, then {row.decision}"
@@ -134,12 +134,13 @@ def _check_state(run: RunRow) -> Iterator[str]:
         yield f"{run.run_id} is {run.status} with {len(pending)} pending drafts"
     if [approval.attempt for approval in run.approvals] != list(range(1, len(run.approvals) + 1)):
         yield f"{run.run_id} has drafts of the attempts {[approval.attempt for approval in run.approvals]}"
-    if len(run.web_attempts) > 1 or len(run.approvals) > 2:
+    sent_back = [approval for approval in run.approvals if approval.state == "sent_back"]
+    if len(run.web_attempts) > 1 or len(run.approvals) > 2 + len(sent_back):
         yield f"{run.run_id} searched the web for the attempts {run.web_attempts}"
 
 
 def _check_outcome(run: RunRow) -> Iterator[str]:
-    """An approved text is released unchanged; a first rejection leads to one web search."""
+    """An approved text is released unchanged; a first rejection leads to one web search, and an expiry to none."""
     if run.answer is None:
         yield f"{run.run_id} is {run.status} and has no answer"
         return
@@ -149,14 +150,20 @@ def _check_outcome(run: RunRow) -> Iterator[str]:
     last = run.approvals[-1] if run.approvals else None
     if last and last.state == "approved" and (attempt, status, text) != _approved(last):
         yield f"{run.run_id}: {_approved(last)} was approved and {(attempt, status, text)} released"
-    if run.approvals and run.approvals[0].state == "rejected":
-        web_has_results = scenario.outcome_of(scenario.ticket_of(run.question)) != scenario.WEB_EMPTY
-        if attempt != 1 + web_has_results:
-            yield f"{run.run_id} was rejected and ended with attempt {attempt}"
-    elif run.web_attempts:
+    if attempt != _expected_attempt(run):
+        yield f"{run.run_id} ended with attempt {attempt} instead of {_expected_attempt(run)}"
+    if run.web_attempts and all(approval.state != "rejected" for approval in run.approvals):
         yield f"{run.run_id} searched the web without a rejection"
-    if last and last.state == "rejected" and last.attempt == attempt and status not in ("rejected", "abstained"):
-        yield f"{run.run_id} was rejected and is {status}"
+    is_refused = last is not None and last.state in ("rejected", "expired") and last.attempt == attempt
+    if is_refused and status not in ("rejected", "abstained"):
+        yield f"{run.run_id} was rejected or has expired and is {status}"
+
+
+def _expected_attempt(run: RunRow) -> int:
+    """A draft that was sent back leads to another attempt, and so does the first rejection if the web has results."""
+    web_has_results = scenario.outcome_of(scenario.ticket_of(run.question)) != scenario.WEB_EMPTY
+    is_rejected = any(approval.state == "rejected" for approval in run.approvals)
+    return 1 + sum(approval.state == "sent_back" for approval in run.approvals) + (is_rejected and web_has_results)
 
 
 def _approved(row: ApprovalRow) -> tuple[int, str, str]:

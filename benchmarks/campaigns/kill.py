@@ -6,7 +6,8 @@ Half of them kill themselves at a boundary: before and after every write to ledg
 every commit, within an observation, and at every event of a run. The others are killed at a random moment, the same for
 the same seed as far as timing allows. In some steps two processes work concurrently, also on the same draft, and in
 some a recovering process is killed too. Then a fresh process recovers, in under five seconds, and the files are
-compared with what the engine reported. At the end all pending approvals are decided.
+compared with what the engine reported. Drafts are approved, edited, rejected, sent back, held for a moment, or expire,
+and a webhook gets an announcement of each. At the end all pending approvals are decided.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from benchmarks.campaigns import records, scenario, worker
 from benchmarks.campaigns.fork_server import Child, ForkServer
 from benchmarks.campaigns.invariants import Invariants
 from benchmarks.campaigns.plan import Plan, PlannedJob
+from benchmarks.campaigns.webhook import Received, receiving
 
 MODULES = ("benchmarks.campaigns.worker", "veracity.evaluator", "veracity.runs.factory")
 MAX_RECOVERY_SECONDS = 5.0
 KILLED = -9  # exit code
 BOUNDARY_TIMEOUT_SECONDS = 30.0
 MAX_PRINTED_VIOLATIONS = 20
+MAX_LAST_RECOVERIES = 200
 
 
 @dataclass
@@ -56,15 +59,21 @@ class Tally:
 
 class Campaign:
     def __init__(
-        self, server: ForkServer, folder: Path, seed: int, max_recovery_seconds: float = MAX_RECOVERY_SECONDS
+        self,
+        server: ForkServer,
+        folder: Path,
+        seed: int,
+        received: Received,
+        max_recovery_seconds: float = MAX_RECOVERY_SECONDS,
     ) -> None:
+        self._received = received
         self._max_recovery_seconds = max_recovery_seconds
         self.tally = Tally()
         self._server = server
         self._root, self._logs = folder / "workspace", folder / "logs"
         self._logs.mkdir()
         scenario.make_workspace(self._root)
-        self._plan = Plan(seed, self._root, self._logs)
+        self._plan = Plan(seed, self._root, self._logs, received.url)
         self._seed = seed
         self._invariants = Invariants()
         self._step = 0
@@ -155,9 +164,11 @@ class Campaign:
             if exit_code := self._start(planned).wait():
                 self._violation(f"settling ended with {exit_code}")
             self._read_log(planned)
+        self._deliver_rest()
         self._check(at_end=True)
         last, reports = records.read(self._root), self._invariants.reports
-        for problem in (*records.damage(self._root), *(f"{row.approval_id} is still pending" for row in last.pending)):
+        pending = (f"{row.approval_id} is still pending" for row in last.pending)
+        for problem in (*records.damage(self._root), *pending, *self._received.check(last.approvals)):
             self._violation(problem)
         self.tally.totals = {
             "steps of the campaign": self._step,
@@ -167,12 +178,22 @@ class Campaign:
             "decisions confirmed": sum(map(len, reports.decided.values())),
             "decisions repeated with the same key": self.tally.repeated,
             "decisions refused as too late": reports.refused,
+            "announcements": f"{sum(map(len, self._received.ids.values()))} in {self._received.requests} requests",
             "web searches": sum(bool(run.web_attempts) for run in last.runs),
             "observations": len(last.observations),
             "steps": sum(len(run.steps) for run in last.runs),
             "steps that a process showed": len(reports.shown_steps),
             "ended runs with leftover checkpoints": records.count_leftover_checkpoints(self._root),
         }
+
+    def _deliver_rest(self) -> None:
+        """Recoveries send announcements, a limited number each."""
+        for place in range(MAX_LAST_RECOVERIES):
+            time.sleep(scenario.CLAIM_SECONDS)
+            before = self._received.requests
+            self._start(PlannedJob(self._plan.make_job("recover", self._step + 2, place))).wait()
+            if self._received.requests == before:
+                return
 
     def _read_log(self, planned: PlannedJob) -> list[list[Any]]:
         path = Path(planned.job.log)
@@ -233,8 +254,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     folder, started = Path(tempfile.mkdtemp()), time.monotonic()
-    with ForkServer(*MODULES) as server:
-        tally = Campaign(server, folder, options.seed).run(options.kills)
+    with receiving() as received, ForkServer(*MODULES) as server:
+        tally = Campaign(server, folder, options.seed, received).run(options.kills)
     print_tally(tally, server.import_seconds)
     print(f"\n{time.monotonic() - started:.0f} seconds, seed {options.seed}")
     if tally.violations:

@@ -18,6 +18,9 @@ CONCURRENT_SHARE = 0.3  # of the steps run two processes
 KILLED_RECOVERY_SHARE = 0.3  # of the steps also kill a recovering process
 REPEATED_SHARE = 0.4  # of the decisions
 MAX_PENDING = 12  # drafts; beyond it steps only decide
+EXPIRING_SHARE = 0.15  # of the questions leave drafts that expire
+EXPIRES_SECONDS, HOLD_SECONDS = 0.5, 0.05
+NOTE = "Say it again."
 EARLY_SHARE = 0.1  # of the kills at a random moment may come while the workspace is being opened
 REHEARSED_QUESTIONS = 6  # more than three of them wait for approval
 
@@ -43,12 +46,13 @@ class PlannedJob:
     @property
     def name(self) -> str:
         """Jobs with the same name have the same boundaries."""
-        edited = " with an edit" if self.job.edit is not None else ""
+        edited = " with an edit" if self.job.edit is not None else " held" if self.job.hold else ""
         return f"{self.job.verdict}{edited}" if self.job.kind == "decide" else self.job.kind
 
 
 class Plan:
-    def __init__(self, seed: int, root: Path, logs: Path) -> None:
+    def __init__(self, seed: int, root: Path, logs: Path, webhook: str = "") -> None:
+        self._webhook = webhook
         self._seed = seed
         self._root = root
         self._logs = logs
@@ -88,13 +92,15 @@ class Plan:
 
     def make_job(self, kind: str, number: int, place: int) -> Job:
         log = self._logs / f"{number}-{place}"
-        return Job(kind, str(self._root), str(log), by=f"{kind}-{number}-{place}")  # type: ignore[arg-type]
+        by = f"{kind}-{number}-{place}"
+        return Job(kind, str(self._root), str(log), by=by, webhook=self._webhook)  # type: ignore[arg-type]
 
     def rehearsal(self, pending: list[str]) -> list[PlannedJob]:
         """Jobs that are not killed, to learn their boundaries: first questions, then a decision of each kind."""
         if not pending:
             return [PlannedJob(self._ask(0, place)) for place in range(REHEARSED_QUESTIONS)]
-        decisions: list[dict[str, Any]] = [{}, {"verdict": "reject"}, {"edit": "It seats seven. [1]"}]
+        send_back = {"verdict": "send_back", "reason": NOTE}
+        decisions: list[dict[str, Any]] = [{}, {"verdict": "reject"}, {"edit": "It seats seven. [1]"}, send_back]
         return [
             PlannedJob(
                 replace(self.make_job("decide", 0, REHEARSED_QUESTIONS + place), approval_id=pending[place], **decision)
@@ -112,7 +118,8 @@ class Plan:
     def _job(self, generator: random.Random, number: int, place: int, pending: list[str]) -> Job:
         if pending and (len(pending) > MAX_PENDING or generator.random() < 0.5):
             return self._decide(generator, number, place, pending)
-        return replace(self._ask(number, place), conversation=generator.choice(CONVERSATIONS))
+        expires = EXPIRES_SECONDS if generator.random() < EXPIRING_SHARE else 0.0
+        return replace(self._ask(number, place), conversation=generator.choice(CONVERSATIONS), expires=expires)
 
     def _ask(self, number: int, place: int) -> Job:
         self._tickets += 1
@@ -120,10 +127,14 @@ class Plan:
 
     def _decide(self, generator: random.Random, number: int, place: int, pending: list[str]) -> Job:
         job = replace(self.make_job("decide", number, place), approval_id=pending[generator.randrange(len(pending))])
-        match generator.randrange(5):
+        match generator.randrange(8):
             case 0 | 1:
                 return replace(job, verdict="reject")
-            case 2:
+            case 2 | 3:
+                return replace(job, verdict="send_back", reason=NOTE)
+            case 4:
+                return replace(job, hold=HOLD_SECONDS)
+            case 5:
                 return replace(job, edit=f"Meeting room 1 seats {number} staff, says {job.by}. [1]")
         return job
 

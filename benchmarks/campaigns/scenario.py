@@ -15,12 +15,14 @@ from veracity.deadlines import Deadline
 from veracity.embedding import Embedder
 from veracity.engine import Veracity
 from veracity.graph.context import WebFindings
+from veracity.ledger.rows import deliveries
 from veracity.models import Document, Evidence, EvidenceMetadata, WebPage
 from veracity.runs import web_evidence
 from veracity.settings import Settings
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 ROOMS = 40
+CLAIM_SECONDS = 0.5  # so that an announcement whose process was killed is sent again soon
 QUESTIONS = (
     "How many staff does meeting room {room} seat? (ticket {ticket})",
     "会议室 {room} 能坐多少名员工？（ticket {ticket}）",
@@ -84,8 +86,9 @@ def make_workspace(root: Path, embedder: str = "none") -> None:
 
 
 def open_engine(root: Path, embedder: str = "none", **sections: Any) -> Veracity:
-    """Replaces the web search in the whole process. `sections` override sections of the settings."""
+    """Replaces the web search in the whole process, and shortens claims. `sections` override settings."""
     vars(web_evidence)["make_web_evidence"] = _make_web
+    vars(deliveries)["CLAIM_SECONDS"] = CLAIM_SECONDS
     llm = ScriptedLLM.by_role(writer=_write, reviewer=_review, judge=_judge)
     return Veracity(root, settings=_settings(embedder, **sections), llm=llm)
 

@@ -19,11 +19,13 @@ from typing import Any, Literal
 from benchmarks.campaigns import scenario
 from benchmarks.campaigns.boundaries import Boundaries
 from veracity.engine import Veracity
-from veracity.errors import DecidedError, VeracityError
+from veracity.errors import DecidedError, InputError, VeracityError
 from veracity.models import RunEvent, Verdict
 
 JobKind = Literal["ask", "decide", "recover", "settle"]
 Log = Callable[..., None]
+
+SEND_BACKS = 3
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Job:
     approval_id: str = ""
     verdict: Verdict = "approve"
     edit: str | None = None
+    reason: str = ""
+    hold: float = 0.0  # seconds until the decision takes effect
+    expires: float = 0.0  # seconds until the drafts that the job leaves expire
+    webhook: str = ""
     by: str = ""
 
 
@@ -49,9 +55,14 @@ def run(options: dict[str, Any]) -> None:
     with open_log(job.log) as log:
         boundaries = Boundaries(job.die_at, job.nth, lambda name: log("at", name, time.monotonic()))
         boundaries.install()
-        with scenario.open_engine(Path(job.root)) as engine, log_errors(log):
+        with _open_engine(job) as engine, log_errors(log):
             _JOBS[job.kind](job, engine, log, boundaries)
         log("took", time.monotonic() - started)
+
+
+def _open_engine(job: Job) -> Veracity:
+    approval = {"expires": job.expires / 3600, "send_backs": SEND_BACKS}
+    return scenario.open_engine(Path(job.root), approval=approval, notify={"webhook_url": job.webhook})
 
 
 @contextmanager
@@ -75,10 +86,10 @@ def open_log(path: str) -> Iterator[Log]:
 
 @contextmanager
 def log_errors(log: Log) -> Iterator[None]:
-    """Logs errors of the engine. A decision that came too late is not an error."""
+    """Logs errors of the engine. A decision that came too late is not an error, nor is one that is not possible."""
     try:
         yield
-    except DecidedError as error:
+    except (DecidedError, InputError) as error:
         log("refused", str(error))
     except VeracityError as error:
         log("error", type(error).__name__, str(error))
@@ -100,7 +111,12 @@ def _ask(job: Job, engine: Veracity, log: Log, boundaries: Boundaries) -> None:
 
 def decide(job: Job, engine: Veracity, log: Log, boundaries: Boundaries) -> None:
     log("tries", job.approval_id, job.by, job.verdict, job.edit)
-    events = engine.stream_decision(job.approval_id, job.verdict, by=job.by, edit=job.edit, key=f"key of {job.by}")
+    decision: dict[str, Any] = {"by": job.by, "edit": job.edit, "reason": job.reason, "key": f"key of {job.by}"}
+    if job.hold:
+        engine.inbox.hold(job.approval_id, job.verdict, seconds=job.hold, **decision)
+        log("decided", job.approval_id, job.by, job.verdict, job.edit)
+        return
+    events = engine.stream_decision(job.approval_id, job.verdict, **decision)
     log("decided", job.approval_id, job.by, job.verdict, job.edit)
     _follow(events, log, boundaries)
 

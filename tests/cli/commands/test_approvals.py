@@ -22,7 +22,7 @@ from veracity.ledger import Ledger
 from veracity.runs.web_evidence import WebEvidence
 
 ZH, JA = "正式员工每年有多少天带薪年假？", "正社員の有給休暇は年に何日ありますか。"
-MENU = "[a/r/e/l]"
+MENU = "[a/r/s/e/l]"
 ON_THE_WEB = "Full-time staff have 26 days of paid annual leave a year."
 
 
@@ -212,6 +212,39 @@ class TestApprove:
         assert [item["by"] for item in answer["decisions"]] == ["akiko"]
 
 
+class TestSendBack:
+    def test_another_draft_awaits_approval_d10(self, run: Run, strict: Path) -> None:
+        name = ask(run, strict)
+        ran = run("send-back", name, "--note", "How many days may be carried over?", "--by", "ana", "-w", strict)
+        assert ran.code == 3 and f"veracity approve {name[:-1]}2" in ran.out
+        first, second = json.loads(run("approvals", "--state", "any", "-w", strict, "--json").out)[::-1]
+        assert (first["state"], first["decision"]["by"], second["state"]) == ("sent_back", "ana", "pending")
+        assert "sent back by ana" in run("show", name[:-2], "-w", strict).out
+        ran = run("send-back", name, "--note", "Again.", "-w", strict)
+        assert ran.code == 5 and "was already sent back by" in ran.err
+
+    def test_a_note_is_required(self, run: Run, strict: Path) -> None:
+        ran = run("send-back", ask(run, strict), "--note", " ", "-w", strict)
+        assert ran.code == 2 and "with a note" in ran.err
+
+    def test_at_the_prompt(self, talk: Talk, strict: Path) -> None:
+        typed = [(MENU, "s\r"), ("next draft change", "Say more.\r"), (MENU, "a\r")]
+        ran = talk("ask", QUESTION, "-w", strict, typed=typed)
+        assert ran.code == 0
+        with Veracity(strict) as engine:
+            decisions = [item.decision for item in engine.receipt("last").approvals if item.decision]
+        assert [decision.verdict for decision in decisions] == ["send_back", "approve"]
+
+
+class TestAssign:
+    def test_the_list_shows_who_should_decide_d11(self, run: Run, strict: Path) -> None:
+        name = ask(run, strict)
+        assert run("assign", name, "ana", "-w", strict).out == f"{name}: assigned to ana.\n"
+        assert "ana" in run("approvals", "-w", strict).out
+        assert run("assign", name, "-w", strict).out == f"{name}: assigned to nobody.\n"
+        assert json.loads(run("approvals", "-w", strict, "--json").out)[0]["assignee"] == ""
+
+
 class TestReject:
     def test_rejection_searches_the_web_and_awaits_approval_again_d7(
         self, run: Run, strict: Path, web: SearchServer
@@ -279,7 +312,7 @@ class TestAtATerminal:
             (ZH, "请输入 a、r", ("十五天", "需要审批：此处的每个回答都须审批。", "已批准：")),
             (
                 JA,
-                "a、r、e、l の",
+                "a、r、s、e、l の",
                 ("二十日", "承認が必要です：ここではすべての回答に承認が必要です。", "承認しました。"),
             ),
         ],

@@ -207,25 +207,25 @@ class TestAtATerminal:
     def test_pending_answer_is_decided_now_or_later_d6(self, talk: Talk, strict: Path) -> None:
         typed = [
             (PROMPT, f"{ZH}\r"),
-            ("[a/r/e/l]", "l\r"),
+            ("[a/r/s/e/l]", "l\r"),
             ("/decide 20", ""),
             (PROMPT, "/sources\r"),
             ("awaits approval: /decide", ""),
             (PROMPT, "/decide\r"),
-            ("[a/r/e/l]", "a\r"),
+            ("[a/r/s/e/l]", "a\r"),
             ("已批准", ""),
             (PROMPT, "/sources\r"),
             ("未休年假可以顺延", ""),
             (PROMPT, "/quit\r"),
         ]
         assert talk("chat", "-w", strict, typed=typed).code == 0
-        typed = [(PROMPT, f"{JA}\r"), ("[a/r/e/l]", "l\r"), (PROMPT, "/quit\r")]
+        typed = [(PROMPT, f"{JA}\r"), ("[a/r/s/e/l]", "l\r"), (PROMPT, "/quit\r")]
         assert talk("chat", "-w", strict, "--continue", typed=typed).code == 3
 
     def test_decide_covers_only_own_questions(self, run: Run, talk: Talk, strict: Path) -> None:
         for user, question in (("ana", ZH), ("ben", JA)):
             run("ask", question, "-w", strict, "--user", user)
-        typed = [(PROMPT, "/decide\r"), (f"草稿：{ZH}", ""), ("[a/r/e/l]", "a\r"), ("已批准", "")]
+        typed = [(PROMPT, "/decide\r"), (f"草稿：{ZH}", ""), ("[a/r/s/e/l]", "a\r"), ("已批准", "")]
         typed += [(PROMPT, "/decide\r"), ("No approvals are pending.", ""), (PROMPT, "/quit\r")]
         assert talk("chat", "-w", strict, "--user", "ana", typed=typed).code == 0
 

@@ -84,6 +84,45 @@ def test_a_rejection_searches_the_web_and_asks_for_approval_again(
     assert (answer["status"], answer["attempt"], answer["text"]) == ("answered", 2, GOOD)
 
 
+def test_d10_a_draft_is_sent_back_with_a_note(serve: Serve, gated: MakeEngine) -> None:
+    llm = ScriptedLLM.by_role(writer=[WRONG, GOOD], reviewer=PASS, judge=judged(40, 90))
+    client = serve(gated(llm)).client()
+    first = waiting(client)
+    path = f"/api/approvals/{first['approval_id']}/decision"
+    assert client.post(path, json={"verdict": "send_back"}).status_code == 400
+    sent = client.post(path, json={"verdict": "send_back", "reason": "It is not 40."}).json()
+    assert (sent["state"], sent["decision"]["reason"]) == ("sent_back", "It is not 40.")
+    answer = events_of(client, f"/api/runs/{first['run_id']}/events")[-1].data["answer"]
+    assert (answer["status"], answer["attempt"], answer["text"]) == ("answered", 2, GOOD)
+
+
+def test_a_held_decision_is_withdrawn_by_who_made_it(served: Served) -> None:
+    bob, eve = (served.client(role="approver", name=name) for name in ("bob", "eve"))
+    approval = waiting(served.client())
+    path = f"/api/approvals/{approval['approval_id']}/decision"
+    assert bob.post(path, json={"verdict": "approve", "hold": 61}).status_code == 422
+    held = bob.post(path, json={"verdict": "approve", "hold": 60}).json()
+    assert (held["state"], held["effective"] is not None) == ("approved", True)
+    assert eve.post(path, json={"verdict": "reject"}).status_code == 409
+    assert eve.delete(path).status_code == 409
+    assert served.client(role="asker").delete(path).status_code == 403
+    assert bob.delete(path).json()["state"] == "pending"
+    assert bob.delete(path).status_code == 409
+    assert eve.post(path, json={"verdict": "approve"}).json()["decision"]["by"] == "eve"
+
+
+def test_d11_a_draft_is_assigned_to_somebody_who_may_decide(served: Served) -> None:
+    bob, ann = served.client(role="approver", name="bob"), served.client(role="asker", name="ann")
+    approval = waiting(served.client())
+    path = f"/api/approvals/{approval['approval_id']}/assignee"
+    assert bob.get("/api/approvers").json() == ["bob"]
+    assert bob.put(path, json={"assignee": "bob"}).json()["assignee"] == "bob"
+    refused = bob.put(path, json={"assignee": "ann"})
+    assert (refused.status_code, "Nobody who may decide" in refused.json()["error"]["message"]) == (400, True)
+    for request in (ann.put(path, json={"assignee": "bob"}), ann.get("/api/approvers")):
+        assert request.status_code == 403
+
+
 def test_d7_a_rejected_draft_is_only_in_the_receipt(served: Served) -> None:
     asker, approver = served.client(role="asker", name="ann"), served.client(role="approver", name="bob")
     asked = asker.post("/api/ask", json={"question": QUESTION, "conversation": "c"}).json()
