@@ -29,7 +29,6 @@ export function Turn({ run, me, isPast = false, onCite, onAskAgain }) {
     ${run.question && html`<h2 class="ask-question" lang=${detectLanguage(run.question)}><bdi>${printable(run.question)}</bdi></h2>`}
     ${!isPast && html`<p class="visually-hidden" role="status">${announcement(run, me)}</p>`}
     <${Examination} run=${run} me=${me} />
-    ${isBusy && run.connection === "reconnecting" && html`<p class="notice warn"><span class="spinner"></span> ${t("ask.reconnecting")}</p>`}
     ${run.phase === "queued" && run.ahead > 0 && html`<p class="notice"><${Icon} name="clock" /> ${t("ask.queued", { n: run.ahead })}</p>`}
     ${isBusy && run.draft && html`<${LiveDraft} run=${run} />`}
     ${run.answer && isPending(run) && html`<${Pending} run=${run} answer=${run.answer} me=${me} onCite=${onCite} />`}
@@ -67,7 +66,8 @@ function announcement(run, me) {
 function Examination({ run, me }) {
   const [isOpen, setOpen] = useState(false);
   const isOver = !isRunning(run);
-  const timeline = html`<${Timeline} steps=${run.steps} active=${run.active} isOver=${isOver} isPending=${isPending(run)} question=${run.question} />`;
+  const timeline = html`<${Timeline} steps=${run.steps} active=${run.active} isOver=${isOver} isPending=${isPending(run)}
+    isLost=${run.connection === "reconnecting"} question=${run.question} />`;
   if (!isOver || !run.answer) return run.steps.length || !isOver ? timeline : null;
   const threshold = lastStep(run.steps, "evaluate")?.facts.threshold ?? me.threshold;
   const seconds = run.answer.seconds || 0;
