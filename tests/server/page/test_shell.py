@@ -63,6 +63,8 @@ def test_one_banner_stays_while_the_server_cannot_be_reached(
         expect(page.get_by_text(UNREACHABLE)).to_have_count(1)
         expect(page.get_by_text("Something went wrong")).to_have_count(0)
         page.go_back()
+        expect(page.get_by_text("Waiting for the server…")).to_be_visible()
+        expect(page.get_by_text(UNREACHABLE)).to_have_count(1)
         relay.up()
         expect(banner).to_have_count(0)
         written.set()

@@ -78,14 +78,14 @@ function AddForm({ onAdded }) {
   return html`<form class="card admin-add" onSubmit=${submit}>
     <label>${t("admin.name")}<input value=${name} onInput=${withValue(setName)} maxlength="200" autocomplete="off" spellcheck=${false} required
       aria-invalid=${problem ? "true" : null} aria-describedby=${problem ? "admin-problem" : null} /></label>
-    <label>${t("admin.role")}<${RoleChoice} role=${role} onChange=${setRole} /></label>
+    <label>${t("admin.role")}<${RoleChoice} role=${role} label=${t("admin.role")} onChange=${setRole} /></label>
     <button class="primary" type="submit" disabled=${isBusy}><${Icon} name="plus" /> ${t("admin.add")}</button>
     <p class="small muted">${t(`admin.role.${role}`)}</p>
     ${problem && html`<p id="admin-problem" class="notice bad" role="alert">${problem}</p>`}
   </form>`;
 }
 
-/** @param {{ role: string, label?: string, onChange: (role: string) => void }} props */
+/** @param {{ role: string, label: string, onChange: (role: string) => void }} props */
 function RoleChoice({ role, label, onChange }) {
   return html`<select value=${role} aria-label=${label} onChange=${withValue(onChange)}>
     ${ROLES.map((name) => html`<option key=${name} value=${name} selected=${name === role}>${t(`shell.role.${name}`)}</option>`)}</select>`;

@@ -4,7 +4,8 @@ import { Answer, isForgotten, Reason } from "../answer/answer.js";
 import { describeReason } from "../answer/approval-reason.js";
 import { Feedback } from "../answer/feedback.js";
 import { Verdict } from "../answer/verdict.js";
-import { CopyButton } from "../lib/components.js";
+import { CopyButton, Loading } from "../lib/components.js";
+import { useConnectionLost } from "../lib/connection.js";
 import { get, translateReason } from "../lib/http.js";
 import { duration, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
@@ -167,11 +168,15 @@ function Stopped({ run, me, onAskAgain }) {
       <div lang=${detectLanguage(run.draft)}><${Markdown} text=${run.draft} /></div></section>`}`;
 }
 
-/** @param {{ title: string, problem: string, label?: string, onRetry?: () => void }} props */
-export function Failure({ title, problem, label = t("shell.tryAgain"), onRetry }) {
+/**
+ * Without a `label` it is a failure to load, which is tried again when the server is back.
+ * @param {{ title: string, problem: string, label?: string, onRetry?: () => void }} props
+ */
+export function Failure({ title, problem, label = "", onRetry }) {
+  if (useConnectionLost() && !label && problem === t("shell.offline")) return html`<${Loading} text=${t("shell.lost.waiting")} />`;
   return html`<div class="notice bad ask-failed" role="alert"><${Icon} name="warn" />
       <div><strong>${title}</strong><p>${printable(problem)}</p></div>
-      ${onRetry && html`<button type="button" class="small" onClick=${() => onRetry()}><${Icon} name="again" size=${16} /> ${label}</button>`}
+      ${onRetry && html`<button type="button" class="small" onClick=${() => onRetry()}><${Icon} name="again" size=${16} /> ${label || t("shell.tryAgain")}</button>`}
     </div>`;
 }
 
