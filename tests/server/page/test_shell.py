@@ -53,8 +53,7 @@ def test_one_banner_stays_while_the_server_cannot_be_reached(
         expect(active.locator(".timeline-found")).to_have_text("waiting for the server")
         expect(active.locator(".timeline-time")).to_have_text("")
         expect(page.get_by_text(UNREACHABLE)).to_have_count(1)
-        page.evaluate("document.querySelector('.ask-layout').style.minHeight = '3000px'")
-        page.evaluate("scrollTo(0, 900)")
+        page.locator("#main").evaluate("(main) => { main.style.minHeight = '3000px'; scrollTo(0, 900); }")
         assert page.evaluate("scrollY") == 900
         assert banner.bounding_box()["y"] == 0  # type: ignore[index]
         page.get_by_role("link", name="Inbox").click()
@@ -92,6 +91,7 @@ def test_the_palette_opens_views_conversations_and_documents(served: Served, ope
     page.keyboard.press("Meta+k")
     palette.fill("annual")
     expect(dialog.get_by_role("option").first).to_contain_text(QUESTION)
+    expect(dialog.get_by_role("option", name="Annual leave Document")).to_be_visible()
     page.keyboard.press("ArrowUp")  # to the last one
     chosen = dialog.locator("[aria-selected=true]")
     expect(chosen).to_contain_text("Annual leave")

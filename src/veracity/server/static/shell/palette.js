@@ -1,5 +1,5 @@
 // The command palette (Ctrl-K): views, conversations, documents and preferences by name, chosen with the keyboard.
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib/preact.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "../lib/preact.js";
 import { isComposing, useModal, withValue } from "../lib/components.js";
 import { useLoaded } from "../lib/feed.js";
 import { get } from "../lib/http.js";
@@ -59,9 +59,12 @@ export function Palette({ me, onClose }) {
   const items = useItems(me);
   const found = useMemo(() => match(items, text), [items, text]);
   const at = Math.min(place, found.length - 1);
-  useEffect(() => { setPlace(0); }, [text]);
   useLayoutEffect(() => { list.current?.children[at]?.scrollIntoView({ block: "nearest" }); }, [at, found]);
 
+  const onText = (/** @type {string} */ next) => {
+    setText(next);
+    setPlace(0);
+  };
   const choose = (/** @type {Item | undefined} */ item) => {
     if (!item) return;
     dialog.current?.close(); // gives the focus back before the view may take it
@@ -79,7 +82,7 @@ export function Palette({ me, onClose }) {
     onClick=${(/** @type {Event} */ event) => event.target === dialog.current && dialog.current?.close()}>
     <input type="text" role="combobox" aria-label=${t("shell.palette")} placeholder=${t("shell.palette.placeholder")} aria-expanded="true" aria-autocomplete="list"
       aria-controls="palette-list" aria-activedescendant=${at >= 0 ? `palette-${at}` : null} autocomplete="off" spellcheck=${false} value=${text}
-      onInput=${withValue(setText)} onKeyDown=${onKeyDown} autofocus />
+      onInput=${withValue(onText)} onKeyDown=${onKeyDown} autofocus />
     <ul id="palette-list" role="listbox" aria-label=${t("shell.palette")} ref=${list}>${found.map((item, index) => html`
       <li key=${item.id} id=${`palette-${index}`} role="option" aria-selected=${String(index === at)} onPointerMove=${() => setPlace(index)} onClick=${() => choose(item)}>
         <${Icon} name=${item.icon} /><span class="clip">${item.label}</span><span class="small muted">${item.kind}</span></li>`)}</ul>
