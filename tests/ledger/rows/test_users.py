@@ -267,12 +267,10 @@ def test_the_engine_authenticates_without_importing_langgraph(workspace: Path) -
 def test_the_only_admin_can_be_kept(users: Users, ledger: Ledger) -> None:
     users.add("ada", "admin")
     users.add("ann", "asker")
-    for change in (
-        lambda: users.remove("ada", keeps_admin=True),
-        lambda: users.change_role("ada", "approver", keeps_admin=True),
-    ):
-        with pytest.raises(LastAdminError, match="ada is the only admin"):
-            change()
+    with pytest.raises(LastAdminError, match="ada is the only admin"):
+        users.remove("ada", keeps_admin=True)
+    with pytest.raises(LastAdminError, match="ada is the only admin"):
+        users.change_role("ada", "approver", keeps_admin=True)
     assert ledger.journal.entries() == [], "nothing is recorded as forgotten"
     users.remove("ann", keeps_admin=True)
     users.change_role("ada", "asker")  # the command line may

@@ -33,8 +33,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def read(root: Path, **options: int) -> Any:
     with Veracity(root) as engine, serving(engine) as served:
         served.app.state.options = options
-        answer = served.client(role="admin").get("/api/settings")
-        assert KEY not in answer.text and served.client().get("/api/settings").text == answer.text
+        answer = served.client().get("/api/settings")
+        assert KEY not in answer.text
         return answer.json()
 
 
