@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,9 +19,19 @@ from veracity.local_models import find_known
 from veracity.models import MetricSet, Usage
 from veracity.providers.retirement import retirement_notice
 from veracity.reranking import make_reranker
-from veracity.settings import SECTIONS, Settings, model_warnings, variable
+from veracity.settings import Settings, model_warnings
 from veracity.settings.sections import is_local_model
 from veracity.settings.servers import PROVIDERS
+from veracity.settings.states import (
+    RoleState,
+    ServerState,
+    SettingState,
+    is_set,
+    language_models,
+    role_states,
+    server_states,
+    setting_states,
+)
 from veracity.workspace import Workspace
 
 # A sentence of each language, to find out which ones an embedder covers.
@@ -33,37 +42,6 @@ SAMPLES = {
 }
 LANGUAGES = {"en": "English", "zh": "Chinese", "ja": "Japanese"}
 OLD_RERANKER = "retrieval.reranker is now called models.reranker: rename it. The old name still works."
-LANGUAGE_ROLES = ("writer", "reviewer", "rewriter", "router", "summarizer")
-
-
-@dataclass(frozen=True)
-class SettingState:
-    """A setting in effect. `is_overridden`: its environment variable is set. `is_changed`: it is, or the value is not
-    the default."""
-
-    name: str
-    value: object
-    variable: str
-    is_overridden: bool
-    is_changed: bool
-
-
-@dataclass(frozen=True)
-class RoleState:
-    """A role and its model. `model` is empty for a role that runs on this machine without one."""
-
-    role: str
-    model: str
-
-
-@dataclass(frozen=True)
-class ServerState:
-    """A server of the settings. `key_env` is empty if it gets no key."""
-
-    name: str
-    url: str
-    key_env: str
-    has_key: bool
 
 
 @dataclass(frozen=True)
@@ -117,6 +95,21 @@ class EmbedderFit:
         )
 
 
+def setup_warnings(settings: Settings, roles: Collection[RoleState]) -> list[str]:
+    """What works but defeats its purpose, will end soon, or lacks a key: one sentence each. Calls no model."""
+    notices = map(retirement_notice, language_models(roles))
+    return [
+        *model_warnings(settings.models, settings.servers),
+        *([OLD_RERANKER] if settings.retrieval.reranker != "none" else []),
+        *(notice for notice in notices if notice),
+        *(
+            f'The server "{server.name}" needs a key: set {server.key_env} in the environment.'
+            for server in server_states(settings)
+            if server.key_env and not server.has_key
+        ),
+    ]
+
+
 class _Pong(BaseModel):
     word: str
 
@@ -141,17 +134,17 @@ class Doctor:
         return sum(path.stat().st_size for path in FOLDER.iterdir() if path.is_file())
 
     def report(self) -> SetupReport:
-        plan = self._evaluator.plan()
+        plan, roles = self._evaluator.plan(), self._roles()
         return SetupReport(
             files=self._files(),
-            settings=self._setting_states(),
-            roles=self._roles(),
-            servers=self._servers(),
+            settings=setting_states(self._settings),
+            roles=roles,
+            servers=list(server_states(self._settings)),
             metrics=[metric.name for metric in plan.metrics],
             metric_set=plan.metric_set,
-            provider_variables=sorted({name for names in PROVIDERS.values() for name in names if _is_set(name)}),
-            models=self._models(),
-            warnings=self._warnings(),
+            provider_variables=sorted({name for names in PROVIDERS.values() for name in names if is_set(name)}),
+            models=language_models(roles),
+            warnings=setup_warnings(self._settings, roles),
         )
 
     def check_models(self, *, call_providers: bool) -> Iterator[ModelCheck]:
@@ -205,54 +198,15 @@ class Doctor:
         own = self._workspace
         return {path: path.exists() for path in (own.settings_file, own.evaluator_file, *own.metric_files())}
 
-    def _setting_states(self) -> list[SettingState]:
-        return [
-            _setting_state(section, key, value, getattr(default(), key))
-            for section, default in SECTIONS.items()
-            for key, value in getattr(self._settings, section)
-        ]
-
     def _roles(self) -> list[RoleState]:
-        """Every role. The judge has one entry for each of its models, with the metrics that use it."""
-        models = self._settings.models
-        judged: dict[str, list[str]] = {models.judge: []} if models.judge else {}
+        judged: dict[str, list[str]] = {}
         for planned in self._evaluator.plan().metrics:
             if planned.judge:
                 judged.setdefault(planned.judge.model, []).append(planned.name)
-        judges = [
-            RoleState(f"{ROLE} of {', '.join(metrics)}" if metrics else ROLE, model)
-            for model, metrics in judged.items()
-        ]
-        return [
-            *(RoleState(role, getattr(models, role) or "") for role in LANGUAGE_ROLES),
-            *(judges or [RoleState(ROLE, "")]),
-            RoleState("embedder", models.embedder),
-            RoleState("reranker", self._settings.reranker),
-        ]
-
-    def _servers(self) -> list[ServerState]:
-        return [
-            ServerState(name, server.url, server.key_env or "", bool(server.key_env) and _is_set(server.key_env or ""))
-            for name, server in self._settings.servers.items()
-        ]
+        return role_states(self._settings, judged)
 
     def _models(self) -> list[str]:
-        """Every configured language model, each once."""
-        remote = [role.model for role in self._roles() if role.role not in ("embedder", "reranker")]
-        return list(dict.fromkeys(model for model in remote if model))
-
-    def _warnings(self) -> list[str]:
-        notices = map(retirement_notice, self._models())
-        return [
-            *model_warnings(self._settings.models, self._settings.servers),
-            *([OLD_RERANKER] if self._settings.retrieval.reranker != "none" else []),
-            *(notice for notice in notices if notice),
-            *(
-                f'The server "{server.name}" needs a key: set {server.key_env} in the environment.'
-                for server in self._servers()
-                if server.key_env and not server.has_key
-            ),
-        ]
+        return language_models(self._roles())
 
     def _ask(self, model: str) -> dict[str, object]:
         llm = self._evaluator.llm
@@ -281,11 +235,6 @@ class Doctor:
         return {}
 
 
-def _setting_state(section: str, key: str, value: object, default: object) -> SettingState:
-    name = variable(section, key)
-    return SettingState(f"{section}.{key}", value, name, _is_set(name), _is_set(name) or value != default)
-
-
 def _check(name: str, attempt: Callable[[], dict[str, object]]) -> ModelCheck:
     started = time.perf_counter()
     try:
@@ -293,7 +242,3 @@ def _check(name: str, attempt: Callable[[], dict[str, object]]) -> ModelCheck:
     except VeracityError as error:
         return ModelCheck(name, time.perf_counter() - started, problem=str(error))
     return ModelCheck(name, time.perf_counter() - started, **details)  # type: ignore[arg-type]
-
-
-def _is_set(name: str) -> bool:
-    return bool(os.environ.get(name, "").strip())

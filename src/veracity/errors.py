@@ -3,6 +3,7 @@
     VeracityError
     ├── InputError                an argument or request is invalid
     │   ├── LackingContextError   a metric needs evidence, and the request has none
+    │   ├── LastAdminError        nobody else could manage users
     │   └── NotFoundError         no such run, approval, document, …
     ├── ConfigurationError        a setting or a file of the workspace is invalid
     │   └── MissingKeyError       the provider's key is not in the environment
@@ -59,6 +60,10 @@ class InputError(VeracityError):
 
 
 class LackingContextError(InputError):
+    pass
+
+
+class LastAdminError(InputError):
     pass
 
 

@@ -12,7 +12,9 @@ from veracity.errors import InputError
 
 LOCAL = "local"  # equals models.LOCAL, which would load Pydantic for every --help
 ROLES = "asker|approver|admin"
-ROLE_HELP = "asker: asks and sees own answers; approver: also decides on drafts; admin: also changes documents."
+ROLE_HELP = (
+    "asker: asks and sees own answers; approver: also decides on drafts; admin: also changes documents and users."
+)
 
 
 def require_name(option: typer.CallbackParam, name: str | None) -> str | None:

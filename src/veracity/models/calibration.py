@@ -35,6 +35,13 @@ class Statement(BaseModel):
     withdrawn: str = ""
 
     @property
+    def problem(self) -> str:
+        """Why it no longer holds, in a sentence; empty if it does."""
+        if not self.withdrawn:
+            return ""
+        return f"The calibration of the threshold was withdrawn ({self.withdrawn}): veracity calibrate."
+
+    @property
     def sentence(self) -> str:
         """The promise in words."""
         own = self.certificate

@@ -24,7 +24,7 @@ def is_experiment(user: str) -> bool:
 
 class User(BaseModel):
     """An asker sees their own questions and answers, an approver also sees and decides on other users' drafts, an admin
-    also changes documents. `last_seen` is accurate to the hour."""
+    also changes documents and manages users. `last_seen` is accurate to the hour."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -35,9 +35,17 @@ MAX_WAITING_QUESTIONS = 100  # of one user, before they are queued
 NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
-def make_app(engine: Veracity, own_token: str = "", host: str = "", *, works: bool = True) -> FastAPI:
+def make_app(
+    engine: Veracity,
+    own_token: str = "",
+    host: str = "",
+    *,
+    works: bool = True,
+    options: Mapping[str, str | int] | None = None,
+) -> FastAPI:
     """The caller closes the engine. `own_token` is for the user "local", an admin; `host` overrides the settings.
-    Unless it `works`, questions, uploads and evaluations are left to workers."""
+    Unless it `works`, questions, uploads and evaluations are left to workers. `options` are the settings of [server]
+    that the command line sets, for admins to see."""
     settings = engine.settings.server
     app = FastAPI(
         title="Veracity",
@@ -51,6 +59,7 @@ def make_app(engine: Veracity, own_token: str = "", host: str = "", *, works: bo
     )
     app.state.engine = engine
     app.state.works = works
+    app.state.options = dict(options or {})
     app.state.authenticator = Authenticator(engine, own_token)
     app.state.limits = Limits(settings)
     app.state.metrics = Metrics()

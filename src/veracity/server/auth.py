@@ -24,13 +24,17 @@ from veracity.server.permissions import has_role
 
 BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="From `veracity users add`, or VERACITY_TOKEN.")
 COOKIE = "veracity_session"
+SESSION_SECONDS = 30 * 86400
 SEEN_SECONDS = 3600.0  # how often a user's last visit is recorded
 
 T = TypeVar("T")
 
 
 class Authenticator:
-    """Finds users by token. `own_token` belongs to the user "local"; all other tokens are in the ledger."""
+    """Finds users by token. `own_token` belongs to the user "local"; all other tokens are in the ledger.
+
+    `access_changed` is set by the next `announce_change`.
+    """
 
     def __init__(self, engine: Veracity, own_token: str) -> None:
         self._users = engine.users
@@ -38,6 +42,12 @@ class Authenticator:
         self._owner = User(name=LOCAL, role="admin", created=datetime.now(UTC))
         self._seen: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self.access_changed = asyncio.Event()
+
+    def announce_change(self) -> None:
+        """Lets open streams of this server check their token at once, after one was revoked or a role has changed."""
+        changed, self.access_changed = self.access_changed, asyncio.Event()
+        changed.set()
 
     def may_be_valid(self, token: str) -> bool:
         """Whether the token is well-formed. Avoids ledger lookups for invalid tokens."""
@@ -72,6 +82,14 @@ class Authenticator:
 def cookie_name(request: Request) -> str:
     """The cookie name with the port, because several servers on a host share its cookies."""
     return f"{COOKIE}_{request.url.port or 'default'}"
+
+
+def set_session_cookie(request: Request, response: Response, token: str) -> None:
+    """Signs the browser in: a cookie with the token that scripts cannot read."""
+    is_https = request.headers.get("origin", "").startswith("https:")
+    response.set_cookie(
+        cookie_name(request), token, max_age=SESSION_SECONDS, httponly=True, samesite="strict", secure=is_https
+    )
 
 
 async def find_sender(request: Request) -> User | None:

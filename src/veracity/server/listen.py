@@ -6,7 +6,7 @@ import ipaddress
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -17,23 +17,31 @@ from veracity.settings import ServerSettings
 TOKEN_VARIABLE = "VERACITY_TOKEN"
 MIN_TOKEN_LENGTH = 16
 ALL_INTERFACES = ("0.0.0.0", "::")
+NO_OPTIONS: Mapping[str, str | int] = {}
 
 
 @dataclass(frozen=True)
 class Listener:
-    """`token` belongs to the user "local"; empty if only other users have tokens. `is_new_token`: it was generated."""
+    """`token` belongs to the user "local"; empty if only other users have tokens. `is_new_token`: it was generated.
+    `options` are the settings that the command line sets."""
 
     listening: socket.socket
     host: str
     address: str
     token: str
     is_new_token: bool
+    options: Mapping[str, str | int]
 
 
-def open_listener(settings: ServerSettings, has_users: Callable[[], bool]) -> Listener:
+def open_listener(
+    settings: ServerSettings, has_users: Callable[[], bool], options: Mapping[str, str | int] = NO_OPTIONS
+) -> Listener:
+    """`options` override the settings."""
+    settings = settings.model_copy(update=options)
     token, is_new = _own_token(settings.host, has_users)
     listening = _listen(settings.host, settings.port)
-    return Listener(listening, settings.host, _address(settings.host, listening.getsockname()[1]), token, is_new)
+    address = _address(settings.host, listening.getsockname()[1])
+    return Listener(listening, settings.host, address, token, is_new, options)
 
 
 def shared_address(settings: ServerSettings) -> str:

@@ -45,7 +45,7 @@ def serve(engine: Veracity, listener: Listener, announce: Callable[[Listener], N
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(GC_THRESHOLD)
     Connection.max_connections = max_connections(engine.settings.server.streams)
-    app = make_app(engine, listener.token, listener.host, works=works)
+    app = make_app(engine, listener.token, listener.host, works=works, options=listener.options)
     server = Server(app, engine.settings.server, lambda: announce(listener))
     threading.Thread(target=_prepare, args=(engine,), name="veracity-prepare", daemon=True).start()
     server.run(sockets=[listener.listening])

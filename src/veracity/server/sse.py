@@ -15,7 +15,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from veracity.models import User
-from veracity.server.auth import find_sender
+from veracity.server.auth import Authenticator, find_sender
 from veracity.server.errors import RUN_HEADER
 from veracity.server.limits import Limits
 from veracity.server.live.events import LiveEvent
@@ -88,18 +88,23 @@ def _open_stream(request: Request, user: User) -> Iterator[Callable[[], None]]:
 async def while_authorized(
     request: Request, user: User, events: AsyncIterator[LiveEvent], pause: float = KEEP_ALIVE_SECONDS
 ) -> AsyncIterator[LiveEvent | None]:
-    """Ends when the token is revoked or the role changes. Yields None after each `pause` without events."""
+    """Ends when the token is revoked or the role changes: at once if this server did it, else with the next event or
+    after `pause`. Yields None after each `pause` without events."""
+    authenticator: Authenticator = request.app.state.authenticator
     iterator, checked = aiter(events), time.monotonic()
     pending: asyncio.Task[LiveEvent] | None = None
+    changed = asyncio.ensure_future(authenticator.access_changed.wait())
     try:
         while True:
             pending = pending or asyncio.ensure_future(_next(iterator))
-            done, _ = await asyncio.wait({pending}, timeout=pause)
-            if time.monotonic() - checked > AUTH_SECONDS:
+            done, _ = await asyncio.wait({pending, changed}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            if changed in done or time.monotonic() - checked > AUTH_SECONDS:
                 checked = time.monotonic()
+                if changed in done:
+                    changed = asyncio.ensure_future(authenticator.access_changed.wait())
                 if not await is_authorized(request, user):
                     return
-            if not done:
+            if pending not in done:
                 yield None
                 continue
             event = pending.result()
@@ -108,6 +113,7 @@ async def while_authorized(
     except StopAsyncIteration:
         return
     finally:
+        changed.cancel()
         if pending:
             pending.cancel()
 

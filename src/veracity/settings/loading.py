@@ -114,15 +114,22 @@ def variable(section: str, key: str) -> str:
     return f"{PREFIX}{section}__{key}".upper()
 
 
+def set_variable(section: str, key: str) -> str:
+    """The environment variable that sets a setting. The VERACITY_… variable takes precedence over its alias, which is
+    returned if that is not set."""
+    own = variable(section, key)
+    return own if os.environ.get(own, "").strip() else ALIASES.get((section, key), own)
+
+
 def origin(section: str, key: str) -> str:
     """The file or variable that sets a setting, for messages."""
-    name = _set_variable(section, key)
+    name = set_variable(section, key)
     return f"the environment variable {name}" if os.environ.get(name, "").strip() else f"veracity.toml, {section}.{key}"
 
 
 def _in_environment(section: str) -> dict[str, Any]:
     """The settings of a section from the environment. Empty variables are ignored."""
-    names = {key: _set_variable(section, key) for key in KEYS[section]}
+    names = {key: set_variable(section, key) for key in KEYS[section]}
     values = {key: value for key, name in names.items() if (value := os.environ.get(name, "").strip())}
     for key, value in values.items():
         _refuse_credential(names[key], value)
@@ -169,12 +176,6 @@ def _refuse_credential(variable: str, value: str) -> None:
             f"The environment variable {variable} looks like a credential (not shown): "
             "put that into the provider's own variable, such as OPENAI_API_KEY."
         )
-
-
-def _set_variable(section: str, key: str) -> str:
-    """The VERACITY_… variable takes precedence over its alias."""
-    own = variable(section, key)
-    return own if os.environ.get(own, "").strip() else ALIASES.get((section, key), own)
 
 
 def _refuse_unknown_variables() -> None:

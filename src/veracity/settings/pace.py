@@ -21,5 +21,6 @@ def with_pace(settings: Settings) -> Settings:
     for name, deadlines in SLOW_DEADLINES.items():
         section = getattr(settings, name)
         unset = {key: seconds for key, seconds in deadlines.items() if key not in section.model_fields_set}
-        changed[name] = section.model_copy(update=unset)
+        values = {**dict(section), **unset}
+        changed[name] = type(section).model_construct(section.model_fields_set, **values)  # they stay unset
     return settings.model_copy(update=changed)

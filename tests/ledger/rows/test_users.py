@@ -17,7 +17,7 @@ import pytest
 
 from tests.ledger.material import begin, bytes_of
 from veracity.engine import Veracity
-from veracity.errors import InputError, NotFoundError, VeracityError
+from veracity.errors import InputError, LastAdminError, NotFoundError, VeracityError
 from veracity.ledger import Ledger, Users
 from veracity.models import Role
 
@@ -262,3 +262,16 @@ def test_the_engine_authenticates_without_importing_langgraph(workspace: Path) -
     assert done.stdout.strip() == "ann []"
     with Veracity(workspace) as engine:
         assert [user.name for user in engine.users.list()] == ["ann"]
+
+
+def test_the_only_admin_can_be_kept(users: Users, ledger: Ledger) -> None:
+    users.add("ada", "admin")
+    users.add("ann", "asker")
+    with pytest.raises(LastAdminError, match="ada is the only admin"):
+        users.remove("ada", keeps_admin=True)
+    with pytest.raises(LastAdminError, match="ada is the only admin"):
+        users.change_role("ada", "approver", keeps_admin=True)
+    assert ledger.journal.entries() == [], "nothing is recorded as forgotten"
+    users.remove("ann", keeps_admin=True)
+    users.change_role("ada", "asker")  # the command line may
+    assert [user.role for user in users.list()] == ["asker"]

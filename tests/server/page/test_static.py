@@ -58,7 +58,7 @@ def test_translations_have_the_keys_and_placeholders_of_english(language: str) -
 
 
 def test_keys_are_prefixed_by_their_view() -> None:
-    views = {"shell", "ask", "answer", "inbox", "conversations", "documents", "evaluator", "experiments"}
+    views = {"shell", "ask", "answer", "inbox", "conversations", "documents", "evaluator", "experiments", "admin"}
     assert {key.split(".")[0] for key in load_strings("en")} == views
     assert all((STATIC / view).is_dir() for view in views)
 

@@ -9,10 +9,11 @@ import typer
 
 from veracity.cli.commands.evaluate import METRIC_SETS
 from veracity.cli.ui.console import console, count, format_usage, plain, table
-from veracity.doctor import Doctor, EmbedderFit, ModelCheck, SettingState, SetupReport
+from veracity.doctor import Doctor, EmbedderFit, ModelCheck, SetupReport
 from veracity.engine import Veracity, find_workspace
 from veracity.errors import VeracityError
 from veracity.models.calibration import Statement
+from veracity.settings.states import SettingState
 
 
 def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
@@ -23,8 +24,8 @@ def doctor(workspace: Path | None, ask: bool, shows_all: bool) -> None:
     parts = {} if root is None else _check_parts(root)
     misfits = [] if root is None else _check_embedder(root, diagnosis, checks)
     statement = None if root is None else _read_calibration(root)
-    if statement and statement.withdrawn:
-        misfits.append(f"The calibration of the threshold was withdrawn ({statement.withdrawn}): veracity calibrate.")
+    if statement and statement.problem:
+        misfits.append(statement.problem)
     failed = [
         *(f"{check.name} does not answer: {check.problem}" for check in checks if check.problem),
         *filter(None, parts.values()),
@@ -98,7 +99,8 @@ def _show_problems(problems: list[str], ask: bool) -> None:
 def _show_roles(report: SetupReport) -> None:
     roles = table("Role", "Model")
     for role in report.roles:
-        roles.add_row(role.role, plain(role.model or "none: local"))
+        of_metrics = f" of {', '.join(role.metrics)}" if role.metrics else ""
+        roles.add_row(role.role + of_metrics, plain(role.model or "none: local"))
     console.print()
     console.print(roles)
     if report.servers:
@@ -118,7 +120,9 @@ def _show_settings(settings: list[SettingState], shows_all: bool) -> None:
     rows = table("Setting" if shows_all else "Changed setting", "Value", "Environment variable")
     for setting in shown:
         value = "not set" if setting.value is None else setting.value
-        rows.add_row(setting.name, plain(value), setting.variable + (" (set)" if setting.is_overridden else ""))
+        rows.add_row(
+            setting.name, plain(value), setting.variable + (" (set)" if setting.source == "environment" else "")
+        )
     console.print()
     console.print(rows)
     if not shows_all:

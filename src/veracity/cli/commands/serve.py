@@ -28,8 +28,9 @@ def serve(workspace: Path | None, host: str | None, port: int | None, opens_brow
     with Veracity(root) as engine, ExitStack() as cleanup:
         if not works and not engine.settings.store.ledger:
             raise ConfigurationError("--no-work leaves questions to workers, which need Postgres: set store.ledger.")
-        options = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-        listener = open_listener(engine.settings.server.model_copy(update=options), engine.users.any)
+        given: dict[str, str | int | None] = {"host": host, "port": port}
+        options = {name: value for name, value in given.items() if value is not None}
+        listener = open_listener(engine.settings.server, engine.users.any, options)
         from veracity.server.serve import serve  # noqa: PLC0415 - loads the web framework
 
         def announce(listener: Listener) -> None:

@@ -15,9 +15,9 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Delete, Row, Update, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Delete, Row, Update, bindparam, delete, insert, select, update
 
-from veracity.errors import InputError, LedgerError, NotFoundError
+from veracity.errors import InputError, LastAdminError, LedgerError, NotFoundError
 from veracity.ledger.database import Database
 from veracity.ledger.journal import Journal
 from veracity.ledger.tables import normalize_name, users
@@ -82,18 +82,20 @@ class Users:
         with suppress(LedgerError), self._database.writing() as connection:
             connection.execute(update(users).where(users.c.name == user.name).values(last_seen=now))
 
-    def remove(self, name: str) -> None:
-        """Revokes the token. The user's questions and decisions stay."""
-        self._revoke(name, delete(users), "user")
+    def remove(self, name: str, *, keeps_admin: bool = False) -> None:
+        """Revokes the token. The user's questions and decisions stay. With `keeps_admin`, raises `LastAdminError` for
+        the only admin."""
+        self._revoke(name, delete(users), "user", keeps_admin)
 
     def renew(self, name: str) -> str:
         """A new token, which replaces the old one."""
         token = _new_token()
-        self._revoke(name, update(users).values(token_hash=_hash(token)), "token")
+        self._revoke(name, update(users).values(token_hash=_hash(token)), "token", keeps_admin=False)
         return token
 
-    def change_role(self, name: str, role: Role) -> None:
-        self._change(name, update(users).values(role=_valid_role(role)))
+    def change_role(self, name: str, role: Role, *, keeps_admin: bool = False) -> None:
+        """With `keeps_admin`, raises `LastAdminError` if no admin would be left."""
+        self._change(name, update(users).values(role=_valid_role(role)), keeps_admin and role != "admin")
 
     def revoke(self, token_hash: str) -> builtins.list[str]:
         """Replace this token by one that nobody has. Returns the name of its user."""
@@ -103,24 +105,29 @@ class Users:
             connection.execute(update(users).where(of_token).values(token_hash=_hash(_new_token())))
         return [*names]
 
-    def _revoke(self, name: str, change: Update | Delete, kind: Literal["user", "token"]) -> None:
+    def _revoke(self, name: str, change: Update | Delete, kind: Literal["user", "token"], keeps_admin: bool) -> None:
         """The journal says which token, so that a restored backup does not make it valid again."""
         name = _valid_name(name)
         if self._token_hash(name) is None:
             raise _unknown(name)
         with self._journal.forgetting() as record:
+            if keeps_admin:  # before it is recorded
+                with self._database.reading() as connection:
+                    _require_other_admin(connection, name)
             if token_hash := self._token_hash(name):
                 record(kind, [name if kind == "user" else token_hash])
-            self._change(name, change)
+            self._change(name, change, keeps_admin)
 
     def _token_hash(self, name: str) -> str | None:
         with self._database.reading() as connection:
             return connection.execute(select(users.c.token_hash).where(users.c.name == name)).scalar()
 
-    def _change(self, name: str, change: Update | Delete) -> None:
+    def _change(self, name: str, change: Update | Delete, keeps_admin: bool) -> None:
         name = _valid_name(name)
         if self._database.exists:
-            with self._database.writing() as connection:
+            with self._database.writing(exclusive=keeps_admin) as connection:  # two admins may remove each other
+                if keeps_admin:
+                    _require_other_admin(connection, name)
                 if connection.execute(change.where(users.c.name == name)).rowcount:
                     return
         raise _unknown(name)
@@ -128,6 +135,11 @@ class Users:
 
 def _unknown(name: str) -> NotFoundError:
     return NotFoundError(f'There is no user "{presentable(name)}".')
+
+
+def _require_other_admin(connection: Connection, name: str) -> None:
+    if connection.execute(select(users.c.name).where(users.c.role == "admin")).scalars().all() == [name]:
+        raise LastAdminError(f"{presentable(name)} is the only admin: make somebody else an admin first.")
 
 
 def _valid_name(name: str) -> str:

@@ -11,9 +11,24 @@ from veracity.server.routes import (
     runs,
     search,
     session,
+    settings,
+    users,
 )
 
-MODULES = (session, ask, runs, approvals, conversations, documents, search, evaluate, experiments, feed)
+MODULES = (
+    session,
+    ask,
+    runs,
+    approvals,
+    conversations,
+    documents,
+    search,
+    evaluate,
+    experiments,
+    feed,
+    users,
+    settings,
+)
 ROUTERS = tuple(module.router for module in MODULES)
 
 __all__ = ["ROUTERS", "documents"]

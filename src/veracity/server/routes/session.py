@@ -9,11 +9,9 @@ from pydantic import BaseModel, Field
 
 from veracity.models import Role
 from veracity.models.calibration import Statement
-from veracity.server.auth import Caller, Engine, authenticate_token, cookie_name
+from veracity.server.auth import Caller, Engine, authenticate_token, cookie_name, set_session_cookie
 from veracity.server.errors import error_responses
 from veracity.version import __version__
-
-SESSION_SECONDS = 30 * 86400
 
 router = APIRouter(prefix="/api", tags=["session"])
 
@@ -50,9 +48,7 @@ async def sign_in(body: Token, request: Request) -> Response:
     """Sign in: sets a cookie with the token that scripts cannot read."""
     await authenticate_token(body.token, request)
     response = Response(status_code=204)
-    is_https = request.headers.get("origin", "").startswith("https:")
-    options = {"httponly": True, "samesite": "strict", "secure": is_https, "max_age": SESSION_SECONDS}
-    response.set_cookie(cookie_name(request), body.token, **options)  # type: ignore[arg-type]
+    set_session_cookie(request, response, body.token)
     return response
 
 

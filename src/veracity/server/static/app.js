@@ -1,15 +1,18 @@
 // The shell of the page: the sign-in form, or the navigation with the view for the address.
 import { html, render, useEffect, useRef, useState } from "./lib/preact.js";
+import { useKeys } from "./inbox/keys.js";
+import { useConnectionLost } from "./lib/connection.js";
 import { feed } from "./lib/feed.js";
 import { t, useLanguage } from "./lib/i18n.js";
 import { Icon } from "./lib/icons.js";
-import { readRoute, takeToken } from "./lib/routes.js";
+import { go, readRoute, takeToken } from "./lib/routes.js";
 import { Navigation } from "./shell/navigation.js";
+import { Palette } from "./shell/palette.js";
 import { useSession } from "./shell/session.js";
 import { SignIn } from "./shell/sign-in.js";
 import { View } from "./shell/views.js";
 
-const SHORT_BREAK = 1500; // milliseconds; a shorter loss of the connection is not shown
+const FIELDS = "#question, [role=search] input, input[type=search]"; // what "/" focuses
 
 const initialToken = takeToken(); // before anything reads the address
 
@@ -31,18 +34,28 @@ function useRoute() {
   return route;
 }
 
-function useConnectionLost() {
-  const [isLost, setLost] = useState(false);
+/** Ctrl-K or Cmd-K opens and closes the palette. @param {boolean} isSignedIn @returns {[boolean, (isOpen: boolean) => void]} */
+function usePalette(isSignedIn) {
+  const [isOpen, setOpen] = useState(false);
   useEffect(() => {
-    let timer = 0;
-    const unsubscribe = feed.on("state", (state) => {
-      clearTimeout(timer);
-      if (state === "reconnecting") timer = setTimeout(() => setLost(true), SHORT_BREAK);
-      else setLost(false);
-    });
-    return () => { clearTimeout(timer); unsubscribe(); };
-  }, []);
-  return isLost;
+    const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key.toLowerCase() !== "k") return;
+      event.preventDefault();
+      const hasOther = document.querySelector("dialog:modal:not(.shell-palette)");
+      if (isSignedIn && !hasOther) setOpen((isOpen) => !isOpen);
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [isSignedIn]);
+  return [isOpen && isSignedIn, setOpen];
+}
+
+/** Focuses the search field of the view, or the question box, which may be in another view. @param {HTMLElement | null} main */
+function focusField(main) {
+  const fields = /** @type {HTMLInputElement[]} */ ([...(main?.querySelectorAll(FIELDS) ?? [])]);
+  const field = fields.find((field) => field.getClientRects().length);
+  if (field) field.focus();
+  else go("/");
 }
 
 /** The number of pending approvals, kept up to date by the feed. */
@@ -75,6 +88,8 @@ function Page() {
   const isLost = useConnectionLost();
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const lastView = useRef(route.view);
+  const [isPaletteOpen, setPaletteOpen] = usePalette(session.state === "in");
+  useKeys({ "/": () => session.state === "in" && focusField(main.current) });
 
   useEffect(() => {
     const count = pending > 0 && session.me && session.me.role !== "asker" ? `(${pending}) ` : "";
@@ -84,7 +99,7 @@ function Page() {
     if (lastView.current === route.view) return;
     lastView.current = route.view;
     window.scrollTo(0, 0);
-    main.current?.focus({ preventScroll: true });
+    if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true }); // unless the view took it
   }, [route.view]);
 
   const skip = (/** @type {Event} */ event) => {
@@ -97,13 +112,15 @@ function Page() {
   return html`
     <div class="shell" inert=${session.state === "expired"}>
       <a class="shell-skip" href="#main" onClick=${skip}>${t("shell.skip")}</a>
-      <${Navigation} me=${session.me} view=${route.view} path=${route.path} pending=${pending} onSignOut=${session.leave} />
+      <${Navigation} me=${session.me} view=${route.view} path=${route.path} pending=${pending}
+        onPalette=${() => setPaletteOpen(true)} onSignOut=${session.leave} />
       <main id="main" class="shell-main" tabindex="-1" ref=${main}>
-        <div role="status">${isLost && html`<p class="shell-lost notice warn"><${Icon} name="warn" /> ${t("shell.reconnecting")}</p>`}</div>
-        ${session.problem && html`<p class="shell-lost notice bad" role="alert"><${Icon} name="warn" /> ${session.problem}</p>`}
+        <div class="shell-lost" role="status">${isLost && html`<p class="notice warn"><span class="spinner"></span> ${t("shell.lost")}</p>`}</div>
+        ${session.problem && html`<p class="shell-problem notice bad" role="alert"><${Icon} name="warn" /> ${session.problem}</p>`}
         <${View} key=${route.view} me=${session.me} route=${route} />
       </main>
     </div>
+    ${isPaletteOpen && session.me && html`<${Palette} me=${session.me} onClose=${() => setPaletteOpen(false)} />`}
     ${session.state === "expired" && html`<${SignIn} isExpired onSignedIn=${session.enter} />`}`;
 }
 

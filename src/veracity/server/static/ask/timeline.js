@@ -11,10 +11,10 @@ import { groupStages, summarizeStage } from "./stages.js";
 const ICONS = { good: "check", warn: "warn", bad: "cross", "": "check" };
 
 /**
- * `isPending`: the run waits for an approval.
- * @param {{ steps: Step[], active?: ActiveStep[], isOver?: boolean, isPending?: boolean, question?: string }} props
+ * `isPending`: the run waits for an approval. `isLost`: the page does not know how the run goes on.
+ * @param {{ steps: Step[], active?: ActiveStep[], isOver?: boolean, isPending?: boolean, isLost?: boolean, question?: string }} props
  */
-export function Timeline({ steps, active = [], isOver = active.length === 0, isPending = false, question = "" }) {
+export function Timeline({ steps, active = [], isOver = active.length === 0, isPending = false, isLost = false, question = "" }) {
   const [open, setOpen] = useState("");
   const id = useId();
   const rows = groupStages(steps, active, { isOver, isPending });
@@ -31,7 +31,7 @@ export function Timeline({ steps, active = [], isOver = active.length === 0, isP
       return html`
         ${rows.length > 1 && html`<p class="timeline-attempt">${t("ask.attempt", { n: number + 1 })}</p>`}
         <ol class="timeline-line">
-          ${row.map((stage) => html`<${Stage} key=${stage.name} stage=${stage} panel=${`${id}-${number}`}
+          ${row.map((stage) => html`<${Stage} key=${stage.name} stage=${stage} panel=${`${id}-${number}`} isLost=${isLost}
             isOpen=${stage === chosen} onToggle=${() => toggle(`${number}.${stage.name}`)} />`)}
         </ol>
         <div id=${`${id}-${number}`}>${chosen && html`<${StageDetails} stage=${chosen} question=${question} />`}</div>`;
@@ -39,8 +39,8 @@ export function Timeline({ steps, active = [], isOver = active.length === 0, isP
   </div>`;
 }
 
-/** @param {{ stage: StageData, panel: string, isOpen: boolean, onToggle: () => void }} props */
-function Stage({ stage, panel, isOpen, onToggle }) {
+/** @param {{ stage: StageData, panel: string, isLost: boolean, isOpen: boolean, onToggle: () => void }} props */
+function Stage({ stage, panel, isLost, isOpen, onToggle }) {
   const { name, state, rounds, seconds, since } = stage;
   const summary = summarizeStage(stage);
   const tone = summary?.tone || "";
@@ -50,8 +50,8 @@ function Stage({ stage, panel, isOpen, onToggle }) {
         ${state === "waiting" && html`<${Icon} name="person" size=${12} />`}</span>
       <span class="timeline-name">${t(`ask.stage.${name}`)}${rounds > 1 && html`<span class="timeline-rounds" title=${t("ask.rounds", { n: rounds })}>
         <${Icon} name="again" size=${11} /><span aria-hidden="true">${rounds}</span><span class="visually-hidden">${t("ask.rounds", { n: rounds })}</span></span>`}</span>
-      <span class="timeline-found">${state === "active" ? t(`ask.doing.${name}`) : summary ? t(summary.key, summary.values) : ""}</span>
-      <span class="timeline-time number">${state === "active" ? html`<${Elapsed} since=${since} before=${seconds} />`
+      <span class="timeline-found">${state === "active" ? t(isLost ? "ask.lost" : `ask.doing.${name}`) : summary ? t(summary.key, summary.values) : ""}</span>
+      <span class="timeline-time number">${state === "active" ? !isLost && html`<${Elapsed} since=${since} before=${seconds} />`
         : seconds > 0 ? duration(seconds) : ""}</span>
     </button>
   </li>`;

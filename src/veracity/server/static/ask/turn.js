@@ -4,7 +4,8 @@ import { Answer, isForgotten, Reason } from "../answer/answer.js";
 import { describeReason } from "../answer/approval-reason.js";
 import { Feedback } from "../answer/feedback.js";
 import { Verdict } from "../answer/verdict.js";
-import { CopyButton } from "../lib/components.js";
+import { CopyButton, Loading } from "../lib/components.js";
+import { useConnectionLost } from "../lib/connection.js";
 import { get, translateReason } from "../lib/http.js";
 import { duration, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
@@ -29,7 +30,6 @@ export function Turn({ run, me, isPast = false, onCite, onAskAgain }) {
     ${run.question && html`<h2 class="ask-question" lang=${detectLanguage(run.question)}><bdi>${printable(run.question)}</bdi></h2>`}
     ${!isPast && html`<p class="visually-hidden" role="status">${announcement(run, me)}</p>`}
     <${Examination} run=${run} me=${me} />
-    ${isBusy && run.connection === "reconnecting" && html`<p class="notice warn"><span class="spinner"></span> ${t("ask.reconnecting")}</p>`}
     ${run.phase === "queued" && run.ahead > 0 && html`<p class="notice"><${Icon} name="clock" /> ${t("ask.queued", { n: run.ahead })}</p>`}
     ${isBusy && run.draft && html`<${LiveDraft} run=${run} />`}
     ${run.answer && isPending(run) && html`<${Pending} run=${run} answer=${run.answer} me=${me} onCite=${onCite} />`}
@@ -67,7 +67,8 @@ function announcement(run, me) {
 function Examination({ run, me }) {
   const [isOpen, setOpen] = useState(false);
   const isOver = !isRunning(run);
-  const timeline = html`<${Timeline} steps=${run.steps} active=${run.active} isOver=${isOver} isPending=${isPending(run)} question=${run.question} />`;
+  const timeline = html`<${Timeline} steps=${run.steps} active=${run.active} isOver=${isOver} isPending=${isPending(run)}
+    isLost=${run.connection === "reconnecting"} question=${run.question} />`;
   if (!isOver || !run.answer) return run.steps.length || !isOver ? timeline : null;
   const threshold = lastStep(run.steps, "evaluate")?.facts.threshold ?? me.threshold;
   const seconds = run.answer.seconds || 0;
@@ -169,11 +170,15 @@ function Stopped({ run, me, onAskAgain }) {
       <div lang=${detectLanguage(run.draft)}><${Markdown} text=${run.draft} /></div></section>`}`;
 }
 
-/** @param {{ title: string, problem: string, label?: string, onRetry?: () => void }} props */
-export function Failure({ title, problem, label = t("shell.tryAgain"), onRetry }) {
+/**
+ * Without a `label` it is a failure to load, which is tried again when the server is back.
+ * @param {{ title: string, problem: string, label?: string, onRetry?: () => void }} props
+ */
+export function Failure({ title, problem, label = "", onRetry }) {
+  if (useConnectionLost() && !label && problem === t("shell.offline")) return html`<${Loading} text=${t("shell.lost.waiting")} />`;
   return html`<div class="notice bad ask-failed" role="alert"><${Icon} name="warn" />
       <div><strong>${title}</strong><p>${printable(problem)}</p></div>
-      ${onRetry && html`<button type="button" class="small" onClick=${() => onRetry()}><${Icon} name="again" size=${16} /> ${label}</button>`}
+      ${onRetry && html`<button type="button" class="small" onClick=${() => onRetry()}><${Icon} name="again" size=${16} /> ${label || t("shell.tryAgain")}</button>`}
     </div>`;
 }
 

@@ -6,6 +6,7 @@ import { useDocumentEvents, useLoaded } from "../lib/feed.js";
 import { get } from "../lib/http.js";
 import { number, t, useLanguage } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
+import { replaceRoute } from "../lib/routes.js";
 import { printable } from "../lib/text.js";
 import { ChangeStatus, useChange } from "./changes.js";
 import { RemoveDialog } from "./remove-dialog.js";
@@ -16,7 +17,7 @@ import { ReindexDialog, useReindex } from "./reindex.js";
 import { DocumentSearch } from "./search.js";
 import { addFiles } from "./upload-queue.js";
 import { UploadStatus } from "./upload-status.js";
-/** @import { Citation, Evidence, KnownDocument, Me } from "../lib/types.d.ts" */
+/** @import { Citation, Evidence, KnownDocument, Me, Route } from "../lib/types.d.ts" */
 
 /**
  * What is open next to or above the list.
@@ -26,8 +27,8 @@ import { UploadStatus } from "./upload-status.js";
 const TABS = ["list", "search"];
 const RELOAD_DELAY = 400; // milliseconds; a burst of changes reloads the list once
 
-/** @param {{ me: Me }} props */
-export function Documents({ me }) {
+/** `#/documents/ID` opens a document. @param {{ me: Me, route: Route }} props */
+export function Documents({ me, route }) {
   useLanguage();
   const isAdmin = me.role === "admin";
   const limit = me.limits?.upload_megabytes;
@@ -38,7 +39,10 @@ export function Documents({ me }) {
   const [message, setMessage] = useState("");
   const reindex = useReindex();
   const change = useChange();
-  const close = () => setOpen({});
+  const close = () => {
+    setOpen({});
+    if (route.id) replaceRoute("/documents");
+  };
   const add = (/** @type {File[]} */ files) => {
     setMessage(files.length ? "" : t("documents.upload_empty_drop"));
     if (files.length) addFiles(files, limit);
@@ -50,6 +54,11 @@ export function Documents({ me }) {
   };
   const isDragging = useFileDrop(isAdmin ? add : null);
   useEffect(() => { if (open.removed) heading.current?.focus({ preventScroll: true }); }, [open]); // its row disappears
+  useEffect(() => {
+    const reading = route.id && documents?.find(({ id }) => id === route.id);
+    if (reading) setOpen({ reading });
+    else if (route.id && documents) setMessage(t("documents.missing"));
+  }, [route.id, !documents]);
   const hasDocuments = Boolean(documents?.length);
 
   return html`<div class="view documents ${open.source ? "documents-with-source" : ""}">

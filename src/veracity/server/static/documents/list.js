@@ -4,7 +4,7 @@ import { shortLocation } from "../answer/citations.js";
 import { withValue } from "../lib/components.js";
 import { ago, dateTime, language, nameOf, number, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
-import { printable } from "../lib/text.js";
+import { fold, printable } from "../lib/text.js";
 /** @import { KnownDocument } from "../lib/types.d.ts" */
 
 /**
@@ -62,11 +62,6 @@ function useMatching(documents, view) {
       words.every((word) => text.includes(word)));
     return matches.map(({ document }) => document).sort(comparison(view.column, view.isDescending));
   }, [folded, view.words, view.format, view.language, view.column, view.isDescending, language()]);
-}
-
-/** @param {string} text */
-function fold(text) {
-  return text.normalize("NFKC").toLowerCase();
 }
 
 /** @param {Column} column @param {boolean} isDescending @returns {(a: KnownDocument, b: KnownDocument) => number} */

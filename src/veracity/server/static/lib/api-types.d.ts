@@ -686,6 +686,12 @@ export interface RewriteTexts {
   reason?: string;
 }
 
+export interface RoleState {
+  role: string;
+  model: string;
+  metrics: string[];
+}
+
 export interface Round {
   query: string;
   sources: string[];
@@ -799,6 +805,22 @@ export interface SelectSourcesStep {
   texts: Texts | null;
 }
 
+export interface ServerState {
+  name: string;
+  url: string;
+  key_env: string;
+  has_key: boolean;
+}
+
+export interface SettingState {
+  name: string;
+  value: string | number | boolean | string[] | null;
+  source: "default" | "file" | "environment" | "command_line" | "pace";
+  variable: string;
+  is_changed: boolean;
+  description: string;
+}
+
 export interface SettleFacts {
   problem?: string;
   draft?: number | null;
@@ -813,6 +835,14 @@ export interface SettleStep {
   seconds: number;
   facts: SettleFacts;
   texts: Texts | null;
+}
+
+export interface Setup {
+  workspace: string;
+  settings: SettingState[];
+  roles: RoleState[];
+  servers: ServerState[];
+  problems: string[];
 }
 
 export interface Slice {
@@ -911,6 +941,18 @@ export interface Usage {
   cached_tokens: number;
   output_tokens: number;
   cost_usd: number | null;
+}
+
+export interface User {
+  name: string;
+  role: "asker" | "approver" | "admin";
+  created: string;
+  last_seen: string | null;
+}
+
+export interface UserToken {
+  name: string;
+  token: string;
 }
 
 export interface WebLookup {

@@ -1,10 +1,12 @@
 // Components that several views use: error notices, spinners, dialogs, a copy button and the page for unknown addresses.
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
+import { useConnectionLost } from "./connection.js";
 import { t } from "./i18n.js";
 /** @import { ComponentChildren } from "./preact.js" */
 
-/** @param {{ text: string, onRetry: () => void }} props */
+/** While the server cannot be reached, only the banner says so. @param {{ text: string, onRetry: () => void }} props */
 export function ErrorNotice({ text, onRetry }) {
+  if (useConnectionLost() && text === t("shell.offline")) return html`<${Loading} text=${t("shell.lost.waiting")} />`;
   return html`<div class="notice bad" role="alert"><span>${text}</span>
     <button type="button" class="small" onClick=${onRetry}>${t("shell.tryAgain")}</button></div>`;
 }

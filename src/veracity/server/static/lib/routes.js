@@ -2,9 +2,9 @@
 /** @import { Route } from "./types.d.ts" */
 
 /** @type {Record<string, string>} */
-const VIEWS = { "": "ask", c: "ask", inbox: "inbox", conversations: "conversations", documents: "documents", evaluator: "evaluator", experiments: "experiments", runs: "run" };
+const VIEWS = { "": "ask", c: "ask", inbox: "inbox", conversations: "conversations", documents: "documents", evaluator: "evaluator", experiments: "experiments", runs: "run", admin: "admin" };
 const NEEDS_ID = new Set(["c", "runs"]);
-const TAKES_ID = new Set(["c", "runs", "inbox", "experiments"]);
+const TAKES_ID = new Set(["c", "runs", "inbox", "experiments", "documents", "admin"]);
 const TAKES_OTHER = new Set(["experiments"]);
 
 /** The view is "notFound" for an unknown address. @returns {Route} */
@@ -47,6 +47,8 @@ export const conversationLink = (id) => `#/c/${encodeURIComponent(id)}`;
 export const runLink = (id) => `#/runs/${encodeURIComponent(id)}`;
 /** @param {string} id */
 export const approvalLink = (id) => `#/inbox/${encodeURIComponent(id)}`;
+/** @param {string} id */
+export const documentLink = (id) => `#/documents/${encodeURIComponent(id)}`;
 /** @param {string} name */
 export const experimentLink = (name) => `#/experiments/${encodeURIComponent(name)}`;
 /** @param {string} b the newer one @param {string} a */

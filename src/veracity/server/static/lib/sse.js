@@ -1,5 +1,6 @@
 // Server-sent events over fetch, with reconnection. EventSource cannot POST, and cannot tell an error response from a
 // lost connection.
+import { onConnection, reportStatus } from "./connection.js";
 import { asApiError } from "./http.js";
 /** @import { ApiError } from "./http.js" */
 /** @import { ServerEvent, StreamState } from "./types.d.ts" */
@@ -102,6 +103,7 @@ export function keepOpen({ open, lastEventId = "", onEvent, onState = () => {}, 
 
   async function connect() {
     const response = await open(lastEventId, abort.signal);
+    reportStatus(response.status);
     onState("open");
     await readEvents(response, receive);
   }
@@ -114,6 +116,7 @@ export function keepOpen({ open, lastEventId = "", onEvent, onState = () => {}, 
       } catch (thrown) {
         if (isClosed) return;
         const error = asApiError(thrown);
+        reportStatus(error.status);
         if (!error.isRetryable) {
           close();
           onError(error);
@@ -133,7 +136,7 @@ export function keepOpen({ open, lastEventId = "", onEvent, onState = () => {}, 
 }
 
 /**
- * Waits, but not longer than until the network is back.
+ * Waits, but not longer than until the network is back, or another stream has reached the server.
  * @param {number} milliseconds
  * @param {AbortSignal} signal
  * @returns {Promise<void>}
@@ -144,10 +147,12 @@ function sleep(milliseconds, signal) {
       clearTimeout(timer);
       window.removeEventListener("online", done);
       signal.removeEventListener("abort", done);
+      unsubscribe();
       resolve();
     };
     const timer = setTimeout(done, milliseconds);
     window.addEventListener("online", done);
     signal.addEventListener("abort", done);
+    const unsubscribe = onConnection((isLost) => { if (!isLost) done(); });
   });
 }

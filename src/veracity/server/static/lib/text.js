@@ -24,6 +24,9 @@ export function printable(text) {
     .replace(STRAY_JOINER, "\ufffd");
 }
 
+/** For comparisons: without case and width. @param {string} text */
+export const fold = (text) => text.normalize("NFKC").toLowerCase();
+
 /** The language by script, for fonts and screen readers, or undefined. @param {string} text */
 export function detectLanguage(text) {
   if (KANA.test(text)) return "ja";

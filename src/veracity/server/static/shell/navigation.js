@@ -12,19 +12,28 @@ import { printable } from "../lib/text.js";
 /** @import { ConversationSummary, Me } from "../lib/types.d.ts" */
 
 const LINKS = [["ask", "#/"], ["inbox", "#/inbox"], ["conversations", "#/conversations"], ["documents", "#/documents"], ["evaluator", "#/evaluator"]];
+const ADMIN_LINK = ["admin", "#/admin"];
 /** @type {Record<string, string>} */
 const PARENTS = { experiments: "evaluator" }; // views that have no link of their own
 const RECENT = 6; // conversations
 const WIDE = window.matchMedia("(min-width: 761px) and (min-height: 640px)");
+const PALETTE_KEY = /^(Mac|iP)/.test(navigator.platform) ? "⌘K" : "Ctrl K";
 /** @type {Record<string, string>} */
-const THEMES = { auto: "screen", light: "sun", dark: "moon" };
+export const THEMES = { auto: "screen", light: "sun", dark: "moon" };
+/** @type {Set<(theme: string) => void>} */
+const themeListeners = new Set();
 
-/** @param {{ me: Me | null, view: string, path: string, pending: number, onSignOut: () => void }} props */
-export function Navigation({ me, view, path, pending, onSignOut }) {
+/** The name and the address of each view that this user may see. @param {Me | null} me */
+export const linksFor = (me) => (me?.role === "admin" ? [...LINKS, ADMIN_LINK] : LINKS);
+
+/** @param {{ me: Me | null, view: string, path: string, pending: number, onPalette: () => void, onSignOut: () => void }} props */
+export function Navigation({ me, view, path, pending, onPalette, onSignOut }) {
   return html`<header class="shell-head">
     <a class="shell-brand" href="#/"><img src=${LOGO} alt="" width="26" height="26" /><span>${t("shell.name")}</span></a>
+    <button type="button" class="quiet shell-find" aria-label=${t("shell.palette")} aria-keyshortcuts="Control+K Meta+K" onClick=${onPalette}>
+      <${Icon} name="search" /><span>${t("shell.palette.short")}</span><kbd aria-hidden="true">${PALETTE_KEY}</kbd></button>
     <nav class="shell-nav" aria-label=${t("shell.navigation")}>
-      <ul>${LINKS.map(([name, address]) => html`<li><${Link} name=${name} address=${address} isCurrent=${name === (PARENTS[view] ?? view)}
+      <ul>${linksFor(me).map(([name, address]) => html`<li><${Link} name=${name} address=${address} isCurrent=${name === (PARENTS[view] ?? view)}
         pending=${name === "inbox" && me?.role !== "asker" ? pending : 0} /></li>`)}</ul>
     </nav>
     ${me && html`<${Recent} key=${me.user} path=${path} />`}
@@ -87,6 +96,13 @@ function Preferences({ me, onSignOut }) {
   </div>`;
 }
 
+/** @param {string} name */
+export function setTheme(name) {
+  window.boot.showTheme(name);
+  local.set("veracity.theme", name); // boot.js reads it before the next first paint
+  themeListeners.forEach((listener) => listener(name));
+}
+
 export function LanguageChoice() {
   return html`<label class="shell-choice"><${Icon} name="globe" /><span class="visually-hidden">${t("shell.language")}</span>
     <select value=${language()} onChange=${withValue(setLanguage)}>
@@ -95,14 +111,13 @@ export function LanguageChoice() {
 }
 
 export function ThemeChoice() {
-  const [theme, setTheme] = useState(document.documentElement.dataset.theme || "auto");
-  const choose = (/** @type {string} */ name) => {
-    setTheme(name);
-    window.boot.showTheme(name);
-    local.set("veracity.theme", name); // boot.js reads it before the next first paint
-  };
+  const [theme, setShown] = useState(document.documentElement.dataset.theme || "auto");
+  useEffect(() => {
+    themeListeners.add(setShown);
+    return () => { themeListeners.delete(setShown); };
+  }, []);
   return html`<label class="shell-choice"><${Icon} name=${THEMES[theme]} /><span class="visually-hidden">${t("shell.theme")}</span>
-    <select value=${theme} onChange=${withValue(choose)}>
+    <select value=${theme} onChange=${withValue(setTheme)}>
       ${Object.keys(THEMES).map((name) => html`<option value=${name} selected=${name === theme}>${t(`shell.theme.${name}`)}</option>`)}
     </select></label>`;
 }

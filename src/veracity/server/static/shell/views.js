@@ -1,5 +1,6 @@
 // The view for an address. A view that throws leaves the navigation intact.
 import { html, useErrorBoundary } from "../lib/preact.js";
+import { Admin } from "../admin/admin.js";
 import { Ask } from "../ask/ask.js";
 import { RunView } from "../ask/run-view.js";
 import { Conversations } from "../conversations/conversations.js";
@@ -14,7 +15,7 @@ import { t } from "../lib/i18n.js";
 
 /** @type {Record<string, (props: { me: Me, route: Route }) => ComponentChildren>} */
 const VIEWS = {
-  ask: Ask, run: RunView, inbox: Inbox, conversations: Conversations, documents: Documents, experiments: Experiments, evaluator: Evaluator,
+  ask: Ask, run: RunView, inbox: Inbox, conversations: Conversations, documents: Documents, experiments: Experiments, evaluator: Evaluator, admin: Admin,
 };
 
 /** @param {{ me: Me, route: Route }} props */
