@@ -11,7 +11,7 @@ from veracity.models.answer import (
 )
 from veracity.models.approval import Approval, ApprovalReason, ApprovalStanding, ApprovalState, OnReject
 from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
-from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
+from veracity.models.documents import Document, DocumentPage, IngestReport, KnownDocument, Outcome
 from veracity.models.evaluation import (
     DEFAULT_JUDGE,
     EvaluationConfig,
@@ -74,6 +74,7 @@ __all__ = [
     "Difference",
     "Dimension",
     "Document",
+    "DocumentPage",
     "Draft",
     "EvaluationConfig",
     "EvaluationRequest",

@@ -48,6 +48,21 @@ class KnownDocument(BaseModel):
     metadata: dict[str, MetadataValue]
 
 
+class DocumentPage(BaseModel):
+    """A page of a PDF document, and where a quote is on it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    page: int = Field(description="counted from 1")
+    pages: int
+    width: float = Field(description="in points")
+    height: float
+    boxes: list[tuple[float, float, float, float]] = Field(
+        description="left, top, width and height of the parts of the quote, in parts of the page; empty if it is not "
+        "there, such as on a scanned page"
+    )
+
+
 class Outcome(BaseModel):
     """The result for one file or document. `reason` is empty on success."""
 

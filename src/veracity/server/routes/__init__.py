@@ -8,12 +8,13 @@ from veracity.server.routes import (
     evaluate,
     experiments,
     feed,
+    originals,
     runs,
     search,
     session,
 )
 
-MODULES = (session, ask, runs, approvals, conversations, documents, search, evaluate, experiments, feed)
+MODULES = (session, ask, runs, approvals, conversations, documents, originals, search, evaluate, experiments, feed)
 ROUTERS = tuple(module.router for module in MODULES)
 
 __all__ = ["ROUTERS", "documents"]

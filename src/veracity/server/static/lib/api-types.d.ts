@@ -186,6 +186,14 @@ export interface DirectAnswerStep {
   texts: Texts | null;
 }
 
+export interface DocumentPage {
+  page: number;
+  pages: number;
+  width: number;
+  height: number;
+  boxes: unknown[][];
+}
+
 export interface DocumentText {
   id: string;
   title: string;
@@ -194,6 +202,9 @@ export interface DocumentText {
   end: number;
   characters: number;
   page_starts: number[];
+  markdown: boolean;
+  format: string;
+  has_original: boolean;
 }
 
 export interface Draft {
