@@ -32,8 +32,9 @@ def request(path: Path, page: int = 0, **known: Any) -> dict[str, Any]:
     return {"path": str(path), "digest": hashlib.sha256(path.read_bytes()).hexdigest(), "page": page, **known}
 
 
-def locate(path: Path, quote: str, before: str = "") -> list[list[float]]:
-    return [list(box) for box in show_page(request(path, quote=quote, before=before))["boxes"]]
+def locate(path: Path, quote: str, before: str = "") -> list[dict[str, float]]:
+    boxes: list[dict[str, float]] = show_page(request(path, quote=quote, before=before))["boxes"]
+    return boxes
 
 
 def test_a_page_becomes_a_picture_of_limited_size(path: Path) -> None:
@@ -47,9 +48,9 @@ def test_a_quote_is_found_by_its_place(path: Path) -> None:
     quote = "Leave is 31 days."
     first, second = text.index(quote), text.rindex(quote)
     [top], [bottom] = locate(path, quote), locate(path, quote, text[:second])
-    assert first == 0 and top[1] < bottom[1] and top[0] < bottom[0]
+    assert first == 0 and top["top"] < bottom["top"] and top["left"] < bottom["left"]
     for box in (top, bottom):
-        assert all(0 <= part <= 1 for part in box) and box[2] > 0 and box[3] > 0
+        assert all(0 <= part <= 1 for part in box.values()) and box["width"] > 0 and box["height"] > 0
 
 
 def test_a_quote_over_a_hyphenated_line_has_a_box_for_each_line(path: Path) -> None:
@@ -57,7 +58,7 @@ def test_a_quote_over_a_hyphenated_line_has_a_box_for_each_line(path: Path) -> N
     quote = text[text.index("Everybody") : text.index(" Leave is 31 days.")]
     assert "nearest" in quote
     boxes = locate(path, quote)
-    assert len(boxes) == 2 and boxes[0][1] < boxes[1][1]
+    assert len(boxes) == 2 and boxes[0]["top"] < boxes[1]["top"]
 
 
 @pytest.mark.parametrize("quote", ["年假每年十五天。", "有給休暇は二十日です。"])
@@ -69,9 +70,9 @@ def test_boxes_follow_the_rotation_of_the_page(tmp_path: Path) -> None:
     turned = tmp_path / "turned.pdf"
     turned.write_bytes(CONTENT.replace(b"/MediaBox [0 0 2000 800]", b"/Rotate 90 /MediaBox [0 0 2000 800]"))
     shown = show_page(request(turned, quote="Leave is 31 days.", before=""))
-    [(_, _, width, height)] = shown["boxes"]
+    [box] = shown["boxes"]
     assert (shown["width"], shown["height"]) == (800, 2000)
-    assert height * shown["height"] > width * shown["width"]  # the line runs from top to bottom
+    assert box["height"] * shown["height"] > box["width"] * shown["width"]  # the line runs from top to bottom
 
 
 def test_what_is_not_on_the_page_has_no_boxes(path: Path) -> None:

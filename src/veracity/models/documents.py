@@ -48,6 +48,17 @@ class KnownDocument(BaseModel):
     metadata: dict[str, MetadataValue]
 
 
+class PageBox(BaseModel):
+    """A rectangle of a page, in parts of its width and height."""
+
+    model_config = ConfigDict(frozen=True)
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
 class DocumentPage(BaseModel):
     """A page of a PDF document, and where a quote is on it."""
 
@@ -57,10 +68,7 @@ class DocumentPage(BaseModel):
     pages: int
     width: float = Field(description="in points")
     height: float
-    boxes: list[tuple[float, float, float, float]] = Field(
-        description="left, top, width and height of the parts of the quote, in parts of the page; empty if it is not "
-        "there, such as on a scanned page"
-    )
+    boxes: list[PageBox] = Field(description="cover the quote; empty if it is not found, as on a scanned page")
 
 
 class Outcome(BaseModel):

@@ -29,15 +29,15 @@ MAX_BOXES = 200
 CANVAS = 10_000  # PDFium converts to whole units: positions are exact to a ten-thousandth of the page
 HYPHENS = "-\u2010\u00ad\x02\ufffe"  # PDFium and `read_pdf` replace those at the end of a line
 
-Box = tuple[float, float, float, float]
+Box = dict[str, float]
 
 
 def show_page(request: dict[str, Any]) -> dict[str, Any]:
     """Show a page, counted from 0, of the PDF at `path`. Returns `{"changed": true}` if its digest is another one.
 
     Without a `quote`: its picture, as `png` in base64. With one: the `width` and `height` of the page in points, and
-    the `boxes` that cover the quote, each as left, top, width and height in parts of the page. `before` is the text of
-    the page before the quote, which tells repetitions of the quote apart.
+    the `boxes` that cover the quote, each with `left`, `top`, `width` and `height` in parts of the page. `before` is
+    the text of the page before the quote, which tells repetitions of the quote apart.
     """
     try:
         content = Path(request["path"]).read_bytes()
@@ -125,4 +125,4 @@ def _box(page: pypdfium2.PdfPage, left: float, bottom: float, right: float, top:
     position = pypdfium2.PdfPosConv(page, (0, 0, CANVAS, CANVAS, 0))
     corners = [position.to_bitmap(x, y) for x, y in ((left, top), (right, bottom))]
     (x1, x2), (y1, y2) = (sorted(min(max(corner[axis], 0), CANVAS) for corner in corners) for axis in (0, 1))
-    return x1 / CANVAS, y1 / CANVAS, (x2 - x1) / CANVAS, (y2 - y1) / CANVAS
+    return {"left": x1 / CANVAS, "top": y1 / CANVAS, "width": (x2 - x1) / CANVAS, "height": (y2 - y1) / CANVAS}

@@ -102,11 +102,11 @@ def test_a_page_is_a_picture_with_the_place_of_the_quote(served: Served, client:
     document_id = upload(served, "drill.pdf", pdf("The drill is in May.", "The warden is Maeve."))
     text = client.get("/api/document/text", params={"id": document_id}).json()
     start = text["text"].index("Maeve")
-    place = {"id": document_id, "start": start, "end": start + 5}
+    place: dict[str, str | int] = {"id": document_id, "start": start, "end": start + 5}
     found = client.get("/api/document/page", params=place).json()
     assert (found["page"], found["pages"], found["width"]) == (2, 2, 2000)
-    [(left, top, width, height)] = found["boxes"]
-    assert 0 < left < left + width < 1 and 0 < top < top + height < 1
+    [box] = found["boxes"]
+    assert 0 < box["left"] < box["left"] + box["width"] < 1 and 0 < box["top"] < box["top"] + box["height"] < 1
     assert client.get("/api/document/page", params={**place, "page": 1}).json()["boxes"] == []
     response = client.get("/api/document/page/image", params={"id": document_id, "page": 2})
     assert (response.headers["content-type"], response.content[:4]) == ("image/png", b"\x89PNG")

@@ -191,7 +191,7 @@ export interface DocumentPage {
   pages: number;
   width: number;
   height: number;
-  boxes: unknown[][];
+  boxes: PageBox[];
 }
 
 export interface DocumentText {
@@ -513,6 +513,13 @@ export interface Outcome {
   reason: string;
   document_id: string | null;
   passages: number;
+}
+
+export interface PageBox {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
 }
 
 export interface PairedTest {
