@@ -55,7 +55,7 @@ function usePreview() {
     isReturning.current = returns;
   };
   useEffect(() => () => clearTimeout(timer.current), []);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key press
     if (!isOpen) return undefined;
     const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Escape" || event.isComposing) return;
