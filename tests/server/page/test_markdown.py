@@ -105,7 +105,8 @@ def test_offsets_are_counted_in_characters(stage: Stage) -> None:
     marked = stage.page.evaluate("([held, citation]) => stage.locateQuote(held, citation)", [held, citation])
     assert marked["quote"] == [100 + at, 100 + at + 9]
     shown = stage.page.evaluate(
-        """(held) => stage.markExcerpt(held).map(({ start, end, className }) => [held.text.slice(start, end), className])""",
+        """(held) => stage.markExcerpt(held)
+            .map(({ start, end, className }) => [held.text.slice(start, end), className])""",
         held | marked | {"passage": [103, 100 + len(text)]},
     )
     kinds = ("source-passage", "source-quote", "source-passage")

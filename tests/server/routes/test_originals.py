@@ -113,7 +113,7 @@ def test_a_page_is_a_picture_with_the_place_of_the_quote(served: Served, client:
     assert response.headers["cache-control"] == "private, no-cache"
     tag = {"If-None-Match": response.headers["etag"]}
     for page, status in ((2, 304), (1, 200)):
-        parameters = {"id": document_id, "page": page}
+        parameters: dict[str, str | int] = {"id": document_id, "page": page}
         assert client.get("/api/document/page/image", params=parameters, headers=tag).status_code == status
 
 
