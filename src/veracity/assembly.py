@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from veracity.knowledge.library import Library
     from veracity.knowledge.location import Location, SharedLock
     from veracity.knowledge.object_store import S3Location
+    from veracity.knowledge.originals import Originals
+    from veracity.knowledge.page_images import PageImages
     from veracity.knowledge.store import Store
     from veracity.knowledge.uploads import Uploads
     from veracity.ledger import Ledger
@@ -186,6 +188,18 @@ class Assembly:
             return Uploads(FolderFiles(folder), largest, FolderStaging(folder) if store.ledger else None)
         location = self._s3_location(store.uploads)
         return Uploads(ObjectFiles(location, folder, self.shared_lock), largest, ObjectStaging(location, folder))
+
+    @_part
+    def originals(self) -> Originals:
+        from veracity.knowledge.originals import Originals  # noqa: PLC0415 - imports LanceDB
+
+        return Originals(self.documents, self.uploads)
+
+    @_part
+    def page_images(self) -> PageImages:
+        from veracity.knowledge.page_images import PageImages  # noqa: PLC0415 - imports PDFium
+
+        return PageImages(self.documents, self.originals, self.settings.reading)
 
     @_part
     def ingestion_queue(self) -> IngestionQueue:

@@ -6,6 +6,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from io import TextIOBase
 from pathlib import Path
@@ -29,6 +30,7 @@ from veracity.models import (
     ConversationSummary,
     Difference,
     Document,
+    DocumentPage,
     EvaluationRequest,
     EvaluationResult,
     Evidence,
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from veracity.experiments.running import Progress as ExperimentProgress
     from veracity.experiments.summary import Summary as ExperimentSummary
     from veracity.knowledge.library import Progress
+    from veracity.knowledge.originals import Original
     from veracity.knowledge.store import Store
     from veracity.knowledge.uploads import Uploads
     from veracity.ledger import Observations, Users
@@ -413,6 +416,36 @@ class Veracity:
     def page_starts(self, document_id: str) -> list[int]:
         """The offset of each page in the text of a document; empty if it has no pages."""
         return self._store().page_starts(_check_document_id(document_id))
+
+    def is_markdown(self, document_id: str) -> bool:
+        """Whether the text of a document has headings, lists and tables in the syntax of Markdown."""
+        return self._store().is_markdown(_check_document_id(document_id))
+
+    def has_original(self, document_id: str) -> bool:
+        """Whether `original` can open the file of a document."""
+        self._parts.require_workspace()
+        return self._parts.originals.has(_check_document_id(document_id))
+
+    def original(self, document_id: str) -> AbstractContextManager[Original]:
+        """The file of a document, open while the context lasts. Entering it raises `NotFoundError` if the document was
+        added as text, or if its file was moved, changed or deleted since it was ingested."""
+        self._parts.require_workspace()
+        return self._parts.originals.open(_check_document_id(document_id))
+
+    def page_image(self, document_id: str, page: int) -> bytes:
+        """A page of a PDF document as PNG. Raises `NotFoundError` if there is no such page or no original."""
+        self._parts.require_workspace()
+        return self._parts.page_images.image(_check_document_id(document_id), page)
+
+    def locate_on_page(self, document_id: str, start: int, end: int, page: int | None = None) -> DocumentPage:
+        """Where characters `start` to `end` of a PDF document are: on the page on which they begin, or on another."""
+        self._parts.require_workspace()
+        return self._parts.page_images.locate(_check_document_id(document_id), start, end, page)
+
+    def digest(self, document_id: str) -> str:
+        """The SHA-256 digest of the file of a document; empty if it was added as text."""
+        fingerprint = self._store().fingerprint(_check_document_id(document_id))
+        return _require_found(fingerprint, document_id).digest
 
     def forget(self, name: str) -> list[KnownDocument]:
         """Remove the documents with this id or path, their text in receipts and observations, and uploaded files."""

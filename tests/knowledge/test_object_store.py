@@ -268,6 +268,10 @@ def test_uploads_are_stored_replaced_and_forgotten(engine: Veracity, moto: Moto,
         "uploads/资料 - 差旅.md",
     ]
     assert [found.location for found in engine.search("有給休暇", 1)] == ["uploads/休暇.md"]
+    document_id = engine.search("有給休暇", 1)[0].document_id
+    assert engine.has_original(document_id)
+    with engine.original(document_id) as original:
+        assert (original.name, original.file.read()) == ("休暇.md", JAPANESE.encode())
     assert upload(engine, "休暇.md", bytes(range(256)) * 20) in ("skipped", "failed")
     assert objects(uploads, moto)["休暇.md"] == JAPANESE.encode()  # the previous file is kept
     assert upload(engine, "休暇.md", JAPANESE) == "unchanged"

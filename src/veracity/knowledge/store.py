@@ -164,6 +164,10 @@ class Store:
     def fingerprints(self) -> list[Fingerprint]:
         return [Fingerprint(**row) for row in self._scan(rows.FINGERPRINT_COLUMNS).to_pylist()]
 
+    def fingerprint(self, document_id: str) -> Fingerprint | None:
+        row = self._document_row(document_id, rows.FINGERPRINT_COLUMNS)
+        return Fingerprint(**row) if row else None
+
     def content_hash(self) -> str:
         """Of the names and contents of all documents. Equal for copies of them in another folder."""
         documents = self.fingerprints()
@@ -188,6 +192,10 @@ class Store:
         """The offset of each page in the document's text; empty if its source has no pages."""
         row = self._document_row(document_id, ["pages"])
         return list(row["pages"] or []) if row else []
+
+    def is_markdown(self, document_id: str) -> bool:
+        row = self._document_row(document_id, ["markdown"])
+        return bool(row and row["markdown"])
 
     def document_rows(self, batch: int = 64) -> Iterator[dict[str, Any]]:
         """The complete rows of all documents, with their texts, from the version at the first call."""

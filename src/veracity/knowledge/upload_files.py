@@ -9,6 +9,7 @@ import errno
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -28,11 +29,12 @@ READ_BYTES = 1_000_000
 ASIDE = ".aside"  # hidden, so it is not ingested
 BACKUP_PREFIX = "before-"
 LOCK_NAME = "uploads"
+VIEW_PREFIX, VIEW_SECONDS = ".view-", 600.0  # copies to look at; older ones are those of crashed processes
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class UploadFiles(Protocol):
-    """All methods but `receive` and `explain_errors` are called under the lock."""
+    """All methods but `receive`, `size`, `view` and `explain_errors` are called under the lock."""
 
     @property
     def locations(self) -> Locations: ...
@@ -48,6 +50,12 @@ class UploadFiles(Protocol):
 
     def read(self, name: str) -> AbstractContextManager[Path]:
         """The file on this machine."""
+
+    def size(self, name: str) -> int | None:
+        """The size of the file in bytes; None if there is none."""
+
+    def view(self, name: str) -> AbstractContextManager[Path]:
+        """The file, or a copy of it, on this machine, to look at."""
 
     def accept(self, name: str) -> None:
         """Delete the backup."""
@@ -107,6 +115,14 @@ class FolderFiles:
     @contextmanager
     def read(self, name: str) -> Iterator[Path]:
         yield self._folder / name
+
+    def size(self, name: str) -> int | None:
+        try:
+            return (self._folder / name).stat().st_size
+        except OSError:
+            return None
+
+    view = read
 
     def accept(self, name: str) -> None:
         self._backup_of(name).unlink(missing_ok=True)
@@ -227,6 +243,19 @@ class ObjectFiles:
         finally:
             path.unlink(missing_ok=True)
 
+    def size(self, name: str) -> int | None:
+        return self._location.size(name)
+
+    @contextmanager
+    def view(self, name: str) -> Iterator[Path]:
+        with contextlib.ExitStack() as stack:
+            with self.explain_errors():
+                make_private_folder(self._downloads)
+                file = stack.enter_context(tempfile.NamedTemporaryFile(dir=self._downloads, prefix=VIEW_PREFIX))
+                file.writelines(self._location.read(name))
+                file.flush()
+            yield Path(file.name)
+
     def accept(self, name: str) -> None:
         self._location.delete(_backup_key(name))
 
@@ -262,7 +291,8 @@ class ObjectFiles:
                 self._location.delete(file.name)
         for path in self._downloads.glob("*"):
             with contextlib.suppress(OSError):
-                path.unlink()
+                if not path.name.startswith(VIEW_PREFIX) or path.stat().st_mtime < time.time() - VIEW_SECONDS:
+                    path.unlink()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ All changes hold the lock of the files. If a process dies while it ingests a fil
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -79,6 +79,19 @@ class Uploads:
             self._files.remove(path.name)
             if self._staging is not None:
                 remove_staged(self._staging, path.name)
+
+    def name_of(self, location: str) -> str | None:
+        """The name of the upload at this location; None if it is not an upload."""
+        path = self.locations.upload_at(location)
+        return path.name if path else None
+
+    def size(self, name: str) -> int | None:
+        """The size of the file in bytes; None if there is none. Needs no lock."""
+        return self._files.size(name)
+
+    def view(self, name: str) -> AbstractContextManager[Path]:
+        """The file, or a copy of it, on this machine. Needs no lock: the name always refers to a whole file."""
+        return self._files.view(name)
 
     @contextmanager
     def lock(self, timeout_seconds: float | None = None) -> Iterator[None]:

@@ -20,7 +20,7 @@ from veracity.models.approval import (
     OnReject,
 )
 from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
-from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
+from veracity.models.documents import Document, DocumentPage, IngestReport, KnownDocument, Outcome
 from veracity.models.evaluation import (
     DEFAULT_JUDGE,
     EvaluationConfig,
@@ -86,6 +86,7 @@ __all__ = [
     "Difference",
     "Dimension",
     "Document",
+    "DocumentPage",
     "Draft",
     "EvaluationConfig",
     "EvaluationRequest",

@@ -48,6 +48,29 @@ class KnownDocument(BaseModel):
     metadata: dict[str, MetadataValue]
 
 
+class PageBox(BaseModel):
+    """A rectangle of a page, in parts of its width and height."""
+
+    model_config = ConfigDict(frozen=True)
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+class DocumentPage(BaseModel):
+    """A page of a PDF document, and where a quote is on it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    page: int = Field(description="counted from 1")
+    pages: int
+    width: float = Field(description="in points")
+    height: float
+    boxes: list[PageBox] = Field(description="cover the quote; empty if it is not found, as on a scanned page")
+
+
 class Outcome(BaseModel):
     """The result for one file or document. `reason` is empty on success."""
 

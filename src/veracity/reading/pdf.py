@@ -19,7 +19,7 @@ _PASSWORD, _SECURITY = 4, 5  # PDFium's FPDF_ERR_PASSWORD and FPDF_ERR_SECURITY
 
 def read_pdf(content: bytes, *, recognise: bool = True) -> Reading:
     recognition = ocr.Recognition()
-    document = _open(content)
+    document = open_pdf(content)
     try:
         title = stored_title(document.get_metadata_dict().get("Title", ""))
         pages = [_page_text(document, number) for number in range(len(document))]
@@ -38,7 +38,7 @@ def read_pdf(content: bytes, *, recognise: bool = True) -> Reading:
     return Reading(text, title, "pdf", pages=starts, metadata=recognition.metadata())
 
 
-def _open(content: bytes) -> pypdfium2.PdfDocument:
+def open_pdf(content: bytes) -> pypdfium2.PdfDocument:
     try:
         return pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as problem:

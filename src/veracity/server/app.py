@@ -78,7 +78,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     current_default_thread_limiter().total_tokens = DEFAULT_THREADS
     state.auth_threads = CapacityLimiter(AUTH_THREADS)
     state.reserved_threads = CapacityLimiter(RESERVED_THREADS)
-    for name in ("searches", "evaluations", "comparisons"):
+    for name in ("searches", "evaluations", "comparisons", "pages"):
         setattr(state, name, ConcurrencyLimit(name))
     checks = {**engine.readiness_checks(), **health.cluster_checks(engine, works=state.works)}
     state.readiness = health.ReadinessChecks(checks)

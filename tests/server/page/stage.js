@@ -1,17 +1,19 @@
 // Renders text with the page's components and inspects the result, under the server's Content-Security-Policy.
 import { html, render } from "/static/lib/preact.js";
 import { Answer } from "/static/answer/answer.js";
-import { Excerpt, locateQuote, splitExcerpt } from "/static/answer/excerpt.js";
+import { Excerpt, locateQuote, markExcerpt } from "/static/answer/excerpt.js";
+import { Preview } from "/static/answer/cite.js";
 import { Feedback } from "/static/answer/feedback.js";
 import { Markdown } from "/static/lib/markdown.js";
 import { Scores } from "/static/answer/scores.js";
+import { SourceText } from "/static/answer/source-text.js";
 
 const ELEMENTS = new Set(
   ("article aside bdi blockquote br button code details div em h3 h4 h5 h6 header hr input label li mark ol p path pre " +
     "section span strong summary svg table tbody td th thead tr ul").split(" "),
 );
 const ATTRIBUTES = new Set(
-  ("autocomplete class d dir disabled fill focusable for height id lang maxlength open placeholder role scope start stroke " +
+  ("autocomplete class d dir disabled fill focusable for height id lang maxlength open placeholder popover role scope start stroke " +
     "stroke-linecap stroke-linejoin stroke-width style tabindex title type value viewBox width").split(" "),
 );
 const root = document.getElementById("root");
@@ -54,6 +56,10 @@ function everywhere(text) {
     <${Scores} evaluation=${evaluation} score=${0.5} threshold=${0.75} />
     <${Feedback} runId="r" given=${{ thumb: "up", why: text }} />
     <${Excerpt} excerpt=${{ phase: "document", ...held }} language="en" />
+    <${Excerpt} excerpt=${{ phase: "document", markdown: true, ...held }} language="en" />
+    <${Excerpt} excerpt=${{ phase: "document", markdown: false, ...held }} language="en" />
+    <${SourceText} text=${`| a |\n${text}\n| ${text} |`} language=${text} isMarkdown=${true} />
+    <${Preview} id="p" title=${text} citation=${citation} evidence=${evidence} anchor=${{ current: root }} />
     <${Excerpt} excerpt=${{ phase: "passage", ...held, problem: text }} language="en" />
   </div>`, root);
 }
@@ -65,7 +71,7 @@ function foreign() {
     if (!ELEMENTS.has(element.localName)) found.push(`<${element.localName}>`);
     for (const { name, value } of element.attributes) {
       if (!ATTRIBUTES.has(name) && !name.startsWith("aria-")) found.push(`${element.localName}[${name}]`);
-      if (name === "style" && !/^(?:width|left): [\d.]+%;$/.test(value)) found.push(`style="${value}"`);
+      if (name === "style" && !/^(?:width|left): [\d.]+%;$|^left: [\d.]+px; top: [\d.]+px;$/.test(value)) found.push(`style="${value}"`);
     }
   }
   return found;
@@ -102,8 +108,10 @@ function timed(text) {
   render(null, root);
   const begun = performance.now();
   draft(text);
+  const held = { text, start: 0, end: text.length, characters: text.length, passage: [9, 99], quote: [20, 40] };
+  render(html`<${Excerpt} excerpt=${{ phase: "document", markdown: true, ...held }} />`, root);
   return performance.now() - begun;
 }
 
-window.stage = { answer, draft, everywhere, foreign, locateQuote, markdown, root, seen, splitExcerpt, staged, timed };
+window.stage = { answer, draft, everywhere, foreign, locateQuote, markdown, markExcerpt, root, seen, staged, timed };
 document.title = "ready";

@@ -104,9 +104,10 @@ def test_offsets_are_counted_in_characters(stage: Stage) -> None:
     citation = {"start": 100 + at, "end": 100 + at + 9, "quote": "the quote"}
     marked = stage.page.evaluate("([held, citation]) => stage.locateQuote(held, citation)", [held, citation])
     assert marked["quote"] == [100 + at, 100 + at + 9]
-    pieces = stage.page.evaluate(
-        "(held) => stage.splitExcerpt(held)", held | marked | {"passage": [103, 100 + len(text)]}
+    shown = stage.page.evaluate(
+        """(held) => stage.markExcerpt(held)
+            .map(({ start, end, className }) => [held.text.slice(start, end), className])""",
+        held | marked | {"passage": [103, 100 + len(text)]},
     )
-    assert [piece["text"] for piece in pieces if piece["isQuote"]] == ["the quote"]
-    assert "".join(piece["text"] for piece in pieces if piece["isPassage"]) == text[3:]
-    assert "".join(piece["text"] for piece in pieces) == text
+    kinds = ("source-passage", "source-quote", "source-passage")
+    assert shown == [[text[3:at], kinds[0]], ["the quote", kinds[1]], [text[at + 9 :], kinds[2]]]

@@ -212,7 +212,7 @@ def test_unsupported_sentences_are_marked(served: Served, open_page: OpenPage) -
     expect(page.get_by_text("supported by a source")).to_have_count(0)  # the notice says the same
     marked = page.locator(".answer-text .answer-unsupported")
     told = "".join(marked.all_text_contents())
-    assert told == "[Not supported by its citation:] They are very tall. "
+    assert told == "[Not supported by its citation:] They are very tall.\u00a0"
     assert marked.first.get_attribute("title") == "Not supported by its citation"
     expect(page.locator(".answer-unresolved")).to_have_text("7")
     expect(page.locator(".answer-stressed")).to_have_text("One sentence is not supported.")

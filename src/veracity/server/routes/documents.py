@@ -54,6 +54,9 @@ class DocumentText(BaseModel):
     end: int = Field(description="where the next part starts")
     characters: int = Field(description="the length of the whole text")
     page_starts: list[int] = Field(default=[], description="offsets of all pages; empty if the source has no pages")
+    markdown: bool = Field(default=False, description="headings, lists and tables have the syntax of Markdown")
+    format: str = Field(default="", description="of the file, such as `pdf`")
+    has_original: bool = Field(default=False, description="whether the file can be opened")
 
 
 class UploadForm(BaseModel):
@@ -168,6 +171,9 @@ def read_text(
         end=last,
         characters=len(text),
         page_starts=engine.page_starts(document_id),
+        markdown=engine.is_markdown(document_id),
+        format=document.format,
+        has_original=engine.has_original(document_id),
     )
 
 

@@ -5,6 +5,7 @@ import { hasText, language as currentLanguage, nameOf, percent, t } from "../lib
 import { Icon } from "../lib/icons.js";
 import { Markdown } from "../lib/markdown.js";
 import { detectLanguage, printable } from "../lib/text.js";
+import { Cite } from "./cite.js";
 import { describePlace, findCitation, isUnsupported, listSources, locateSentences, shortLocation, toPlainText } from "./citations.js";
 /** @import { Answer as AnswerData, Citation, Notice, SourceEntry } from "../lib/types.d.ts" */
 /** @import { LocatedSentence } from "./citations.js" */
@@ -52,19 +53,6 @@ function markUnsupported(sentences) {
       const title = t(citations.length || unresolved.length ? "answer.unsupported" : "answer.citesNothing");
       return { start, end, className: "answer-unsupported", title, label: t("answer.unsupported.label", { why: title }) };
     });
-}
-
-/** @param {{ number: number, answer: AnswerData, citation: Citation | null, onCite?: (citation: Citation) => void }} props */
-function Cite({ number, answer, citation, onCite }) {
-  if (!citation) {
-    const isUnresolved = (answer.evidence ?? []).length > 0;
-    return html`<span class=${`answer-cite ${isUnresolved ? "answer-unresolved" : ""}`}
-      title=${isUnresolved ? t("answer.unresolved") : undefined}>${number}</span>`;
-  }
-  const title = printable(answer.evidence?.[number - 1]?.title || t("answer.untitled"));
-  if (!onCite) return html`<span class="answer-cite" title=${title}>${number}</span>`;
-  return html`<button type="button" class="answer-cite" title=${title} aria-label=${t("answer.cite", { number, title })}
-    onClick=${() => onCite(citation)}>${number}</button>`;
 }
 
 function DraftLabel() {

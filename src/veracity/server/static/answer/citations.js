@@ -78,6 +78,21 @@ export function shortLocation({ location = "" }) {
   return parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : parts.join("/");
 }
 
+/**
+ * Lays the page out anew, and scrolls so that an element stays where it is on the screen and nothing covers it.
+ * @param {HTMLElement | null} element
+ * @param {() => void} act
+ */
+export function keepInPlace(element, act) {
+  const top = element?.getBoundingClientRect().top ?? 0;
+  act();
+  requestAnimationFrame(() => { // Preact has rendered
+    if (!element?.isConnected) return;
+    window.scrollBy({ top: element.getBoundingClientRect().top - top, behavior: "instant" });
+    element.scrollIntoView({ block: "nearest", behavior: "instant" });
+  });
+}
+
 /** The answer with a list of its sources, for the clipboard. @param {Answer} answer */
 export function toPlainText(answer) {
   const lines = listSources(answer).filter(({ isCited }) => isCited).map(({ number, evidence }) => {

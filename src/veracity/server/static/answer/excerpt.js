@@ -4,7 +4,8 @@ import { asApiError, get } from "../lib/http.js";
 import { Loading } from "../lib/components.js";
 import { t } from "../lib/i18n.js";
 import { countCharacters, printable, toUtf16Offset } from "../lib/text.js";
-/** @import { Citation, DocumentText, Evidence, Excerpt as ExcerptData, Range } from "../lib/types.d.ts" */
+import { SourceText } from "./source-text.js";
+/** @import { Citation, DocumentText, Evidence, Excerpt as ExcerptData, Mark, Range } from "../lib/types.d.ts" */
 
 /** @typedef {"earlier" | "later"} Direction */
 /** @typedef {ExcerptData & { loadMore?(direction: Direction): void }} ExtendableExcerpt */
@@ -48,7 +49,7 @@ async function load(citation, passage) {
   if (!citation.document_id || (passage && NOT_STORED.has(passage.source))) return passageOnly(citation, passage, passage?.source);
   const start = Math.max(0, citation.start - CONTEXT_LENGTH);
   try {
-    const text = await readText(citation.document_id, start, citation.end + CONTEXT_LENGTH);
+    const text = fromWholeLine(await readText(citation.document_id, start, citation.end + CONTEXT_LENGTH), citation.start);
     const located = locateQuote(text, citation, passage);
     if (citation.quote && !located.quote) return passageOnly(citation, passage, "changed");
     return { phase: "document", ...text, ...located };
@@ -61,6 +62,18 @@ async function load(citation, passage) {
 /** @param {string} id @param {number} start @param {number} end @returns {Promise<DocumentText>} */
 function readText(id, start, end) {
   return get(`/api/document/text?id=${encodeURIComponent(id)}&start=${start}&end=${end}`);
+}
+
+/**
+ * Drops the rest of a line at which the text was cut, unless that is quoted.
+ * @template {{ text: string, start: number }} Part
+ * @param {Part} part
+ * @returns {Part}
+ */
+function fromWholeLine(part, quoteStart = Infinity) {
+  const at = part.start ? part.text.indexOf("\n") + 1 : 0;
+  const start = part.start + countCharacters(part.text.slice(0, at));
+  return start <= quoteStart ? { ...part, text: part.text.slice(at), start } : part;
 }
 
 /**
@@ -98,37 +111,40 @@ async function extend(excerpt, direction) {
   const isEarlier = direction === "earlier";
   const [from, to] = isEarlier ? [Math.max(0, excerpt.start - MORE_LENGTH), excerpt.start] : [excerpt.end, excerpt.end + MORE_LENGTH];
   try {
-    const { text, start, end } = await readText(excerpt.id ?? "", from, to);
-    return isEarlier ? { text: text + excerpt.text, start } : { text: excerpt.text + text, end };
+    const part = await readText(excerpt.id ?? "", from, to);
+    if (!isEarlier) return { text: excerpt.text + part.text, end: part.end };
+    const { text, start } = fromWholeLine(part);
+    return { text: text + excerpt.text, start };
   } catch (error) {
     return { problem: asApiError(error).message };
   }
 }
 
 /**
- * Splits the text where the passage and the quote start and end.
+ * Marks the quote, and the passage around it.
  * @param {Pick<ExcerptData, "text" | "start" | "passage" | "quote">} excerpt
+ * @returns {Mark[]}
  */
-export function splitExcerpt({ text, start, passage, quote }) {
+export function markExcerpt({ text, start, passage, quote }) {
   const toOffsets = (/** @type {Range | null} */ range) => (range ?? []).map((at) => toUtf16Offset(text, at - start));
   const [passageAt, quoteAt] = [toOffsets(passage), toOffsets(quote)];
-  const edges = [...new Set([0, ...passageAt, ...quoteAt, text.length])].sort((a, b) => a - b);
+  const edges = [...new Set([...passageAt, ...quoteAt])].sort((a, b) => a - b);
   const isInside = (/** @type {number[]} */ [from, to], /** @type {number} */ at) => from <= at && at < to;
-  return edges.slice(0, -1).map((from, index) => ({
-    text: text.slice(from, edges[index + 1]),
-    isPassage: isInside(passageAt, from),
-    isQuote: isInside(quoteAt, from),
-  }));
+  return edges.slice(0, -1).flatMap((from, index) => {
+    const place = { start: from, end: edges[index + 1] };
+    if (isInside(quoteAt, from)) return [{ ...place, tag: /** @type {const} */ ("mark"), className: "source-quote" }];
+    return isInside(passageAt, from) ? [{ ...place, className: "source-passage" }] : [];
+  });
 }
 
 /**
- * Shows an excerpt as plain text, with the quote marked and scrolled to the middle.
+ * Shows an excerpt, with the quote marked and scrolled to the middle.
  * @param {{ excerpt: ExtendableExcerpt, language?: string }} props
  */
 export function Excerpt({ excerpt, language }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const { text, start, quote, passage } = excerpt;
-  const pieces = useMemo(() => splitExcerpt(excerpt), [text, start, quote, passage]);
+  const marks = useMemo(() => markExcerpt(excerpt), [text, start, quote, passage]);
   useScrollPosition(body, excerpt);
   if (excerpt.phase === "loading") {
     return html`<div class="source-body" ref=${body}><${Loading} text=${t("answer.source.loading")} /></div>`;
@@ -136,10 +152,7 @@ export function Excerpt({ excerpt, language }) {
   const isDocument = excerpt.phase === "document";
   return html`<div class="source-body" ref=${body} tabindex="0" role="group" aria-label=${t("answer.source.text")}>
     ${isDocument ? html`<${More} excerpt=${excerpt} direction="earlier" isEnd=${excerpt.start <= 0} />` : null}
-    <div class="source-text" dir="auto" lang=${language || undefined}>${pieces.map(({ text, isPassage, isQuote }) =>
-      isQuote ? html`<mark class="source-quote">${printable(text)}</mark>`
-      : isPassage ? html`<span class="source-passage">${printable(text)}</span>`
-      : printable(text))}</div>
+    <${SourceText} text=${text} isMarkdown=${excerpt.markdown} language=${language} marks=${marks} />
     ${isDocument ? html`<${More} excerpt=${excerpt} direction="later" isEnd=${excerpt.end >= excerpt.characters} />` : null}
     ${excerpt.problem && isDocument ? html`<p class="notice bad" role="alert">${printable(excerpt.problem)}</p>` : null}
   </div>`;
@@ -170,7 +183,7 @@ function useScrollPosition(body, { phase, text, quote, passage, start }) {
 }
 
 /** A quote taller than the box starts near its top. @param {HTMLElement} box @param {Element} shown */
-function scrollToMiddle(box, shown) {
+export function scrollToMiddle(box, shown) {
   const { top, height } = shown.getBoundingClientRect();
   return top - box.getBoundingClientRect().top + box.scrollTop - Math.max(box.clientHeight * 0.1, (box.clientHeight - height) / 2);
 }

@@ -1,11 +1,18 @@
 // The panel with the source of a citation: the document's text with the quote marked. On phones it is a bottom sheet.
-import { html, useEffect, useRef } from "../lib/preact.js";
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { printable } from "../lib/text.js";
-import { describePlace, listCitations, shortLocation } from "./citations.js";
+import { describePlace, keepInPlace, listCitations, shortLocation } from "./citations.js";
 import { Excerpt, useExcerpt } from "./excerpt.js";
+import { OriginalLink, OriginalPage } from "./original.js";
 /** @import { Answer, Citation, Evidence, Excerpt as ExcerptData, OpenCitation } from "../lib/types.d.ts" */
+
+/** @typedef {"text" | "page"} View */
+
+/** @type {View[]} */
+const VIEWS = ["text", "page"];
+let lastView = VIEWS[0]; // as the last source was shown
 
 /** @type {Record<string, string>} */
 const NOTES = {
@@ -26,7 +33,9 @@ export function AnswerSource({ open: { citation, answer }, onCite, onClose }) {
 /** @param {{ citation: Citation, passage?: Evidence, citations?: Citation[], onCite?: (citation: Citation) => void, onClose: () => void }} props */
 export function Source({ citation, passage, citations = [], onCite, onClose }) {
   const excerpt = useExcerpt(citation, passage);
-  const panel = usePanel(citation, onClose);
+  const { panel, close } = usePanel(citation, onClose);
+  const [view, setView] = useState(lastView);
+  const hasPages = Boolean(excerpt.has_original) && excerpt.format === "pdf";
   const title = printable(passage?.title || shortLocation(passage ?? {}) || t("answer.untitled"));
   return html`<aside class="source" ref=${panel} aria-label=${t("answer.source.panel")}>
     <header class="source-head">
@@ -38,12 +47,28 @@ export function Source({ citation, passage, citations = [], onCite, onClose }) {
         ${passage && html`<${Place} passage=${onPageOfQuote(passage, citation, excerpt)} />`}
       </div>
       <button type="button" class="quiet icon" aria-label=${t("answer.source.close")} title=${t("answer.source.close")}
-        onClick=${onClose}><${Icon} name="close" /></button>
+        onClick=${close}><${Icon} name="close" /></button>
     </header>
+    ${excerpt.has_original ? html`<div class="source-tools row">
+      ${hasPages ? html`<${Views} view=${view} setView=${setView} />` : null}<${OriginalLink} id=${citation.document_id} />
+    </div>` : null}
     <${Note} excerpt=${excerpt} passage=${passage} />
-    <${Excerpt} excerpt=${excerpt} language=${passage?.language} />
+    ${hasPages && view === "page" ? html`<${OriginalPage} citation=${citation} />`
+      : html`<${Excerpt} excerpt=${excerpt} language=${passage?.language} />`}
     <${Steps} citation=${citation} citations=${citations} onCite=${onCite} />
   </aside>`;
+}
+
+/** @param {{ view: View, setView: (view: View) => void }} props */
+function Views({ view, setView }) {
+  const choose = (/** @type {View} */ name) => {
+    lastView = name;
+    setView(name);
+  };
+  return html`<div class="source-views" role="group" aria-label=${t("answer.source.views")}>
+    ${VIEWS.map((name) => html`<button type="button" key=${name} class="small" aria-pressed=${view === name} onClick=${() => choose(name)}>
+      ${t(`answer.source.view.${name}`)}</button>`)}
+  </div>`;
 }
 
 /**
@@ -107,7 +132,7 @@ function usePanel(citation, onClose) {
   const panel = useRef(/** @type {HTMLElement | null} */ (null));
   const lastFocus = useRef(/** @type {HTMLElement | null} */ (null));
   const close = useRef(onClose);
-  close.current = onClose;
+  close.current = () => keepInPlace(lastFocus.current, onClose);
   useEffect(() => {
     const active = /** @type {HTMLElement | null} */ (document.activeElement);
     if (panel.current?.contains(active)) return;
@@ -129,5 +154,5 @@ function usePanel(citation, onClose) {
       if (isOurs && lastFocus.current?.isConnected) lastFocus.current.focus({ preventScroll: true });
     };
   }, []);
-  return panel;
+  return { panel, close: () => close.current() };
 }

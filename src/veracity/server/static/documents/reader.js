@@ -1,6 +1,8 @@
 // The text of a document in a dialog. Long texts are loaded piece by piece.
 import { html, useEffect, useState } from "../lib/preact.js";
 import { shortLocation } from "../answer/citations.js";
+import { OriginalLink } from "../answer/original.js";
+import { SourceText } from "../answer/source-text.js";
 import { ErrorNotice, Loading, useModal } from "../lib/components.js";
 import { asApiError, get } from "../lib/http.js";
 import { number, t } from "../lib/i18n.js";
@@ -9,7 +11,7 @@ import { countCharacters, printable } from "../lib/text.js";
 import { languageName } from "./list.js";
 /** @import { DocumentText, KnownDocument } from "../lib/types.d.ts" */
 
-/** @typedef {{ pieces: string[], end: number, characters: number, isBusy: boolean, problem: string }} LoadedText */
+/** @typedef {{ pieces: string[], end: number, characters: number, isBusy: boolean, problem: string, last?: DocumentText }} LoadedText */
 
 const PIECE_LENGTH = 20000; // characters
 
@@ -22,9 +24,10 @@ export function DocumentReader({ document, onClose }) {
     setText((before) => ({ ...before, isBusy: true, problem: "" }));
     try {
       /** @type {DocumentText} */
-      const piece = await get(`/api/document/text?id=${encodeURIComponent(document.id)}&start=${start}&end=${start + PIECE_LENGTH}`);
-      const end = piece.start + countCharacters(piece.text);
-      setText(({ pieces }) => ({ pieces: [...pieces, piece.text], end, characters: piece.characters, isBusy: false, problem: "" }));
+      const last = await get(`/api/document/text?id=${encodeURIComponent(document.id)}&start=${start}&end=${start + PIECE_LENGTH}`);
+      const piece = last.end < last.characters ? toWholeBlock(last.text) : last.text;
+      const end = last.start + countCharacters(piece);
+      setText(({ pieces }) => ({ pieces: [...pieces, piece], end, characters: last.characters, isBusy: false, problem: "", last }));
     } catch (error) {
       setText((before) => ({ ...before, isBusy: false, problem: asApiError(error).message }));
     }
@@ -39,15 +42,23 @@ export function DocumentReader({ document, onClose }) {
         <h2 id="documents-reader-title"><bdi lang=${document.language || null}>${printable(document.title || document.id)}</bdi></h2>
         <p class="muted small"><bdi>${printable(shortLocation(document) || t("documents.handed_in"))}</bdi>
           ${" "}· ${document.format} · ${languageName(document.language)}</p>
+        ${text.last?.has_original && html`<${OriginalLink} id=${document.id} />`}
       </div>
       <button class="icon quiet" aria-label=${t("documents.close")} onClick=${() => dialog.current?.close()}>
         <${Icon} name="close" /></button>
     </header>
     <div class="documents-reader-body" tabindex="0" role="region" aria-labelledby="documents-reader-title">
-      ${text.pieces.map((piece, index) => html`<div key=${index} class="documents-text" lang=${document.language || null}>${printable(piece)}</div>`)}
+      ${text.pieces.map((piece, index) => html`<${SourceText} key=${index} text=${piece} isMarkdown=${text.last?.markdown} language=${document.language}
+        className="documents-text" />`)}
       <${Foot} text=${text} onMore=${() => load(text.end)} />
     </div>
   </dialog>`;
+}
+
+/** Cuts a piece after a paragraph or a line, so that each piece can be rendered by itself. @param {string} piece */
+function toWholeBlock(piece) {
+  const at = piece.lastIndexOf("\n\n") + 2;
+  return piece.slice(0, at > 1 ? at : piece.lastIndexOf("\n") + 1 || piece.length);
 }
 
 /** @param {{ text: LoadedText, onMore: () => void }} props */

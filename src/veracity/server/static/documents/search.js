@@ -1,5 +1,6 @@
 // Tries a search: the passages a question would be answered from, with their relevance and sources.
 import { html, useState } from "../lib/preact.js";
+import { SourceText } from "../answer/source-text.js";
 import { isComposing, withValue } from "../lib/components.js";
 import { asApiError, post } from "../lib/http.js";
 import { nameOf, number, percent, t } from "../lib/i18n.js";
@@ -71,7 +72,7 @@ function Passage({ evidence, place, onOpen }) {
       </div>
     </div>
     ${path.length > 0 && html`<p class="muted small"><bdi lang=${language}>${printable(path.join(" › "))}</bdi></p>`}
-    <p class="documents-passage-text" lang=${language}><bdi>${printable(evidence.text)}</bdi></p>
+    <${SourceText} className="documents-passage-text" language=${language} text=${evidence.text} />
     <div class="row">
       ${sources.map((source, index) => html`<span key=${source} class="badge ${index === 0 ? "accent" : ""}">
         ${nameOf("documents.source_", source)}</span>`)}

@@ -190,6 +190,14 @@ export interface DirectAnswerStep {
   texts: Texts | null;
 }
 
+export interface DocumentPage {
+  page: number;
+  pages: number;
+  width: number;
+  height: number;
+  boxes: PageBox[];
+}
+
 export interface DocumentText {
   id: string;
   title: string;
@@ -198,6 +206,9 @@ export interface DocumentText {
   end: number;
   characters: number;
   page_starts: number[];
+  markdown: boolean;
+  format: string;
+  has_original: boolean;
 }
 
 export interface Draft {
@@ -509,6 +520,13 @@ export interface Outcome {
   reason: string;
   document_id: string | null;
   passages: number;
+}
+
+export interface PageBox {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
 }
 
 export interface PairedTest {

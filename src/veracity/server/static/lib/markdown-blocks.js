@@ -23,8 +23,8 @@ const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-+*]|\d{1,9}[.)])([ \t]+|$)/;
 const DELIMITER = /^\s*:?-+:?\s*$/;
 
-/** @param {string} source */
-export function parseBlocks(source) {
+/** `isPart`: rows at the beginning belong to a table whose names were cut off. @param {string} source */
+export function parseBlocks(source, isPart = false) {
   /** @type {Line[]} */
   const lines = [];
   for (let from = 0; from <= source.length; ) {
@@ -33,7 +33,17 @@ export function parseBlocks(source) {
     lines.push([from, to > from && source[to - 1] === "\r" ? to - 1 : to]);
     from = to + 1;
   }
-  return parseLines(source, lines, 0);
+  const rows = isPart ? leadingRows(source, lines) : [];
+  const rest = parseLines(source, rows.length ? lines.slice(lines.indexOf(rows[rows.length - 1]) + 1) : lines, 0);
+  return rows.length ? [toTable(source, [], rows), ...rest] : rest;
+}
+
+/** The rows at the beginning of the text, unless they are a whole table. @param {string} source @param {Line[]} lines */
+function leadingRows(source, lines) {
+  const first = lines.findIndex((line) => source.slice(...line).trim());
+  if (first < 0 || isTable(source, lines, first)) return [];
+  const end = lines.findIndex((line, index) => index >= first && !/^\s*\|.*\|\s*$/.test(source.slice(...line)));
+  return lines.slice(first, end < 0 ? lines.length : end);
 }
 
 /** @param {string} source @param {Line[]} lines @param {number} depth */
@@ -179,7 +189,12 @@ function isTable(source, lines, at) {
   if (at + 1 >= lines.length) return false;
   const [head, below] = [source.slice(...lines[at]), source.slice(...lines[at + 1])];
   if (!head.includes("|") || !below.includes("-") || !below.includes("|")) return false;
-  const columns = below.trim().replace(/^\|/, "").replace(/\|$/, "").split("|");
+  return isDelimiter(below);
+}
+
+/** Whether a line is a row of dashes. @param {string} line */
+function isDelimiter(line) {
+  const columns = line.trim().replace(/^\|/, "").replace(/\|$/, "").split("|");
   return columns.length <= MAX_COLUMNS && columns.every((column) => DELIMITER.test(column));
 }
 
@@ -187,9 +202,13 @@ function isTable(source, lines, at) {
 function parseTable(source, lines, at) {
   let next = at + 2;
   while (next < lines.length && source.slice(...lines[next]).includes("|")) next += 1;
-  const head = cells(source, lines[at]).slice(0, MAX_COLUMNS);
-  const rows = lines.slice(at + 2, next).map((line) => cells(source, line).slice(0, MAX_COLUMNS));
-  return [{ kind: "table", head, rows }, next];
+  return [toTable(source, [lines[at]], lines.slice(at + 2, next)), next];
+}
+
+/** @param {string} source @param {Line[]} head none or one @param {Line[]} lines @returns {Block} */
+function toTable(source, head, lines) {
+  const row = (/** @type {Line} */ line) => cells(source, line).slice(0, MAX_COLUMNS);
+  return { kind: "table", head: head.flatMap(row), rows: lines.filter((line) => head.length || !isDelimiter(source.slice(...line))).map(row) };
 }
 
 /** @param {string} source @param {Line} line */

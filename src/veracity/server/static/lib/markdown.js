@@ -20,13 +20,19 @@ import { printable } from "./text.js";
 const HEADINGS = ["h3", "h4", "h5", "h6", "h6", "h6"]; // below the headings of the page
 
 /**
- * Without `cite`, citation marks stay text. `marks` must be sorted and must not overlap.
- * @param {{ text: string, marks?: Mark[], cite?: Cite }} props
+ * Without `cite`, citation marks stay text. `marks` must be sorted and must not overlap. `isPart`: the text may begin
+ * within a table.
+ * @param {{ text: string, marks?: Mark[], cite?: Cite, isPart?: boolean }} props
  */
-export function Markdown({ text, marks = [], cite }) {
-  const tree = useMemo(() => parseBlocks(text), [text]);
+export function Markdown({ text, marks = [], cite, isPart = false }) {
+  const tree = useMemo(() => parseBlocks(text, isPart), [text, isPart]);
   const context = { source: text, split: markSplitter(marks), cite };
   return html`<div class="md">${tree.map((block) => renderBlock(block, context))}</div>`;
+}
+
+/** Text that is not Markdown, with marks. @param {{ text: string, marks?: Mark[] }} props */
+export function PlainText({ text, marks = [] }) {
+  return html`${renderText(0, text.length, { source: text, split: markSplitter(marks) })}`;
 }
 
 /** @param {Block} block @param {Context} context @returns {ComponentChildren} */
@@ -48,7 +54,7 @@ function renderBlock(block, context) {
       const head = block.head.map((cell) => html`<th scope="col">${renderLines([cell], context)}</th>`);
       const rows = block.rows.map((row) => html`<tr>${row.map((cell) => html`<td>${renderLines([cell], context)}</td>`)}</tr>`);
       return html`<div class="md-scroll" tabindex="0">
-        <table><thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table>
+        <table>${head.length ? html`<thead><tr>${head}</tr></thead>` : null}<tbody>${rows}</tbody></table>
       </div>`;
     }
   }
@@ -56,16 +62,21 @@ function renderBlock(block, context) {
 
 /** @param {Line[]} lines @param {Context} context */
 function renderLines(lines, context) {
-  return parseInlines(context.source, lines).map((node) => renderInline(node, context));
+  return renderInlines(parseInlines(context.source, lines), context);
 }
 
-/** @param {Inline} node @param {Context} context @returns {ComponentChildren} */
-function renderInline(node, context) {
+/** @param {Inline[]} nodes @param {Context} context @returns {ComponentChildren} */
+function renderInlines(nodes, context) {
+  return nodes.map((node, index) => renderInline(node, context, Boolean(context.cite) && nodes[index + 1]?.kind === "cite"));
+}
+
+/** @param {Inline} node @param {Context} context @param {boolean} isCited @returns {ComponentChildren} */
+function renderInline(node, context, isCited) {
   switch (node.kind) {
-    case "text": return renderText(node.from, node.to, context);
+    case "text": return renderText(node.from, node.to, context, isCited);
     case "break": return html`<br />`;
-    case "strong": return html`<strong>${node.children.map((child) => renderInline(child, context))}</strong>`;
-    case "em": return html`<em>${node.children.map((child) => renderInline(child, context))}</em>`;
+    case "strong": return html`<strong>${renderInlines(node.children, context)}</strong>`;
+    case "em": return html`<em>${renderInlines(node.children, context)}</em>`;
     case "code":
       return html`<code dir="ltr">${node.pieces.map(({ from, to }, index) => [index ? " " : "", renderText(from, to, context)])}</code>`;
     case "address": return html`<span class="md-address"> (${renderText(node.from, node.to, context)})</span>`;
@@ -86,13 +97,17 @@ function renderCitation(from, to, context) {
   return html`<span class="md-cite">${pieces.map((piece) => (/\d/.test(piece) ? cite(parseInt(piece, 10), from) : printable(piece)))}</span>`;
 }
 
-/** @param {number} from @param {number} to @param {Context} context @returns {ComponentChildren} */
-function renderText(from, to, context) {
+/**
+ * A space before a citation does not break the line: the citation stays with its word.
+ * @param {number} from @param {number} to @param {Context} context @param {boolean} [isCited]
+ * @returns {ComponentChildren}
+ */
+function renderText(from, to, context, isCited = false) {
   return context.split(from, to).map(([start, end, mark, isFirst]) => {
-    const text = printable(context.source.slice(start, end));
+    const text = printable(isCited && end === to ? context.source.slice(start, end).replace(/[ \t]$/, "\u00a0") : context.source.slice(start, end));
     if (!mark) return text;
-    const label = isFirst ? html`<span class="visually-hidden">${mark.label}</span>` : null;
-    return html`<span class=${mark.className} title=${mark.title}>${label}${text}</span>`;
+    const label = isFirst && mark.label ? html`<span class="visually-hidden">${mark.label}</span>` : null;
+    return html`<${mark.tag ?? "span"} class=${mark.className} title=${mark.title}>${label}${text}<//>`;
   });
 }
 

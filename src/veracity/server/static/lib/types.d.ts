@@ -120,6 +120,9 @@ export interface Excerpt {
   end: number;
   characters: number;
   page_starts?: number[];
+  markdown?: boolean;
+  format?: string;
+  has_original?: boolean;
   quote: Range | null;
   passage: Range | null;
   /** Why only the passage is shown: "web", "history", "changed", "forgotten" or "". */
@@ -141,6 +144,8 @@ export interface Mark {
   start: number;
   end: number;
   className: string;
-  title: string;
-  label: string;
+  tag?: "mark";
+  title?: string;
+  /** For screen readers, before the text. */
+  label?: string;
 }
