@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, cast
+from typing import Any
 
 
 @dataclass
@@ -58,7 +58,7 @@ def mail_server() -> Iterator[Receiver]:
                         self._say("354 go on")
                         lines = iter(self.rfile.readline, b".\r\n")
                         message = message_from_bytes(b"".join(lines), policy=policy.default)
-                        receiver.mails.append(cast(EmailMessage, message))
+                        receiver.mails.append(message)
                         self._say("250 accepted")
                     case "QUIT":
                         self._say("221 bye")
