@@ -12,9 +12,10 @@ from typing import Any, get_args
 import pytest
 
 from veracity.agents.prompts import AGENTS, load_prompt
-from veracity.locales import LANGUAGES, section_texts, text
-from veracity.models import ApprovalReason, Grade, OnReject, Shortfall, Thumb, Verdict
+from veracity.locales import LANGUAGES, choose_language, section_texts, text
+from veracity.models import ApprovalReason, OnReject, Shortfall, Thumb, Verdict
 from veracity.models.review import ReviewOutcome
+from veracity.models.strength import Strength
 
 PACKAGE = Path(str(files("veracity")))
 FOLDERS = [PACKAGE / "locales", PACKAGE / "server" / "static" / "locales"]
@@ -96,7 +97,8 @@ def test_every_agent_has_default_instructions() -> None:
         (ReviewOutcome, "cli", "review."),
         (Verdict, "cli", "decided."),
         (Thumb, "cli", "thumb."),
-        (Grade, "receipt", "grade."),
+        (Strength, "strength", ""),
+        (Shortfall, "receipt", "issue."),
         (Shortfall, "quality", ""),
         (Shortfall, "notices", "evidence_"),
     ],
@@ -118,7 +120,25 @@ def test_unknown_language_falls_back_to_english() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_verdict_has_the_same_words_on_the_page(language: str) -> None:
+@pytest.mark.parametrize("section", ["verdict", "strength"])
+def test_verdict_and_strength_have_the_same_words_on_the_page(language: str, section: str) -> None:
     page = json.loads((FOLDERS[1] / f"{language}.json").read_text(encoding="utf-8"))
-    own = {f"answer.verdict.{key}": value for key, value in section_texts(language, "verdict").items()}
-    assert own == {key: value for key, value in page.items() if key.startswith("answer.verdict.")}
+    own = {f"answer.{section}.{key}": value for key, value in section_texts(language, section).items()}
+    assert own == {key: value for key, value in page.items() if key.startswith(f"answer.{section}.")}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("ja,en-US;q=0.9", "ja"),
+        ("de-DE,de;q=0.9,en;q=0.5,zh;q=0.7", "zh"),
+        ("zh-Hans-CN", "zh"),
+        ("ja_JP.UTF-8", "ja"),
+        ("C.UTF-8", ""),
+        ("de", ""),
+        ("*", ""),
+        ("", ""),
+    ],
+)
+def test_the_first_accepted_language_with_texts_is_chosen(accepted: str, language: str) -> None:
+    assert choose_language(accepted) == language

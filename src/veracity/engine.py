@@ -596,12 +596,15 @@ class Veracity:
 
     @staticmethod
     def differences(before: str, after: str) -> list[Difference]:
-        """Compare two texts word by word, such as a draft and its edit. Long texts are compared by sentences."""
-        from veracity.receipt.diff import diff  # noqa: PLC0415 - loads the word lists of the languages
+        """Compare two texts word by word as they read when their Markdown is rendered, such as a draft and its edit.
+
+        Long texts are compared by sentences.
+        """
+        from veracity.receipt.diff import diff_rendered  # noqa: PLC0415 - loads the word lists of the languages
 
         for text in (before, after):
             _require_text(text, "A text to compare")
-        return diff(before, after)
+        return diff_rendered(before, after)
 
     # Runs and conversations
 
@@ -622,11 +625,16 @@ class Veracity:
 
         return receipt(self._parts.ledger, self._find_run(run))
 
-    def receipt_html(self, run: str | Receipt) -> str:
-        """A receipt as one self-contained HTML page: of the run that `receipt` would find, or the given receipt."""
+    def receipt_html(self, run: str | Receipt, *, language: str = "", zone: str = "", home: str = "") -> str:
+        """A receipt as one self-contained HTML page: of the run that `receipt` would find, or the given receipt.
+
+        `language` ("en", "zh" or "ja") and `zone` ("Asia/Tokyo") are those of the reader; without them, labels are in
+        the language of the question and times in UTC. `home` is the address that the page links to as the answer.
+        """
         from veracity.receipt.render import render_receipt  # noqa: PLC0415 - loads the word lists of the languages
 
-        return render_receipt(run if isinstance(run, Receipt) else self.receipt(run))
+        receipt = run if isinstance(run, Receipt) else self.receipt(run)
+        return render_receipt(receipt, language=language, zone=zone, home=home, scales=self.settings.scales)
 
     def conversations(
         self, *, user: str = LOCAL, limit: int = 20, query: str = "", after: str = ""

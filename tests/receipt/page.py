@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-VOID = ("meta", "br")
+VOID = ("meta", "br", "hr")
 
 
 class Element(NamedTuple):

@@ -1,5 +1,7 @@
 """The receipt as one HTML page (SPEC X3)."""
 
+import re
+
 import pytest
 
 from tests.receipt.page import Page
@@ -18,8 +20,12 @@ from tests.receipt.receipts import (
     sentence,
     steps,
 )
+from tests.receipt.test_safety import STYLE
+from veracity.locales import section_texts
 from veracity.models import Receipt
-from veracity.receipt.render import format_duration, render_receipt
+from veracity.receipt.render import render_receipt
+from veracity.receipt.timeline import format_duration
+from veracity.server.static_files import STATIC
 
 
 def read(receipt: Receipt) -> Page:
@@ -35,18 +41,25 @@ def test_x3_page_shows_everything_known_about_the_run(page: Page) -> None:
     expected = {
         "answer": ["Staff in Osaka have 20 days of leave.", "The answer was revised", "edited by a person"],
         "route": ["The documents", "It asks about something the documents may hold."],
-        "searches": [STANDALONE, "annual leave Osaka days", "low 0.31", "Sharper words.", "below 0.6", "shared names"],
-        "evidence": ["[1]", "Annual leave · page 3", "/handbook/osaka/leave.md", "0.83", LEAVE],
-        "drafts": ["Draft 0", "Draft 1", "Say 20, as [1] does.", "The number is not in [1].", "local checks"],
+        "searches": [STANDALONE, "annual leave Osaka days", "weak (31)", "Sharper words.", "below 0.6", "shared names"],
+        "evidence": ["[1]", "Annual leave · page 3", "/handbook/osaka/leave.md", "strong (83)", LEAVE],
+        "drafts": [
+            "Draft 1",
+            "Draft 2",
+            "Confidencestrong (90)",
+            "Say 20, as [1] does.",
+            "The number is not in [1].",
+            "local checks",
+        ],
         "scores": [
-            "71.0",
+            "fair (71)",
             "Threshold75",
             "Coverage",
             "leaves out the carry-over",
             "0.50",
             "openai-chat:judge",
             "55, 65",
-            "Groundedness49.9Hardly supported.Grounding floor50",
+            "Groundednessweak (49)Hardly supported.Grounding floor50",
         ],
         "decisions": ["Rejected", "mika", "Too thin.", "2026-11-15 21:29:50 UTC", "Approved", "Could not be scored"],
         "web": ["annual leave Osaka", "searxng", "https://example.com/slow", "It did not answer in time."],
@@ -79,7 +92,7 @@ def test_x3_page_shows_everything_known_about_the_run(page: Page) -> None:
 
 
 def test_contents_list_the_sections_in_order(page: Page) -> None:
-    parts = [element.attributes["id"] for element in page.all("section")]
+    parts = [(element.attributes["aria-labelledby"] or "").removesuffix("-title") for element in page.all("section")]
     before, after = ["answer", "route", "searches", "evidence", "drafts"], ["scores", "decisions", "web"]
     assert parts == [*before, *after, "spending", "prompts", "timeline"]
     assert [element.attributes["href"] for element in page.all("a")][: len(parts)] == [f"#{part}" for part in parts]
@@ -121,7 +134,104 @@ def test_overlapping_quotes_are_joined_and_missing_ones_skipped() -> None:
 
 def test_uncited_evidence_is_folded() -> None:
     shown = read(bare("answered", answer=answer(evidence=[evidence(), evidence(id="e2", text="Another passage.")])))
-    assert [element.text for element in shown.all("details")] == ["Not cited: show the textAnother passage."]
+    inner = [element.text for element in shown.all("details") if "class" not in element.attributes]
+    assert inner == ["Not cited: show the textAnother passage."]
+
+
+def test_all_but_the_answer_is_folded(page: Page) -> None:
+    parts = len(page.all("section"))
+    assert len(page.all("details", "part")) == parts - 1
+    assert not any("open" in element.attributes for element in page.all("details", "part"))
+
+
+TABLE = "| Vehicle | Rate |\n| --- | --- |\n| Car | 0.41 |"
+MARKDOWN = f"## Rates\n\nA trip costs **165 euro** [1].\n\n{TABLE}\n\n1. Book\n2. <b>Go</b>"
+
+
+def test_markdown_of_answers_and_drafts_is_rendered() -> None:
+    unsupported = [sentence("A trip costs **165 euro** [1].", supported=False), sentence("2. <b>Go</b>")]
+    shown = read(
+        full(answer=answer(text=MARKDOWN, sentences=unsupported), drafts=[{"epoch": 0, "text": MARKDOWN}], approvals=[])
+    )
+    answered, drafted = shown.section("answer"), shown.section("drafts")
+    for text in (answered, drafted):
+        assert "165 euro" in text and "<b>Go</b>" in text
+        assert not any(sign in text for sign in ("**", "##", "| ---"))
+    assert [element.text for element in shown.all("th")][:2] == ["Vehicle", "Rate"]
+    assert "165 euro" in [element.text for element in shown.all("strong")]
+    marked = "".join(element.text for element in shown.all("span", "unsupported"))
+    assert marked == "A trip costs 165 euro [1]. (not supported by its citation)"
+
+
+def test_emphasis_touches_chinese_and_japanese() -> None:
+    shown = read(full(answer=answer(text="**年假：**员工有 20 天。**「休暇」**は", sentences=[])))
+    assert [element.text for element in shown.all("strong")][:2] == ["年假：", "「休暇」"]
+
+
+def test_differences_are_those_of_the_rendered_text() -> None:
+    before, after = "It costs **185 euro**.\n\n| a | b |\n| --- | --- |", "It costs 165 euro.\n\n| a | b |\n| - | - |"
+    shown = read(full(drafts=[{"epoch": 0, "text": before}, {"epoch": 1, "text": after}], approvals=[]))
+    assert [element.text for element in shown.all("del")] == ["185"]
+    assert [element.text for element in shown.all("ins")] == ["165"]
+
+
+def test_labels_and_notices_are_in_the_language_of_the_reader() -> None:
+    notice = {"code": "revised", "text": "It was revised.", "translations": {"ja": "改訂されました。"}}
+    given = full(answer=answer(notices=[notice, {"code": "uncertain", "text": "An old one."}]))
+    shown = Page(render_receipt(given, language="ja"))
+    assert shown.all("html")[0].attributes["lang"] == "ja"
+    assert shown.all("h1")[0].attributes["lang"] == "en"
+    assert "改訂されました。" in shown.section("answer") and "It was revised." not in shown.text
+    assert "An old one." in shown.section("answer")
+    assert "根拠" in shown.text and "低（31）" in shown.section("searches")
+    assert section_texts("ja", "receipt")["issue.relevance"] in shown.section("searches")
+    assert Page(render_receipt(given, language="tlh")).all("html")[0].attributes["lang"] == "en"
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [
+        ("Asia/Tokyo", "2026-11-13 18:30:00 JST"),
+        ("", "2026-11-13 09:30:00 UTC"),
+        ("../../etc/passwd", "2026-11-13 09:30:00 UTC"),
+        ("Mars/Olympus", "2026-11-13 09:30:00 UTC"),
+    ],
+)
+def test_times_are_in_the_zone_of_the_reader(zone: str, shown: str) -> None:
+    moment = Page(render_receipt(full(), zone=zone)).all("time")[0]
+    assert (moment.text, moment.attributes["datetime"]) == (shown, "2026-11-13T09:30:00+00:00")
+
+
+def test_only_a_served_page_links_to_the_answer(page: Page) -> None:
+    served = Page(render_receipt(full(), home="/#/runs/r1"))
+    assert [link.text for link in served.all("a") if link.attributes["href"] == "/#/runs/r1"] == [
+        "← Back to the answer"
+    ]
+    assert "Back to the answer" not in page.text
+
+
+def test_what_went_out_comes_before_the_draft_and_the_changes(page: Page) -> None:
+    decided = page.section("decisions")
+    assert decided.index("Edited by a person") < decided.index("Changes") < decided.rindex("The draft")
+
+
+def test_meters_have_the_colour_of_their_word() -> None:
+    shown = read(full())
+    classes = {element.attributes["class"] for element in shown.all("rect")}
+    assert {"fill fair", "fill bad"} <= classes
+
+
+def test_colours_are_those_of_the_page() -> None:
+    page_style = (STATIC / "lib" / "base.css").read_text(encoding="utf-8")
+    names = {"paper": "bg", "raised": "surface", "ink": "text", "quiet": "muted", "rule": "line", "track": "sunken"}
+    names |= {"fair": "warn", "fair-soft": "warn-soft", "marked": "mark"}
+    names |= {name: name for name in ("accent", "good", "good-soft", "bad", "bad-soft")}
+    pairs = dict(re.findall(r"--([\w-]+): light-dark\((#\w+, #\w+)\)", page_style))
+    light, dark = (
+        dict(re.findall(r"--([\w-]+): (#\w+)", block))
+        for block in re.findall(r":root \{(.*?)\n *\}", STYLE, re.DOTALL)[:2]
+    )
+    assert {name: f"{light[name]}, {dark[name]}" for name in names} == {name: pairs[at] for name, at in names.items()}
 
 
 def test_drafts_show_their_differences(page: Page) -> None:

@@ -22,7 +22,7 @@ from veracity.receipt.render import render_receipt
 
 PACKAGE = files("veracity.receipt")
 STYLE = (PACKAGE / "receipt.css").read_text(encoding="utf-8")
-HARMLESS = str.maketrans('<>&"', "‹›※“")  # replaces what is special in HTML
+HARMLESS = str.maketrans('<&"', "‹※“")  # replaces what opens something in HTML; ">" quotes in Markdown
 # Values that the models restrict.
 FIXED = {"status", "kind", "grade", "code", "outcome", "verdict", "state", "why", "on_reject", "form", "metric_set"}
 KEPT = {*FIXED, "started", "created", "at", "retrieved", "language", "route", "name", "role"}

@@ -4,7 +4,8 @@ from tests.receipt.page import Page
 from tests.receipt.receipts import approval, at, decision, full, steps
 from veracity.models import Approval, Step
 from veracity.models.steps import load_step
-from veracity.receipt.render import find_holds, make_timeline, render_receipt
+from veracity.receipt.render import render_receipt
+from veracity.receipt.timeline import find_holds, make_timeline
 
 
 def make_steps(*spans: tuple[float, float]) -> list[Step]:

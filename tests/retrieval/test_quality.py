@@ -91,8 +91,8 @@ def test_c2_every_issue_has_its_number() -> None:
     quality = check(evidence_item(0.5), evidence_item(0.2), weak_point_matches=True)
     assert [(issue.code, issue.text) for issue in quality.issues] == [
         ("coverage", "Weak-point coverage is 0%, below 50%"),
-        ("relevance", "Mean relevance of the best passages is 0.35, below 0.6"),
-        ("diversity", "Sources: only 1 (knowledge), fewer than 2"),
+        ("relevance", "Mean relevance of the best passages is 35 of 100, below 60"),
+        ("diversity", "Sources: only 1 (documents), fewer than 2"),
         ("count", "Documents: only 2 retrieved, fewer than 10"),
     ]
 
@@ -104,8 +104,8 @@ def test_c2_every_issue_has_its_number() -> None:
             "zh",
             [
                 "薄弱点覆盖率为 0%，低于 50%",
-                "最佳段落的平均相关性为 0.35，低于 0.6",
-                "来源只有 1 个（knowledge），少于 2 个",
+                "最佳段落的平均相关性为 35（满分 100），低于 60",
+                "来源只有 1 个（文档），少于 2 个",
                 "只检索到 2 个段落，少于 10 个",
             ],
         ),
@@ -113,8 +113,8 @@ def test_c2_every_issue_has_its_number() -> None:
             "ja",
             [
                 "弱点の網羅率が 0% で、50% を下回っています",
-                "上位の段落の平均関連度が 0.35 で、0.6 を下回っています",
-                "情報源が 1 件（knowledge）だけで、2 件に足りません",
+                "上位の段落の平均関連度が 100 点中 35 で、60 を下回っています",
+                "情報源が 1 件（文書）だけで、2 件に足りません",
                 "見つかった段落が 2 件だけで、10 件に足りません",
             ],
         ),

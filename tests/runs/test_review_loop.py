@@ -141,7 +141,7 @@ def test_a7_a_failure_with_low_confidence_does_not_count(engine_with: MakeEngine
     assert answer.review is not None
     assert answer.review.outcome == "doubtful"
     assert answer.review.suggestions == ["Maybe too short."]
-    assert "20%" in next(notice.text for notice in answer.notices if notice.code == "doubtful_review")
+    assert "(20 of 100)" in next(notice.text for notice in answer.notices if notice.code == "doubtful_review")
     assert len(calls_of(llm, "writer")) == 1
     assert not (engine._parts.workspace.observations_file).exists()
 

@@ -6,6 +6,7 @@ The texts of the page are in `server/static/locales/`, the prompts for models in
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -22,6 +23,20 @@ def section_texts(language: str, section: str) -> dict[str, str]:
     """All texts of a section by key; in English if there is no file for the language."""
     texts: dict[str, str] = _load(language if language in LANGUAGES else "en")[section]
     return texts
+
+
+def choose_language(accepted: str) -> str:
+    """The first language of an `Accept-Language` header, or of a locale such as ja_JP.UTF-8, that there are texts for;
+    empty if there is none."""
+    choices = [part.partition(";") for part in accepted.replace("_", "-").lower().split(",")]
+    ranked = sorted(choices, key=lambda choice: -_weight(choice[2]))
+    names = [re.split(r"[-.@]", name.strip())[0] for name, _, _ in ranked]
+    return next((name for name in names if name in LANGUAGES), "")
+
+
+def _weight(parameters: str) -> float:
+    found = re.search(r"q=([01](?:\.\d{1,3})?)", parameters)
+    return float(found[1]) if found else 1.0
 
 
 @cache

@@ -49,6 +49,11 @@ def round_below(score: float, limit: float, digits: int = 2) -> float:
     return rounded if score >= limit or rounded < limit else max(0.0, round(limit - 10**-digits, digits))
 
 
+def points(score: float, limit: float = 0.0) -> int:
+    """A share as people read it: from 0 to 100, not rounded up to a limit that it does not reach."""
+    return round(100 * round_below(score, limit))
+
+
 class LLMParameters(BaseModel):
     """Parameters of a judge model. None inherits from the level above."""
 

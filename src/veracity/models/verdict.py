@@ -6,13 +6,13 @@ The page shows the same in the same words (`server/static/answer/verdict.js`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from veracity.locales import text
 from veracity.models.answer import Answer
-from veracity.models.evaluation import round_below
+from veracity.models.evaluation import points
+from veracity.models.strength import TONES, Scale, Tone
 
-Tone = Literal["good", "fair", "bad", ""]
 Finding = tuple[str, Tone, dict[str, Any]]  # a key of the texts, its tone, and values
 
 REVIEW_TONES: dict[str, Tone] = {"passed": "good", "failed": "bad", "doubtful": "fair", "not_reviewed": "fair"}
@@ -74,8 +74,9 @@ def _support(answer: Answer) -> Iterator[Finding]:
 
 def _score(answer: Answer, threshold: float) -> Iterator[Finding]:
     if answer.score is not None:
-        score = round(100 * round_below(answer.score, threshold))
-        tone: Tone = "good" if answer.score >= threshold else "fair"
-        yield "score", tone, {"score": score, "threshold": round(100 * threshold)}
+        scale = Scale.of_score(threshold)
+        strength = scale.rate(answer.score)
+        values = {"score": scale.points(answer.score), "threshold": points(threshold)}
+        yield f"score.{strength}", TONES[strength], values
     elif answer.form not in ("edited", "recalled"):
         yield "not_scored", "fair", {}

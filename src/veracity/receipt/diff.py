@@ -15,6 +15,7 @@ from itertools import pairwise
 from veracity.language import Language, guess_language, sentences, tokens_in_place
 from veracity.language.citations import MARK
 from veracity.models import Difference
+from veracity.receipt.prose import plain_text
 
 MAX_EQUAL_PAIRS = 30_000  # the comparison time grows with the number of equal pairs
 MAX_LENGTH = 50_000  # characters
@@ -30,6 +31,11 @@ def diff(before: str, after: str) -> list[Difference]:
         if pieces is not None:
             return list(_align_to_sentences(_merge(pieces)))
     return _changed(before, after)
+
+
+def diff_rendered(before: str, after: str) -> list[Difference]:
+    """The differences of two drafts as they read, without the signs of Markdown."""
+    return diff(plain_text(before), plain_text(after))
 
 
 def _compare(before: list[str], after: list[str]) -> list[Difference] | None:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from veracity.locales import text
+from veracity.locales import section_texts, text
 from veracity.models import Evidence, Grade, Quality, QualityIssue, Shortfall
+from veracity.models.evaluation import points
 from veracity.settings import QualitySettings, require_sound_quality
 
 TOP_PASSAGES = 3  # their relevance counts
@@ -87,9 +88,15 @@ class QualityChecker:
         if coverage is not None and coverage < settings.least_coverage:
             yield _issue("coverage", language, value=coverage, least=settings.least_coverage)
         if relevance < settings.least_relevance:
-            yield _issue("relevance", language, value=relevance, least=settings.least_relevance)
+            yield _issue(
+                "relevance",
+                language,
+                value=points(relevance, settings.least_relevance),
+                least=points(settings.least_relevance),
+            )
         if len(sources) < settings.least_sources:
-            names = ", ".join(sources)
+            labels = section_texts(language, "receipt")
+            names = ", ".join(labels.get(f"source.{source}", source) for source in sources)
             yield _issue("diversity", language, value=len(sources), names=names, least=settings.least_sources)
         if count < settings.least_documents:
             yield _issue("count", language, value=count, least=settings.least_documents)

@@ -27,7 +27,7 @@ from veracity.models import (
     Review,
     Usage,
 )
-from veracity.models.evaluation import round_below
+from veracity.models.evaluation import points
 from veracity.settings import ApprovalSettings
 
 # Notices about the wording of a draft. They do not apply to a person's edit of it.
@@ -211,9 +211,9 @@ def _unasked(answer: Answer, settings: ApprovalSettings) -> Iterator[Notice]:
     score, threshold, floor = answer.score, settings.threshold, settings.grounding_floor
     lowest = min((check.score / 100 for check in answer.grounding), default=floor)
     if score is not None and score < threshold:
-        yield notice(answer.language, "low_score", score=round_below(score, threshold), threshold=threshold)
+        yield notice(answer.language, "low_score", score=points(score, threshold), threshold=points(threshold))
     if lowest < floor:
-        yield notice(answer.language, "low_grounding", grounding=round_below(lowest, floor), floor=floor)
+        yield notice(answer.language, "low_grounding", grounding=points(lowest, floor), floor=points(floor))
 
 
 def _add_notices(answer: Answer, *notices: Notice) -> Answer:
@@ -243,14 +243,14 @@ def _notices(
         yield from _origin(state)
     if quality and quality.grade == "low" and _was_searched(state):
         codes = [issue.code for issue in quality.issues]
-        yield notice(language, "evidence_weak", score=quality.score, issues=lambda to: _join_issues(to, codes))
+        yield notice(language, "evidence_weak", issues=lambda to: _join_issues(to, codes))
     for item in state["notices"]:
         if state["form"] != "edited" or item["code"] not in DRAFT_NOTICES:
             yield notice(language, **item)
     if review and review.outcome == "not_reviewed":
         yield notice(language, "not_reviewed", problem=review.problem)
     if review and review.outcome == "doubtful":
-        yield notice(language, "doubtful_review", confidence=review.confidence)
+        yield notice(language, "doubtful_review", confidence=points(review.confidence))
     yield from _unsupported(language, sentences)
     if senders := [decision["by"] for decision in state["decisions"] if decision["verdict"] == "send_back"]:
         yield notice(language, "sent_back", by=senders[-1])

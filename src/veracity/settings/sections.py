@@ -18,9 +18,11 @@ from pydantic import (
 
 from veracity.models import Channel, ModelName
 from veracity.models.llm import checked_model_name
+from veracity.models.strength import Scale, Scales
 from veracity.settings.servers import LOCAL_KINDS, Servers
 from veracity.settings.store import StoreSettings
 
+STRONG_CONFIDENCE = 0.75
 CALIBRATED = "calibrated"  # as approval.threshold
 HOST_HINT = 'write the name alone, such as "answers.example.com"'
 _PORT = re.compile(r"(?<=[^:]):\d{1,5}\Z")  # an IPv6 address has no port without brackets
@@ -413,6 +415,17 @@ class Settings(Section):
     def reranker(self) -> str:
         """`models.reranker`, or `retrieval.reranker`, which is its earlier name."""
         return self.retrieval.reranker if self.models.reranker == "none" else self.models.reranker
+
+    @property
+    def scales(self) -> Scales:
+        """From where on evidence, relevance, confidence and scores are called fair and strong."""
+        quality, confident = self.quality, self.answering.least_confidence
+        return Scales(
+            evidence=Scale(fair=quality.medium, strong=quality.high),
+            relevance=Scale(fair=min(quality.least_relevance, quality.strong_passage), strong=quality.strong_passage),
+            confidence=Scale(fair=confident, strong=max(confident, STRONG_CONFIDENCE)),
+            score=Scale.of_score(self.approval.threshold),
+        )
 
 
 SECTIONS: dict[str, type[BaseModel]] = {

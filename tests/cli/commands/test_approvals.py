@@ -62,7 +62,7 @@ class TestList:
         listed = json.loads(run("approvals", "-w", strict, "--json").out)
         assert [item["approval_id"] for item in listed] == [first, second]
         ran = run("approvals", "-w", strict)
-        for expected in (first, second, "policy", "1.00", "UTC", f"-w {strict}"):
+        for expected in (first, second, "policy", "100", "UTC", f"-w {strict}"):
             assert expected in ran.out
         assert json.loads(run("approvals", "-w", strict, "--user", "ana", "--json").out) == []
 

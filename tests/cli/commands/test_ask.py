@@ -25,7 +25,7 @@ def test_answer_with_sources_and_verdicts(run: Run, filled: Path) -> None:
     assert "Sources" in ran.out
     assert "Annual leave" in ran.out
     assert "“Full-time staff have 25 days of paid annual leave a year.”" in ran.out
-    verdict = "passed the local checks · 1 of 1 sentence supported · score 100 (threshold 75)\nEvidence: "
+    verdict = "passed the local checks · 1 of 1 sentence supported · strong score 100 (threshold 75)\nEvidence: "
     assert verdict in ran.out
     assert "Extractive" in ran.out
     assert "Run 20" in ran.out
@@ -37,13 +37,13 @@ def test_answer_with_sources_and_verdicts(run: Run, filled: Path) -> None:
     [
         (
             "正式员工每年有多少天带薪年假？",
-            ("\n来源\n", "证据：", "通过本地检查 · ", "评分 100（阈值 75）", "摘录式回答："),
-            ("第 1 次检索：", "草稿 0", "置信度 1.00", "阈值 0.75", "\n步骤\n"),
+            ("\n来源\n", "证据：", "通过本地检查 · ", "评分高：100（阈值 75）", "摘录式回答："),
+            ("第 1 次检索：", "草稿 1", "置信度：高（100）", "阈值 75", "\n步骤\n"),
         ),
         (
             "正社員の有給休暇は年に何日ですか？",
-            ("\n出典\n", "根拠：", "ローカルの検査に合格 · ", "スコア 100（しきい値 75）", "抜粋による回答："),
-            ("検索 1：", "下書き 0", "確信度 1.00", "しきい値 0.75", "\nステップ\n"),
+            ("\n出典\n", "根拠：", "ローカルの検査に合格 · ", "スコア高：100（しきい値 75）", "抜粋による回答："),
+            ("検索 1：", "下書き 1", "確信度：高（100）", "しきい値 75", "\nステップ\n"),
         ),
     ],
 )
@@ -91,7 +91,7 @@ def test_steps_are_printed_to_standard_error(run: Run, filled: Path) -> None:
 def test_steps_show_route_and_score_d3_d5(run: Run, filled: Path) -> None:
     err = run("ask", QUESTION, "-w", filled, "--show-steps").err
     assert f"knowledge: “{QUESTION}”" in " ".join(err.split())
-    assert "1.00 ≥ 0.75" in err
+    assert "100 ≥ 75" in err
 
 
 def test_follow_up_question_in_a_conversation(run: Run, filled: Path) -> None:
@@ -154,7 +154,7 @@ def test_show_prints_the_receipt(run: Run, filled: Path) -> None:
     run("ask", QUESTION, "-w", filled)
     ran = run("show", "last", "-w", filled)
     assert ran.code == 0, ran.err
-    for expected in (QUESTION, "Search 1:", "Draft 0", "Review: passed", "settle_answer", "writer extractive"):
+    for expected in (QUESTION, "Search 1:", "Draft 1", "Review: passed", "settle_answer", "writer extractive"):
         assert expected in ran.out
     receipt = json.loads(run("show", "last", "-w", filled, "--json").out)
     assert receipt["run"]["status"] == "answered"

@@ -14,6 +14,7 @@ from veracity.cli.ui.approval_prompt import login_name
 from veracity.engine import Veracity
 from veracity.errors import InputError
 from veracity.receipt.render import render_receipt
+from veracity.settings import Settings
 
 
 @pytest.fixture
@@ -113,7 +114,8 @@ def test_receipt_page_shows_feedback_x3(question: str, labels: tuple[str, ...]) 
     ]
     page = Page(render_receipt(bare("answered", run={"question": question}, feedback=feedback)))
     shown = page.section("feedback")
-    for text in (*labels, "佐藤", "<b>5月</b>から\nneu", "ann", "2026-11-13 09:30:10 UTC"):
+    assert labels[0] in page.text
+    for text in (*labels[1:], "佐藤", "<b>5月</b>から\nneu", "ann", "2026-11-13 09:30:10 UTC"):
         assert text in shown
     assert page.all("b") == []
     assert Page(render_receipt(full())).section("feedback") == ""
@@ -125,13 +127,25 @@ def test_x3_receipt_as_one_page(run: Run, answered: Path, tmp_path: Path) -> Non
     ran = run("show", "last", "-w", answered, "--html", file)
     assert (ran.code, ran.err) == (0, "")
     assert str(file) in ran.out
-    assert "Draft 0" not in ran.out
+    assert "Draft 1" not in ran.out
     page = Page(file.read_text(encoding="utf-8"))
     assert page.all("h1")[0].text == QUESTION
     assert "25 days of paid annual leave" in page.section("answer")
     assert "Full-time staff have 25 days of paid annual leave a year." in [item.text for item in page.all("mark")]
     assert "Review" in page.section("drafts")
     assert "Grade the evidence" in page.section("timeline")
+
+
+def test_x5_page_is_in_the_language_of_the_terminal(
+    run: Run, answered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.delenv("LC_MESSAGES", raising=False)
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    run("show", "last", "-w", answered, "--html", tmp_path / "receipt.html")
+    page = Page((tmp_path / "receipt.html").read_text(encoding="utf-8"))
+    assert page.all("html")[0].attributes["lang"] == "ja"
+    assert not any(not (link.attributes["href"] or "").startswith("#") for link in page.all("a"))
 
 
 def test_json_with_page_is_alone_on_standard_output(run: Run, answered: Path, tmp_path: Path) -> None:
@@ -153,7 +167,7 @@ def test_unwritable_page(run: Run, answered: Path, tmp_path: Path, name: str, ex
 
 
 def test_terminal_shows_searches_scores_and_decisions(capsys: pytest.CaptureFixture[str]) -> None:
-    show_receipt(full(answer=None, steps=[]))
+    show_receipt(full(answer=None, steps=[]), Settings().scales)
     expected = " ".join(capsys.readouterr().out.split())
     for text in (
         f"Understood as: {STANDALONE}",
@@ -161,8 +175,8 @@ def test_terminal_shows_searches_scores_and_decisions(capsys: pytest.CaptureFixt
         "Web search: “annual leave Osaka”, searxng",
         "https://example.com/slow",
         "It did not answer in time.",
-        "Draft 0 of attempt 2",
-        "Score: 0.71, threshold 0.75",
+        "Draft 3 of attempt 2",
+        "Score: fair (71), threshold 75",
         "Coverage: 60.0 It leaves out the carry-over.",
         "Not scored of attempt 2: The judge cannot be reached.",
         "Score below the threshold; since 2026-11-13 09:30:07 UTC",
@@ -184,7 +198,7 @@ def test_terminal_shows_searches_scores_and_decisions(capsys: pytest.CaptureFixt
 def test_x3_terminal_shows_usage_by_role(
     capsys: pytest.CaptureFixture[str], language: str, expected: list[str]
 ) -> None:
-    show_receipt(full(answer=answer(language=language), steps=[]))
+    show_receipt(full(answer=answer(language=language), steps=[]), Settings().scales)
     shown = capsys.readouterr().out
     spaced = " ".join(shown.split())
     for text in (*expected, "referee", "9 calls, 12,345 (1,024 cached) + 678 tokens, $0.0123"):
@@ -195,7 +209,7 @@ def test_x3_terminal_shows_usage_by_role(
 
 
 def test_terminal_shows_pending_approval(capsys: pytest.CaptureFixture[str]) -> None:
-    show_receipt(bare("awaiting_approval", approvals=[approval(1, 7.5)]))
+    show_receipt(bare("awaiting_approval", approvals=[approval(1, 7.5)]), Settings().scales)
     expected = capsys.readouterr().out
     assert "Approval a1" in expected
     assert "pending" in expected

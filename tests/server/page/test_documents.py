@@ -79,8 +79,8 @@ def test_chosen_files_are_added_and_each_shows_its_outcome(served: Served, open_
 
     expect(page.get_by_text("Done: 3 added, 1 skipped, 2 failed")).to_be_visible()
     expect(_row(page, "large.txt")).to_contain_text("larger than 2 MB")  # checked before it is sent
-    expect(_row(page, "broken.pdf")).to_contain_text("it is damaged")
-    expect(_row(page, "empty.txt")).to_contain_text("it is empty")
+    expect(_row(page, "broken.pdf")).to_contain_text("It is damaged")
+    expect(_row(page, "empty.txt")).to_contain_text("It is empty")
     for title in ("Parking", "停车", "駐車"):  # the list updates
         expect(page.get_by_role("table").get_by_role("button", name=title, exact=True)).to_be_visible()
     assert {"Parking", "停车", "駐車"} <= {one.title for one in served.engine.documents()}
@@ -333,7 +333,7 @@ def test_a_search_shows_passages_and_opens_their_document(served: Served, open_p
     expect(found).to_contain_text("青いカード")
     expect(found.locator(".documents-passage-text")).to_have_attribute("lang", "ja")
     expect(found).to_contain_text("Relevance")
-    expect(found).to_contain_text("knowledge")
+    expect(found).to_contain_text("shared names")
 
     found.get_by_role("button", name="駐車場").click()
     expect(page.locator(".source mark")).to_contain_text("青いカード")

@@ -88,7 +88,7 @@ def test_reject_then_approve_the_second_answer_from_the_web_d7(
     page = open_page(serve(engine), "#/inbox")
     open_first(page)
     expect(page.locator(".inbox-why")).to_contain_text("It scored 30")
-    expect(page.locator(".scores").first).to_contain_text("A person decides below 50.Groundedness100")
+    expect(page.locator(".scores").first).to_contain_text("A person decides below 50.Groundednessstrong (100)")
     page.get_by_role("button", name="Reject…").click()
     page.get_by_label("Why?").fill("Too old.")
     page.get_by_role("button", name="Reject and search the web").click()
@@ -228,7 +228,11 @@ def test_a_draft_is_edited_with_a_list_of_uncited_sentences_and_approved_d6(
     expect(field).to_have_value(re.compile("from the first day on"))  # the edit was stored
     field.press("Control+Enter")
     expect(page.locator(".inbox-decided")).to_contain_text("Edited and approved by you")
-    expect(page.locator(".diff ins")).to_contain_text("from the first day on")
+    expect(page.locator(".inbox-approval .md").first).to_contain_text("from the first day on")  # what was sent
+    expect(page.locator(".verdict-bar")).to_contain_text("edited and approved by local")
+    expect(page.locator(".inbox-section .diff")).to_be_hidden()
+    page.get_by_text("The draft and what was changed").click()
+    expect(page.locator(".inbox-section .diff ins")).to_contain_text("from the first day on")
     expect(page.locator(".inbox-drafts")).to_contain_text("edited and approved")
     expect(page.locator(".inbox-drafts")).not_to_contain_text("pending")
     answer = answer_of(served.engine)
@@ -520,7 +524,7 @@ def test_the_worst_comes_first_and_filters_narrow_the_list(
     page = open_page(serve(waiting(QUESTION, HOTEL, user="ann")), "#/inbox")
     expect(rows(page)).to_have_text([re.compile(HOTEL), re.compile(re.escape(QUESTION))])
     expect(rows(page).first).to_contain_text(
-        "review failed0 of 1 sentence supportedscore 30 (threshold 75)asked by ann"
+        "review failed0 of 1 sentence supportedweak score 30 (threshold 75)asked by ann"
     )
     expect(rows(page).first.locator(".verdict")).to_have_attribute("data-tone", "bad")
     page.get_by_label("Reason").select_option("low_score")

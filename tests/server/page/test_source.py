@@ -226,7 +226,7 @@ def test_copied_text_lists_its_sources(served: Served, open_page: OpenPage) -> N
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("status")).to_have_text("Copied.")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == "There are **412**. [2]\n\n[2] 果園 · Trees · page 3 · https://evil.example/x"
+    assert copied == "There are 412. [2]\n\n[2] 果園 · Trees · page 3 · https://evil.example/x"
 
 
 @pytest.mark.parametrize("locale", ["zh-CN", "ja-JP"])

@@ -30,6 +30,18 @@ def test_x3_a_receipt_shows_usage_by_role(engine_with: MakeEngine, serve: Serve)
     assert "From cache" in ann.get(f"/api/runs/{run_id}/page").text
 
 
+def test_x5_the_page_is_in_the_language_and_zone_of_its_reader(engine_with: MakeEngine, serve: Serve) -> None:
+    ann = serve(engine_with(scripted())).client(role="asker", name="ann")
+    run_id = ann.post("/api/ask", json={"question": QUESTION}).json()["run_id"]
+    page = f"/api/runs/{run_id}/page"
+    chosen = ann.get(page, params={"lang": "ja", "zone": "Asia/Tokyo"}, headers={"Accept-Language": "zh"}).text
+    assert '<html lang="ja">' in chosen and " JST</time>" in chosen
+    assert f'<a href="/#/runs/{run_id}">' in chosen
+    assert '<html lang="zh-Hans">' in ann.get(page, headers={"Accept-Language": "de, zh-CN;q=0.8, en;q=0.5"}).text
+    unknown = ann.get(page, params={"lang": "tlh", "zone": "../../etc/passwd"}).text
+    assert '<html lang="en">' in unknown and " UTC</time>" in unknown
+
+
 def test_x3_those_who_see_the_run_see_its_prompts(engine_with: MakeEngine, serve: Serve) -> None:
     served = serve(engine_with(scripted(), receipts=PROMPTS))
     ann = served.client(role="asker", name="ann")

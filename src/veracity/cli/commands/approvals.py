@@ -14,6 +14,8 @@ from veracity.cli.ui.progress import follow, report_interrupted, resume_interrup
 from veracity.engine import Veracity, require_existing_workspace, require_workspace
 from veracity.errors import InputError
 from veracity.models import Answer, Approval, Verdict
+from veracity.models.evaluation import points
+from veracity.models.strength import Scales
 from veracity.secrets import presentable
 
 LAST, PENDING = "last", "pending"
@@ -94,29 +96,29 @@ def approve(
     with Veracity(require_workspace(workspace)) as engine:
         approval = engine.approval(name)
         if only_show:
-            _show(approval, engine.settings.approval.threshold, as_json)
+            _show(approval, engine.settings.scales, as_json)
             return
         text = None if edit is None else read_input(edit, "edited answer")
         draft_hash = approval.draft_hash if draft is None or _is_hash_of(draft, approval) else draft
         answer = _decide(engine, approval, name, "approve", by, edit=text, draft_hash=draft_hash)
-        threshold = engine.settings.approval.threshold
-    _finish(answer, threshold, workspace, as_json)
+        scales = engine.settings.scales
+    _finish(answer, scales, workspace, as_json)
 
 
 def reject(name: str, reason: str, by: str | None, workspace: Path | None, as_json: bool) -> None:
     with Veracity(require_workspace(workspace)) as engine:
         approval = engine.approval(name)
         answer = _decide(engine, approval, name, "reject", by, reason=reason, draft_hash=approval.draft_hash)
-        threshold = engine.settings.approval.threshold
-    _finish(answer, threshold, workspace, as_json)
+        scales = engine.settings.scales
+    _finish(answer, scales, workspace, as_json)
 
 
 def send_back(name: str, note: str, by: str | None, workspace: Path | None, as_json: bool) -> None:
     with Veracity(require_workspace(workspace)) as engine:
         approval = engine.approval(name)
         answer = _decide(engine, approval, name, "send_back", by, reason=note, draft_hash=approval.draft_hash)
-        threshold = engine.settings.approval.threshold
-    _finish(answer, threshold, workspace, as_json)
+        scales = engine.settings.scales
+    _finish(answer, scales, workspace, as_json)
 
 
 def assign(name: str, person: str, workspace: Path | None, as_json: bool) -> None:
@@ -129,11 +131,11 @@ def assign(name: str, person: str, workspace: Path | None, as_json: bool) -> Non
         console.print(plain(f"{approval.approval_id}: {assigned}."))
 
 
-def _show(approval: Approval, threshold: float, as_json: bool) -> None:
+def _show(approval: Approval, scales: Scales, as_json: bool) -> None:
     if as_json:
         print_json(approval)
         return
-    show_draft(approval, threshold)
+    show_draft(approval, scales)
     if approval.state != PENDING:
         console.print(plain(f"Already {approval.state.replace('_', ' ')}: no decision is possible.", "yellow"))
     console.print(plain(f"Approval {approval.approval_id}, draft {approval.draft_hash[:16]}", "dim"))
@@ -158,11 +160,11 @@ def _decide(
     return follow(events, show_steps=False, is_decided=True)
 
 
-def _finish(answer: Answer, threshold: float, workspace: Path | None, as_json: bool) -> None:
+def _finish(answer: Answer, scales: Scales, workspace: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(answer)
     else:
-        show_answer(answer, threshold)
+        show_answer(answer, scales)
     exit_if_awaiting(answer, workspace, as_json)
 
 
@@ -171,4 +173,4 @@ def _is_hash_of(draft: str, approval: Approval) -> bool:
 
 
 def _score(score: float | None) -> Text:
-    return plain("–") if score is None else plain(f"{score:.2f}", score_style(100 * score))
+    return plain("–") if score is None else plain(f"{points(score)}", score_style(100 * score))

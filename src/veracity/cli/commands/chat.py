@@ -195,7 +195,7 @@ class Chat:
         if receipt.run.status == AWAITING:
             command = command_line("approve", f"{receipt.approvals[-1].approval_id} --show", self._workspace)
             raise InputError(f"The last answer awaits approval. To see the draft: {command}")
-        show_receipt(receipt)
+        show_receipt(receipt, self._engine.settings.scales)
 
     def _show_history(self, _: str) -> None:
         turns = self._engine.turns(self.conversation, user=self._user)

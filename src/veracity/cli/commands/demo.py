@@ -59,13 +59,13 @@ def _ask_handbook(is_quiet: bool) -> list[Answer]:
     ):
         report = engine.ingest(handbook)
         answers = [_with_relative_paths(engine.ask(question), handbook) for question in QUESTIONS]
-        threshold = engine.settings.approval.threshold
+        scales = engine.settings.scales
     if not is_quiet:
         documents = count(len(report.outcomes), "document")
         console.print(plain(f"A handbook of {documents} in three languages: {count(report.passages, 'passage')}."))
         for answer in answers:
             console.print(plain(f"\n{answer.question}", "bold cyan"))
-            show_answer(answer, threshold)
+            show_answer(answer, scales)
     return answers
 
 

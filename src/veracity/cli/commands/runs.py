@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from veracity.cli.ui.answers import format_grade, format_review, format_source, label, list_scores, show_answer
+from veracity.cli.ui.answers import format_review, format_source, label, list_scores, show_answer
 from veracity.cli.ui.approval_prompt import login_name
 from veracity.cli.ui.console import (
     console,
@@ -15,6 +15,7 @@ from veracity.cli.ui.console import (
     plain,
     print_json,
     print_limit,
+    reader_language,
     score_text,
     table,
 )
@@ -23,7 +24,8 @@ from veracity.engine import Veracity, require_existing_workspace, require_worksp
 from veracity.errors import InputError, reason_of
 from veracity.locales import section_texts, text
 from veracity.models import Approval, Draft, Evidence, Feedback, Receipt, Round, Scoring, Thumb, Usage, WebLookup
-from veracity.models.evaluation import round_below
+from veracity.models.evaluation import points
+from veracity.models.strength import Scale, Scales
 
 MAX_PASSAGES = 5  # shown per search
 RATED = {"up": "Thanks.", "down": "The question is now a weak point, and the answer is not reused."}
@@ -62,7 +64,8 @@ def list_runs(limit: int, user: str | None, workspace: Path | None, as_json: boo
 def show(name: str, workspace: Path | None, as_json: bool, html: Path | None = None) -> None:
     with Veracity(require_workspace(workspace)) as engine:
         receipt = _find_receipt(engine, name)
-        page = engine.receipt_html(receipt) if html else ""
+        page = engine.receipt_html(receipt, language=reader_language()) if html else ""
+        scales = engine.settings.scales
     if html:
         _write_page(page, html)
         screen = error_console if as_json else console
@@ -70,19 +73,19 @@ def show(name: str, workspace: Path | None, as_json: bool, html: Path | None = N
     if as_json:
         print_json(receipt)
     elif not html:
-        show_receipt(receipt)
+        show_receipt(receipt, scales)
 
 
-def show_receipt(receipt: Receipt) -> None:
-    """Labels are in the language of the question."""
+def show_receipt(receipt: Receipt, scales: Scales) -> None:
+    """Labels are in the language of the question. `scales` say what is called weak, fair and strong."""
     language = _language(receipt)
     _show_summary(receipt, language)
     for number, search in enumerate(receipt.rounds, 1):
-        _show_search(number, search, language)
+        _show_search(number, search, scales, language)
     for lookup in receipt.web:
-        _show_lookup(lookup, language)
-    for draft in receipt.drafts:
-        _show_draft(draft, language)
+        _show_lookup(lookup, scales.relevance, language)
+    for number, draft in enumerate(receipt.drafts, 1):
+        _show_draft(number, draft, scales.confidence, language)
     for scoring in receipt.scorings:
         _show_scoring(scoring, language)
     for approval in receipt.approvals:
@@ -94,7 +97,8 @@ def show_receipt(receipt: Receipt) -> None:
         console.print(format_step(step))
     if receipt.answer:
         _show_heading(language, "answer")
-        show_answer(receipt.answer, receipt.scorings[-1].threshold if receipt.scorings else 0.0)
+        threshold = receipt.scorings[-1].threshold if receipt.scorings else 0.0
+        show_answer(receipt.answer, scales.with_threshold(threshold))
 
 
 def _find_receipt(engine: Veracity, name: str) -> Receipt:
@@ -161,26 +165,26 @@ def _show_usage(by_role: dict[str, Usage], language: str) -> None:
     console.print(rows)
 
 
-def _show_search(number: int, search: Round, language: str) -> None:
+def _show_search(number: int, search: Round, scales: Scales, language: str) -> None:
     _show_heading(language, "search", number=number, query=search.query)
     if search.rewritten:
         console.print(plain(f"  {search.rewritten}"))
-    grade = format_grade(search.quality, language)
+    grade = scales.evidence.describe(search.quality.score, language)
     console.print(plain(f"  {label(language, 'graded', grade=grade, sources=', '.join(search.sources))}"))
     for issue in search.quality.issues:
         console.print(plain(f"  • {issue.text}", "yellow"))
-    _show_passages(search.evidence, language)
+    _show_passages(search.evidence, scales.relevance, language)
 
 
-def _show_passages(passages: list[Evidence], language: str) -> None:
+def _show_passages(passages: list[Evidence], scale: Scale, language: str) -> None:
     for passage in passages[:MAX_PASSAGES]:
-        score = f"{passage.metadata.relevance_score:.2f}"
+        score = scale.describe(passage.metadata.relevance_score, language)
         console.print(plain(f"  {score} {format_source(passage)} ({passage.source})", "dim"))
     if len(passages) > MAX_PASSAGES:
         console.print(plain(f"  {label(language, 'more', count=len(passages) - MAX_PASSAGES)}", "dim"))
 
 
-def _show_lookup(lookup: WebLookup, language: str) -> None:
+def _show_lookup(lookup: WebLookup, scale: Scale, language: str) -> None:
     _show_heading(language, "web_search", query=lookup.query, provider=lookup.provider)
     if lookup.problem:
         console.print(plain(f"  {lookup.problem}", "yellow"))
@@ -188,15 +192,16 @@ def _show_lookup(lookup: WebLookup, language: str) -> None:
         console.print(plain(f"  {page.url} ({page.retrieved:{TIME}})", "dim"))
         if page.problem:
             console.print(plain(f"    {page.problem}", "yellow"))
-    _show_passages(lookup.evidence, language)
+    _show_passages(lookup.evidence, scale, language)
 
 
-def _show_draft(draft: Draft, language: str) -> None:
-    _show_heading(language, "draft", number=draft.epoch, attempt=_of_attempt(draft.attempt, language))
+def _show_draft(number: int, draft: Draft, scale: Scale, language: str) -> None:
+    _show_heading(language, "draft", number=number, attempt=_of_attempt(draft.attempt, language))
     console.print(plain(draft.text))
     if draft.review:
         review = format_review(draft.review, language)
-        console.print(plain(label(language, "confidence", review=review, confidence=draft.review.confidence)))
+        confidence = scale.describe(draft.review.confidence, language)
+        console.print(plain(label(language, "confidence", review=review, confidence=confidence)))
         for suggestion in draft.review.suggestions:
             console.print(plain(f"  • {suggestion}", "yellow"))
 
@@ -206,8 +211,8 @@ def _show_scoring(scoring: Scoring, language: str) -> None:
     if score is None:
         _show_heading(language, "not_scored", attempt=attempt, problem=scoring.problem)
     else:
-        shown = round_below(score, threshold)
-        _show_heading(language, "scored", attempt=attempt, score=shown, threshold=threshold)
+        shown = Scale.of_score(threshold).describe(score, language)
+        _show_heading(language, "scored", attempt=attempt, score=shown, threshold=points(threshold))
     if scoring.grounding_floor is not None:
         floor = label(language, "grounding_floor", floor=100 * scoring.grounding_floor)
         console.print(plain(f"  {floor}", "dim"))

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from rich.text import Text
 
-from veracity.cli.ui.answers import format_source
-from veracity.cli.ui.console import console, plain, score_style, shown_path
+from veracity.cli.ui.answers import format_source, strength_text
+from veracity.cli.ui.console import console, plain, shown_path
 from veracity.engine import Veracity, require_workspace
 from veracity.models import Evidence
+from veracity.models.strength import Scale
 
 
 def search(
@@ -25,6 +26,7 @@ def search(
     with Veracity(require_workspace(workspace)) as engine:
         passages = engine.search(query, top_k, sources=sources or None, only=only)
         is_empty = not passages and not engine.documents()
+        scale = engine.settings.scales.relevance
     if as_json:
         print(json.dumps([_as_data(passage, query) for passage in passages], ensure_ascii=False, indent=2))
     elif is_empty:
@@ -34,13 +36,13 @@ def search(
     for rank, passage in enumerate(() if as_json else passages, 1):
         if rank > 1:
             console.print()
-        console.print(_heading(rank, passage))
+        console.print(_heading(rank, passage, scale))
         console.print(_marked_text(passage, query))
 
 
-def _heading(rank: int, passage: Evidence) -> Text:
-    score = passage.metadata.relevance_score
-    line = plain(f"{rank}. ", "bold").append_text(plain(f"{score:.2f}", score_style(100 * score)))
+def _heading(rank: int, passage: Evidence, scale: Scale) -> Text:
+    relevance = strength_text(passage.metadata.relevance_score, scale, "en")
+    line = plain(f"{rank}. ", "bold").append_text(relevance)
     line.append_text(plain(f"  {format_source(passage)}", "bold"))
     page = "" if passage.page is None else f", page {passage.page}"
     location = shown_path(passage.location) or passage.document_id

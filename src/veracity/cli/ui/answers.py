@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from veracity.cli.ui.console import console, one_line, plain, score_style, shown_path
+from veracity.cli.ui.console import console, one_line, plain, shown_path
 from veracity.locales import text
-from veracity.models import Answer, AnswerSentence, EvaluationResult, Evidence, MetricScore, Quality, Review
+from veracity.models import Answer, AnswerSentence, EvaluationResult, Evidence, MetricScore, Review
+from veracity.models.strength import TONES, Scale, Scales
 from veracity.models.verdict import verdict
 
 AWAITING = "awaiting_approval"
 STYLES = {"good": "green", "fair": "yellow", "bad": "red", "": ""}
 
 
-def show_answer(answer: Answer, threshold: float, *, brief: bool = False) -> None:
-    """`threshold` is that of the score. `brief` leaves out the quotes of the sources."""
+def show_answer(answer: Answer, scales: Scales, *, brief: bool = False) -> None:
+    """`brief` leaves out the quotes of the sources."""
     console.print(_marked_text(answer))
     if answer.status == AWAITING:  # only approvers may see the draft and its verdicts
         return
@@ -27,7 +28,7 @@ def show_answer(answer: Answer, threshold: float, *, brief: bool = False) -> Non
             console.print(_quote(quote))
     if answer.quality or answer.review or answer.score is not None:  # small talk is not examined
         console.print()
-        console.print(_verdict(answer, threshold))
+        console.print(_verdict(answer, scales))
     for suggestion in answer.review.suggestions if answer.review else []:
         console.print(plain(f"  • {suggestion}"))
     for notice in answer.notices:
@@ -58,8 +59,8 @@ def label(language: str, key: str, **values: object) -> str:
     return text(language, "cli", key, **values)
 
 
-def format_grade(quality: Quality, language: str) -> str:
-    return f"{text(language, 'receipt', f'grade.{quality.grade}')} ({quality.score:.2f})"
+def strength_text(share: float, scale: Scale, language: str) -> Text:
+    return plain(scale.describe(share, language), STYLES[TONES[scale.rate(share)]])
 
 
 def format_review(review: Review, language: str) -> str:
@@ -117,11 +118,11 @@ def _quote(quote: str) -> Text:
     return plain(f"    “{one_line(quote)}”", "italic")
 
 
-def _verdict(answer: Answer, threshold: float) -> Text:
+def _verdict(answer: Answer, scales: Scales) -> Text:
     """As on the page and the receipt: the review comes first (SPEC A14). Below it, the grade of the evidence."""
-    parts = [plain(part.text, STYLES[part.tone]) for part in verdict(answer, threshold, answer.language)]
+    parts = [plain(part.text, STYLES[part.tone]) for part in verdict(answer, scales.score.strong, answer.language)]
     line = plain(" · ").join(parts)
     if answer.quality:
-        grade = plain(format_grade(answer.quality, answer.language), score_style(100 * answer.quality.score))
+        grade = strength_text(answer.quality.score, scales.evidence, answer.language)
         line.append_text(plain(f"\n{label(answer.language, 'evidence')}")).append_text(grade)
     return line

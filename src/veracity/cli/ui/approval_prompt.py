@@ -30,6 +30,7 @@ from veracity.engine import Veracity
 from veracity.errors import InputError, reason_of
 from veracity.locales import text
 from veracity.models import LOCAL, Answer, Approval, Verdict
+from veracity.models.strength import Scales
 
 EXIT_AWAITING = 3
 CHOICES = ("approve", "reject", "send back", "edit", "later")
@@ -44,10 +45,10 @@ class Choice:
 
 def show_or_decide(engine: Veracity, answer: Answer, show_steps: bool, *, brief: bool = False) -> Answer:
     """Prints the answer. If it awaits approval and the terminal is interactive, asks for a decision first."""
-    threshold = engine.settings.approval.threshold
+    scales = engine.settings.scales
     while answer.status == AWAITING and is_interactive():
         approval = engine.approval(answer.approval_id)
-        show_draft(approval, threshold)
+        show_draft(approval, scales)
         choice = _ask_for_choice(approval)
         if choice is None:
             return answer
@@ -59,15 +60,15 @@ def show_or_decide(engine: Veracity, answer: Answer, show_steps: bool, *, brief:
         if choice.verdict == "approve" and choice.edit is None:
             console.print(plain(label(answer.language, "approved"), "green"))
             return answer
-    show_answer(answer, threshold, brief=brief)
+    show_answer(answer, scales, brief=brief)
     return answer
 
 
-def show_draft(approval: Approval, threshold: float) -> None:
+def show_draft(approval: Approval, scales: Scales) -> None:
     """Prints the draft, its scores, why it needs approval, and the effect of a rejection."""
     language = approval.draft.language
     console.print(plain(label(language, "draft_for", question=one_line(approval.question)), "bold cyan"))
-    show_answer(approval.draft, threshold)
+    show_answer(approval.draft, scales)
     scores = list_scores(approval.draft.evaluation, approval.draft.grounding)
     if scores:
         columns = [label(language, f"column.{name}") for name in ("metric", "score", "comment")]

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from veracity.locales import choose_language
 from veracity.models import Usage
 from veracity.printable import visible
 
@@ -70,6 +71,12 @@ def is_interactive() -> bool:
 
 def is_narrow() -> bool:
     return console.width < NARROW_WIDTH
+
+
+def reader_language() -> str:
+    """The language of the terminal's locale, if there are texts for it."""
+    variables = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return choose_language(next(filter(None, variables), ""))
 
 
 def one_line(text: object) -> str:

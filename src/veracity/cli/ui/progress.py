@@ -14,7 +14,8 @@ from veracity.cli.ui.interrupt import interruptible
 from veracity.engine import Veracity
 from veracity.errors import VeracityError
 from veracity.models import Answer, RunEvent, Step, steps
-from veracity.models.evaluation import round_below
+from veracity.models.evaluation import points
+from veracity.models.strength import GRADES
 
 STATUS = {
     "process_input": "Reading the question",
@@ -102,15 +103,15 @@ def _outcome(step: Step) -> str:  # noqa: C901, PLR0911, PLR0912 - one case per 
             return f"{facts.source}: {count(facts.found, 'passage')}"
         case steps.GradeStep(facts=steps.GradeFacts(quality=quality)) if quality:
             issues = "; ".join(issue.text for issue in quality.issues)
-            return f"{quality.grade} ({quality.score:.2f}){': ' if issues else ''}{issues}"
+            return f"{GRADES[quality.grade]}{': ' if issues else ''}{issues}"
         case steps.RewriteStep(facts=facts, texts=texts):
             return facts.outcome or (f"“{texts.query}” ({texts.reason})" if texts else "")
         case steps.DraftStep(facts=facts):
-            draft = "abstains" if facts.abstains else f"draft {facts.epoch}"
+            draft = "abstains" if facts.abstains else f"draft {(facts.epoch or 0) + 1}"
             return f"{draft}, {facts.model or facts.form}"
         case steps.ReviewStep(facts=facts, texts=texts):
             suggestions = " ".join(texts.review.suggestions) if texts and texts.review else ""
-            return f"{facts.outcome} ({facts.confidence:.2f}) {suggestions}".rstrip()
+            return f"{facts.outcome}, confidence {points(facts.confidence)} {suggestions}".rstrip()
         case steps.ScoreStep(facts=facts):
             if facts.score is None or facts.threshold is None:
                 return f"not scored: {facts.failed}"
@@ -129,7 +130,7 @@ def _outcome(step: Step) -> str:  # noqa: C901, PLR0911, PLR0912 - one case per 
 
 
 def _compare(share: float, limit: float) -> str:
-    return f"{round_below(share, limit):.2f} {'≥' if share >= limit else '<'} {limit:.2f}"
+    return f"{points(share, limit)} {'≥' if share >= limit else '<'} {points(limit)}"
 
 
 def resume_interrupted(engine: Veracity) -> None:

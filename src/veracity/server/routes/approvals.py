@@ -143,8 +143,8 @@ def list_approvers(caller: ApproverCaller, engine: Engine) -> list[str]:
 async def compare_drafts(
     comparisons: Comparisons, caller: Caller, engine: Engine, body: DifferencesRequest
 ) -> list[Difference]:
-    """Compare two texts word by word. Without the pieces of kind `new` the result joins to `before`, without those of
-    kind `gone` to `after`."""
+    """Compare two texts word by word, as they read when their Markdown is rendered. Without the pieces of kind `new`
+    the result joins to `before` as it reads, without those of kind `gone` to `after`."""
     return await comparisons(caller.name, lambda: engine.differences(body.before, body.after))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from veracity.locales import choose_language
 from veracity.models import Feedback, Receipt, RunSummary, Thumb, User
 from veracity.server.auth import AuthenticatedRoute, Caller, Engine, Live, require_role
 from veracity.server.errors import error_responses
@@ -56,9 +58,19 @@ def read_receipt(run_id: str, caller: Caller, engine: Engine) -> Receipt:
 
 
 @router.get("/{run_id}/page", response_class=HTMLResponse, responses=error_responses(404, is_text=True))
-def read_receipt_page(run_id: str, caller: Caller, engine: Engine) -> HTMLResponse:
-    """The receipt as a self-contained HTML page."""
-    return HTMLResponse(engine.receipt_html(_receipt(run_id, caller, engine)), headers=RECEIPT_HEADERS)
+def read_receipt_page(
+    run_id: str,
+    caller: Caller,
+    engine: Engine,
+    lang: Annotated[str, Query(max_length=35, description="`en`, `zh` or `ja`; else as Accept-Language says")] = "",
+    zone: Annotated[str, Query(max_length=64, description="the time zone, such as `Asia/Tokyo`; else UTC")] = "",
+    accept_language: Annotated[str, Header(max_length=500)] = "",
+) -> HTMLResponse:
+    """The receipt as a self-contained HTML page in the reader's language, with a link to the answer."""
+    receipt = _receipt(run_id, caller, engine)
+    language = choose_language(lang) or choose_language(accept_language)
+    page = engine.receipt_html(receipt, language=language, zone=zone, home=f"/#/runs/{quote(receipt.run.run_id)}")
+    return HTMLResponse(page, headers=RECEIPT_HEADERS)
 
 
 @router.get(

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from veracity.models import Role
 from veracity.models.calibration import Statement
+from veracity.models.strength import Scales
 from veracity.server.auth import Caller, Engine, authenticate_token, cookie_name, set_session_cookie
 from veracity.server.errors import error_responses
 from veracity.version import __version__
@@ -33,6 +34,7 @@ class Me(BaseModel):
     drafts: str
     threshold: float
     grounding_floor: float
+    scales: Scales = Field(description="from where on values are called fair and strong")
     policy: str
     undo_seconds: float = Field(description="how long the page holds a decision back")
     web: bool
@@ -71,6 +73,7 @@ def read_me(caller: Caller, engine: Engine) -> Me:
         drafts=settings.server.drafts,
         threshold=settings.approval.threshold,
         grounding_floor=settings.approval.grounding_floor,
+        scales=settings.scales,
         policy=settings.approval.policy,
         undo_seconds=settings.approval.undo_seconds,
         web=settings.web.provider != "none",

@@ -1,9 +1,10 @@
 // An answer or a draft: unsupported sentences are marked, citations are buttons, and sources are listed below.
 import { html, useMemo } from "../lib/preact.js";
 import { CopyButton } from "../lib/components.js";
-import { hasText, language as currentLanguage, nameOf, percent, t } from "../lib/i18n.js";
+import { hasText, language as currentLanguage, nameOf, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { Markdown } from "../lib/markdown.js";
+import { rate, scales } from "../lib/strength.js";
 import { detectLanguage, printable } from "../lib/text.js";
 import { Cite } from "./cite.js";
 import { describePlace, findCitation, isUnsupported, listSources, locateSentences, shortLocation, toPlainText } from "./citations.js";
@@ -151,7 +152,7 @@ function Sources({ answer, onCite }) {
 }
 
 /** @param {{ source: SourceEntry, onCite?: (citation: Citation) => void }} props */
-function SourceRow({ source: { number, evidence, citation }, onCite }) {
+function SourceRow({ source: { number, evidence, citation, quotes }, onCite }) {
   const place = describePlace(evidence);
   const relevance = evidence.metadata?.relevance_score;
   const title = evidence.text ? printable(evidence.title || shortLocation(evidence) || t("answer.untitled")) : t("answer.removed");
@@ -160,7 +161,8 @@ function SourceRow({ source: { number, evidence, citation }, onCite }) {
     <span class="answer-source-text">
       <bdi class="answer-source-title" lang=${evidence.language || undefined}>${title}</bdi>
       <span class="small muted">${place ? html`<bdi>${printable(place)}</bdi> · ` : null}${printable(nameOf("answer.source.", evidence.source))}${
-        relevance === undefined ? null : ` · ${t("answer.relevance", { share: percent(relevance) })}`}</span>
+        relevance === undefined ? null : ` · ${t("answer.relevance", { share: rate(relevance, scales.relevance).text })}`}</span>
+      ${quotes.map((quote) => html`<q class="print-only small" lang=${evidence.language || undefined}>${printable(quote)}</q>`)}
     </span>
   </button></li>`;
 }

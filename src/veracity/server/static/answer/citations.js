@@ -1,5 +1,6 @@
 // The citations of an answer: which passage a number refers to, where the sentences are, and how sources are described.
 import { t } from "../lib/i18n.js";
+import { readableText } from "../lib/markdown.js";
 /** @import { Answer, AnswerSentence, Citation, Evidence, SourceEntry } from "../lib/types.d.ts" */
 
 /** @typedef {{ start: number, end: number, sentence: AnswerSentence }} LocatedSentence */
@@ -50,11 +51,14 @@ export function listSources(answer) {
   /** @type {Map<number, Citation>} */
   const quoted = new Map();
   for (const citation of listCitations(answer)) if (!quoted.has(citation.number)) quoted.set(citation.number, citation);
+  /** @param {number} number */
+  const quotesOf = (number) => [...new Set(listCitations(answer).flatMap((citation) => (citation.number === number && citation.quote ? [citation.quote] : [])))];
   const cited = new Set([...quoted.keys(), ...(answer.sentences?.length ? [] : numbersIn(answer.text))]);
   return (answer.evidence ?? []).map((evidence, index) => ({
     number: index + 1,
     evidence,
     isCited: cited.has(index + 1),
+    quotes: quotesOf(index + 1),
     citation: quoted.get(index + 1) ?? citePassage(evidence, index + 1),
   }));
 }
@@ -93,11 +97,11 @@ export function keepInPlace(element, act) {
   });
 }
 
-/** The answer with a list of its sources, for the clipboard. @param {Answer} answer */
+/** The answer as it reads, with a list of its sources, for the clipboard. @param {Answer} answer */
 export function toPlainText(answer) {
   const lines = listSources(answer).filter(({ isCited }) => isCited).map(({ number, evidence }) => {
     const parts = [evidence.title, describePlace(evidence), shortLocation(evidence)].filter(Boolean);
     return `[${number}] ${parts.join(" · ")}`;
   });
-  return [answer.text, lines.join("\n")].filter(Boolean).join("\n\n");
+  return [readableText(answer.text), lines.join("\n")].filter(Boolean).join("\n\n");
 }

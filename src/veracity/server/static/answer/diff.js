@@ -1,4 +1,4 @@
-// What changed between two texts. The server compares them, so that receipts and the page mark the same changes.
+// What changed between two texts as they read. The server compares them, so that receipts and the page mark the same changes.
 import { html, useEffect, useState } from "../lib/preact.js";
 import { post } from "../lib/http.js";
 import { t } from "../lib/i18n.js";
@@ -47,6 +47,7 @@ export function Diff({ before, after, label, language }) {
 function Changes({ before, after, label, language }) {
   const differences = useDifferences(before, after);
   if (!differences) return html`<p class="muted">${t("shell.loading")}</p>`;
+  if (differences.every(({ kind }) => kind === "same")) return html`<p class="diff-same">${t("inbox.diff.form")}</p>`;
   return html`<div class="diff" lang=${language || null} role="group" aria-label=${label}>${differences.map(renderPiece)}</div>`;
 }
 

@@ -2,8 +2,9 @@
 import { html } from "../lib/preact.js";
 import { percent, points, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
+import { Meter, rate, scales, scoreScale, Strength } from "../lib/strength.js";
 import { printable } from "../lib/text.js";
-/** @import { EvaluationResult, MetricScore } from "../lib/types.d.ts" */
+/** @import { EvaluationResult, MetricScore, Scale } from "../lib/types.d.ts" */
 
 /**
  * `grounding` are local checks that are not part of the score.
@@ -12,14 +13,16 @@ import { printable } from "../lib/text.js";
  */
 export function Scores({ evaluation, score, threshold, grounding = [], floor = null }) {
   const metrics = evaluation?.metrics ?? [];
+  const scale = threshold == null ? scales.score : scoreScale(threshold);
   const checks = grounding.filter(({ metric_name: name }) => !metrics.some((metric) => metric.metric_name === name));
   return html`<section class="scores" aria-label=${t("answer.scores")}>
     ${evaluation
       ? html`<${Overall} score=${score ?? evaluation.overall_score / 100} threshold=${threshold ?? null} />`
       : html`<p class="muted">${t("answer.scores.none")}</p>`}
-    <ul>${metrics.map((metric) => html`<${Metric} key=${metric.metric_name} metric=${metric} />`)}</ul>
+    <ul>${metrics.map((metric) => html`<${Metric} key=${metric.metric_name} metric=${metric} scale=${scale} />`)}</ul>
     ${checks.length > 0 && html`<p class="small muted">${t("answer.scores.grounding", { floor: points(floor ?? 0) })}</p>
-      <ul>${checks.map((check) => html`<${Metric} key=${check.metric_name} metric=${check} floor=${floor} />`)}</ul>`}
+      <ul>${checks.map((check) => html`<${Metric} key=${check.metric_name} metric=${check} floor=${floor}
+        scale=${{ fair: floor ?? 0, strong: Math.max(floor ?? 0, scale.strong) }} />`)}</ul>`}
     ${(evaluation?.warnings ?? []).map((warning) => html`<p class="notice warn" dir="auto">${printable(warning)}</p>`)}
   </section>`;
 }
@@ -34,14 +37,15 @@ export function lowestGrounding(grounding, floor) {
 
 /** @param {{ score: number, threshold: number | null }} props */
 function Overall({ score, threshold }) {
+  const scale = threshold == null ? scales.score : scoreScale(threshold);
+  const { word, tone } = rate(score, scale);
   const passes = threshold === null || score >= threshold;
-  const tone = threshold === null ? "" : passes ? "scores-good" : "scores-low";
-  return html`<div class=${`scores-overall ${tone}`}>
+  return html`<div class="scores-overall" data-tone=${tone}>
     <p class="row spread">
       <strong>${t("answer.scores.overall")}</strong>
-      <span><strong class="number scores-value">${points(score, threshold ?? 0)}</strong><span class="muted"> / 100</span></span>
+      <span>${t(`answer.strength.${word}`)} <strong class="number scores-value">${points(score, threshold ?? 0)}</strong><span class="muted"> / 100</span></span>
     </p>
-    <${Bar} value=${score * 100} tick=${threshold === null ? null : threshold * 100} />
+    <${Meter} share=${score} scale=${scale} tick=${threshold} />
     ${threshold === null
       ? null
       : html`<p class="row small scores-verdict"><${Icon} name=${passes ? "check" : "warn"} size=${16} />${t(
@@ -49,8 +53,8 @@ function Overall({ score, threshold }) {
   </div>`;
 }
 
-/** @param {{ metric: MetricScore, floor?: number | null }} props */
-function Metric({ metric, floor = null }) {
+/** @param {{ metric: MetricScore, scale: Scale, floor?: number | null }} props */
+function Metric({ metric, scale, floor = null }) {
   const { metric_name: name, score, weight, model, spread, evaluator_comment: comment } = metric;
   const facts = [
     typeof weight === "number" && t("answer.scores.weight", { weight: percent(weight) }),
@@ -59,22 +63,10 @@ function Metric({ metric, floor = null }) {
   ].filter(Boolean);
   return html`<li class="scores-metric">
     <p class="row spread">
-      <span class="scores-name">${printable(name)}</span><span class="number">${points(score / 100, floor ?? 0)}</span>
+      <span class="scores-name">${printable(name)}</span><${Strength} share=${score / 100} scale=${scale} />
     </p>
-    <${Bar} value=${score} tick=${floor === null ? null : floor * 100} />
+    <${Meter} share=${score / 100} scale=${scale} tick=${floor} />
     ${comment ? html`<p class="scores-comment" dir="auto">${printable(comment)}</p>` : null}
     <p class="small muted">${facts.join(" · ")}</p>
   </li>`;
-}
-
-/**
- * Hidden from screen readers: the text next to it has the same numbers.
- * @param {{ value: number, tick?: number | null }} props
- */
-function Bar({ value, tick = null }) {
-  const width = `${Math.max(0, Math.min(100, value))}%`;
-  return html`<div class="scores-bar" aria-hidden="true">
-    <span class="scores-fill" style=${{ width }}></span>
-    ${tick === null ? null : html`<span class="scores-tick" style=${{ left: `${tick}%` }}></span>`}
-  </div>`;
 }

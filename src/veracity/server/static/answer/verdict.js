@@ -2,6 +2,7 @@
 import { html } from "../lib/preact.js";
 import { points, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
+import { rate, scoreScale } from "../lib/strength.js";
 import { printable } from "../lib/text.js";
 /** @import { Answer } from "../lib/types.d.ts" */
 
@@ -56,7 +57,8 @@ function supportParts({ sentences = [] }) {
 /** @param {Answer} answer @param {number} threshold */
 function scoreParts({ score, form }, threshold) {
   if (score === null) return form === "edited" || form === "recalled" ? [] : [part("not_scored", "warn")];
-  return [part("score", score >= threshold ? "good" : "warn", { score: points(score, threshold), threshold: points(threshold) })];
+  const { word, tone } = rate(score, scoreScale(threshold));
+  return [part(`score.${word}`, tone, { score: points(score, threshold), threshold: points(threshold) })];
 }
 
 /** @param {Part[]} parts */

@@ -1,27 +1,27 @@
 // The details of a stage, step by step. All texts may come from documents and models, so they are rendered as text.
 import { html } from "../lib/preact.js";
 import { Scores } from "../answer/scores.js";
-import { duration, hasText, nameOf, percent, points, t } from "../lib/i18n.js";
+import { duration, hasText, nameOf, t } from "../lib/i18n.js";
 import { Markdown } from "../lib/markdown.js";
+import { Meter, rate, scales, scoreScale, Strength } from "../lib/strength.js";
 import { printable } from "../lib/text.js";
+import { SearchRounds } from "./search-rounds.js";
 /** @import { ComponentChildren } from "../lib/preact.js" */
 /** @import { ApprovalStep, DraftStep, Dimension, GradeStep, Quality, ReviewStep, RewriteStep, RouteStep, ScoreStep, Step, WebSearchStep } from "../lib/types.d.ts" */
 /** @import { Stage } from "./stages.js" */
 
 const WITH_DETAILS = new Set([
-  "decide_route", "search_context", "retrieve", "fuse", "rerank", "grade_documents", "rewrite_query", "web_search", "generate_answer",
-  "eval_answer", "evaluate", "human_approval",
+  "decide_route", "search_context", "grade_documents", "rewrite_query", "web_search", "generate_answer", "eval_answer",
+  "evaluate", "human_approval",
 ]);
 
-/** @param {{ stage: Stage, question: string }} props */
-export function StageDetails({ stage, question }) {
-  const steps = stage.steps.filter((step) => (WITH_DETAILS.has(step.name) && !isSkipped(step)) || step.facts.problem);
+/** @param {{ stage: Stage, question: string, runId: string }} props */
+export function StageDetails({ stage, question, runId }) {
+  if (stage.steps.some(({ name }) => name === "select_sources")) return html`<${SearchRounds} steps=${stage.steps} runId=${runId} />`;
+  const steps = stage.steps.filter((step) => WITH_DETAILS.has(step.name) || step.facts.problem);
   if (!steps.length) return html`<div class="timeline-details"><p class="muted">${t(stage.state === "waiting" ? "ask.waitsForPerson" : "ask.nothingToTell")}</p></div>`;
   return html`<ol class="timeline-details">${steps.map((step, index) => html`<li key=${index}><${Entry} step=${step} question=${question} /></li>`)}</ol>`;
 }
-
-/** Without a reranker, its step has nothing to show. @param {Step} step */
-const isSkipped = (step) => step.name === "rerank" && (step.facts.reranker ?? "none") === "none";
 
 /** @param {{ step: Step, question: string }} props */
 function Entry({ step, question }) {
@@ -40,10 +40,6 @@ function renderStep(step, question) {
     case "decide_route": return renderRoute(step, question);
     case "search_context":
       return html`<h4>${t("ask.earlierAnswers", { n: step.facts.found ?? 0 })}</h4><${Quote} text=${step.texts?.query} />`;
-    case "retrieve":
-      return html`<h4>${nameOf("ask.source.", step.facts.source ?? "")}</h4><p>${t("ask.found", { n: step.facts.found ?? 0 })}</p>`;
-    case "fuse": return html`<h4>${t("ask.together")}</h4><p>${t("ask.found", { n: step.facts.passages ?? 0 })}</p>`;
-    case "rerank": return html`<h4>${t("ask.reranked")}</h4><p>${printable(step.facts.reranker ?? "")}</p>`;
     case "grade_documents": return renderGrade(step);
     case "rewrite_query": return renderRewrite(step);
     case "web_search": return renderWebSearch(step);
@@ -79,13 +75,16 @@ function renderGrade({ facts, texts }) {
   if (!quality) return null;
   const dimensions = /** @type {(keyof Quality)[]} */ (["coverage", "relevance", "diversity", "count"]);
   const shown = dimensions.flatMap((name) => { const share = quality[name]; return typeof share === "number" ? [{ name, share }] : []; });
-  return html`<h4>${t(`ask.grade.${quality.grade}`, { score: quality.score.toFixed(2) })}${facts.is_best === false && html` <span class="badge">${t("ask.notBest")}</span>`}</h4>
+  return html`<h4>${t("ask.evidence", { strength: rate(quality.score, scales.evidence).text })}${facts.is_best === false && html` <span class="badge">${t("ask.notBest")}</span>`}</h4>
     <${Quote} text=${texts?.query} />
     <dl class="timeline-shares">${shown.map(({ name, share }) => html`
-      <div><dt>${t(`ask.dimension.${name}`)}</dt><dd><meter min="0" max="1" value=${share}></meter> ${percent(share)}</dd></div>`)}</dl>
+      <div><dt>${t(`ask.dimension.${name}`)}</dt><dd><${Meter} share=${share} scale=${scaleOf(name)} /> <${Strength} share=${share} scale=${scaleOf(name)} /></dd></div>`)}</dl>
     ${quality.issues?.length > 0 && html`<ul class="timeline-list">${quality.issues.map(({ code, text }) => html`
       <li>${hasText(`ask.issue.${code}`) ? t(`ask.issue.${code}`) : printable(text)}</li>`)}</ul>`}`;
 }
+
+/** @param {keyof Quality} dimension */
+const scaleOf = (dimension) => (dimension === "relevance" ? scales.relevance : scales.evidence);
 
 /** @param {RewriteStep} step */
 function renderRewrite({ facts, texts }) {
@@ -93,7 +92,7 @@ function renderRewrite({ facts, texts }) {
   return html`<h4>${t("ask.stage.rewrite")}</h4>
     <${Quote} text=${texts?.query} />
     ${reason && html`<p>${printable(reason)}</p>`}
-    ${facts.sources && html`<p class="muted">${facts.sources.map((source) => nameOf("ask.source.", source)).join(" · ")}</p>`}`;
+    ${facts.sources && html`<p class="muted">${facts.sources.map((source) => nameOf("answer.source.", source)).join(" · ")}</p>`}`;
 }
 
 /** Addresses are text, not links: web pages are untrusted. @param {WebSearchStep} step */
@@ -119,7 +118,7 @@ function renderDraft({ facts, texts }) {
 function renderReview({ facts, texts }) {
   const review = texts?.review;
   return html`<h4>${t("ask.draftNumber", { n: (facts.epoch ?? 0) + 1 })} · ${nameOf("ask.review.", facts.outcome ?? "")}</h4>
-    <p class="muted">${facts.reviewer === "local" ? t("ask.localChecks") : facts.reviewer} · ${t("ask.confidence", { share: percent(facts.confidence ?? 0) })}</p>
+    <p class="muted">${facts.reviewer === "local" ? t("ask.localChecks") : facts.reviewer} · ${t("ask.confidence", { strength: rate(facts.confidence ?? 0, scales.confidence).text })}</p>
     ${review?.reasonableness && renderDimension("reasonableness", review.reasonableness)}
     ${review?.evidence && renderDimension("evidence", review.evidence)}
     ${review && review.suggestions?.length > 0 && html`<p class="timeline-label">${t("ask.suggestions")}</p><${TextList} items=${review.suggestions} />`}
@@ -134,7 +133,7 @@ function renderDimension(name, { passed, detail }) {
 /** @param {ScoreStep} step */
 function renderScore({ facts, texts }) {
   if (facts.score == null) return html`<h4>${t("ask.notScored")}</h4><p>${printable(facts.failed || "")}</p>`;
-  if (!texts?.evaluation) return html`<h4>${points(facts.score, facts.threshold ?? 0)}</h4>`;
+  if (!texts?.evaluation) return html`<h4>${rate(facts.score, scoreScale(facts.threshold ?? 0)).text}</h4>`;
   return html`<${Scores} evaluation=${texts.evaluation} score=${facts.score} threshold=${facts.threshold}
     grounding=${texts.grounding} floor=${facts.grounding_floor} />`;
 }

@@ -1,5 +1,5 @@
 // Groups the steps of a run into stages (route, search, grade, …), one row per attempt, and sums up each stage.
-import { points } from "../lib/i18n.js";
+import { rate, scales, scoreScale } from "../lib/strength.js";
 /** @import { ActiveStep, Step, WebSearchFacts } from "../lib/types.d.ts" */
 
 /**
@@ -162,7 +162,9 @@ const SUMMARIES = {
   grade(steps) {
     const graded = steps.findLast((step) => step.name === "grade_documents" && step.facts.is_best);
     const quality = lastStep(graded ? [graded] : steps, "grade_documents")?.facts.quality;
-    return quality ? outcome("ask.evidence", { score: quality.score.toFixed(2) }, { high: "good", medium: "", low: "warn" }[quality.grade]) : null;
+    if (!quality) return null;
+    const { text, tone } = rate(quality.score, scales.evidence);
+    return outcome("ask.strength", { strength: text }, tone);
   },
   rewrite(steps, rounds) {
     return steps.length ? outcome("ask.times", { n: rounds }, toneOfProblems(steps)) : null;
@@ -185,8 +187,9 @@ const SUMMARIES = {
     if (!facts) return null;
     if (facts.score == null) return outcome("ask.notScored", {}, "warn");
     const threshold = facts.threshold ?? 0;
-    const passes = facts.score >= threshold && (facts.grounding ?? 0) >= (facts.grounding_floor ?? 0);
-    return outcome("ask.score", { score: points(facts.score, threshold) }, passes ? "good" : "warn");
+    const { text, tone } = rate(facts.score, scoreScale(threshold));
+    const isGrounded = (facts.grounding ?? 0) >= (facts.grounding_floor ?? 0);
+    return outcome("ask.strength", { strength: text }, tone === "good" && !isGrounded ? "warn" : tone);
   },
   approve(steps) {
     const facts = lastStep(steps, "human_approval")?.facts;

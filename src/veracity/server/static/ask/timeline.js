@@ -12,9 +12,9 @@ const ICONS = { good: "check", warn: "warn", bad: "cross", "": "check" };
 
 /**
  * `isPending`: the run waits for an approval. `isLost`: the page does not know how the run goes on.
- * @param {{ steps: Step[], active?: ActiveStep[], isOver?: boolean, isPending?: boolean, isLost?: boolean, question?: string }} props
+ * @param {{ steps: Step[], active?: ActiveStep[], isOver?: boolean, isPending?: boolean, isLost?: boolean, question?: string, runId?: string }} props
  */
-export function Timeline({ steps, active = [], isOver = active.length === 0, isPending = false, isLost = false, question = "" }) {
+export function Timeline({ steps, active = [], isOver = active.length === 0, isPending = false, isLost = false, question = "", runId = "" }) {
   const [open, setOpen] = useState("");
   const id = useId();
   const rows = groupStages(steps, active, { isOver, isPending });
@@ -34,7 +34,7 @@ export function Timeline({ steps, active = [], isOver = active.length === 0, isP
           ${row.map((stage) => html`<${Stage} key=${stage.name} stage=${stage} panel=${`${id}-${number}`} isLost=${isLost}
             isOpen=${stage === chosen} onToggle=${() => toggle(`${number}.${stage.name}`)} />`)}
         </ol>
-        <div id=${`${id}-${number}`}>${chosen && html`<${StageDetails} stage=${chosen} question=${question} />`}</div>`;
+        <div id=${`${id}-${number}`}>${chosen && html`<${StageDetails} stage=${chosen} question=${question} runId=${runId} />`}</div>`;
     })}
   </div>`;
 }

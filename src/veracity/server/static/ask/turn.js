@@ -7,10 +7,10 @@ import { Verdict } from "../answer/verdict.js";
 import { CopyButton, Loading } from "../lib/components.js";
 import { useConnectionLost } from "../lib/connection.js";
 import { get, translateReason } from "../lib/http.js";
-import { duration, t } from "../lib/i18n.js";
+import { dateTime, duration, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { Markdown } from "../lib/markdown.js";
-import { approvalLink, runLink } from "../lib/routes.js";
+import { approvalLink, receiptLink, runLink } from "../lib/routes.js";
 import { detectLanguage, printable } from "../lib/text.js";
 import { ModelUsage } from "./model-usage.js";
 import { isPending, isRunning } from "./run-state.js";
@@ -26,7 +26,9 @@ const STOPPED = /^Stopped by (.+)\.$/; // the problem of a run that somebody sto
  */
 export function Turn({ run, me, isPast = false, onCite, onAskAgain }) {
   const isBusy = isRunning(run);
+  const started = run.started ?? run.steps[0]?.started;
   return html`<article class="ask-turn">
+    ${started && html`<p class="print-only small">${dateTime(started)}</p>`}
     ${run.question && html`<h2 class="ask-question" lang=${detectLanguage(run.question)}><bdi>${printable(run.question)}</bdi></h2>`}
     ${!isPast && html`<p class="visually-hidden" role="status">${announcement(run, me)}</p>`}
     <${Examination} run=${run} me=${me} />
@@ -68,7 +70,7 @@ function Examination({ run, me }) {
   const [isOpen, setOpen] = useState(false);
   const isOver = !isRunning(run);
   const timeline = html`<${Timeline} steps=${run.steps} active=${run.active} isOver=${isOver} isPending=${isPending(run)}
-    isLost=${run.connection === "reconnecting"} question=${run.question} />`;
+    isLost=${run.connection === "reconnecting"} question=${run.question} runId=${run.runId} />`;
   if (!isOver || !run.answer) return run.steps.length || !isOver ? timeline : null;
   const threshold = lastStep(run.steps, "evaluate")?.facts.threshold ?? me.threshold;
   const seconds = run.answer.seconds || 0;
@@ -143,7 +145,7 @@ function Foot({ run, answer, me }) {
     ${takesFeedback && html`<${Feedback} runId=${run.runId} given=${ownFeedback} />`}
     <span class="row">
       <${CopyButton} label=${t("ask.copyLink")} note=${t("ask.copyLink.note")} text=${() => `${location.origin}/${runLink(run.runId)}`} />
-      <a class="button quiet small" href=${`/api/runs/${encodeURIComponent(run.runId)}/page`} target="_blank" rel="noopener"><${Icon} name="receipt" size=${16} /> ${t("ask.receipt")}</a>
+      <a class="button quiet small" href=${receiptLink(run.runId)} target="_blank" rel="noopener"><${Icon} name="receipt" size=${16} /> ${t("ask.receipt")}</a>
     </span>
     ${answer.usage.calls > 0 && html`<${ModelUsage} key=${run.runId} runId=${run.runId} />`}
   </footer>`;

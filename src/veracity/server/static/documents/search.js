@@ -3,8 +3,9 @@ import { html, useState } from "../lib/preact.js";
 import { SourceText } from "../answer/source-text.js";
 import { isComposing, withValue } from "../lib/components.js";
 import { asApiError, post } from "../lib/http.js";
-import { nameOf, number, percent, t } from "../lib/i18n.js";
+import { nameOf, number, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
+import { Meter, scales, Strength } from "../lib/strength.js";
 import { printable } from "../lib/text.js";
 /** @import { Evidence } from "../lib/types.d.ts" */
 
@@ -67,15 +68,15 @@ function Passage({ evidence, place, onOpen }) {
       <h2 lang=${language}><button class="link" onClick=${() => onOpen(evidence, place)}>
         <bdi>${printable(evidence.title || evidence.document_id)}</bdi></button></h2>
       <div class="documents-relevance">
-        <span class="small number">${t("documents.relevance", { percent: percent(relevance) })}</span>
-        <span class="documents-bar" aria-hidden="true"><span style=${{ width: `${relevance * 100}%` }}></span></span>
+        <span class="small">${t("documents.relevance")} <${Strength} share=${relevance} scale=${scales.relevance} /></span>
+        <${Meter} share=${relevance} scale=${scales.relevance} />
       </div>
     </div>
     ${path.length > 0 && html`<p class="muted small"><bdi lang=${language}>${printable(path.join(" › "))}</bdi></p>`}
     <${SourceText} className="documents-passage-text" language=${language} text=${evidence.text} />
     <div class="row">
       ${sources.map((source, index) => html`<span key=${source} class="badge ${index === 0 ? "accent" : ""}">
-        ${nameOf("documents.source_", source)}</span>`)}
+        ${nameOf("answer.source.", source)}</span>`)}
     </div>
   </li>`;
 }

@@ -9,6 +9,7 @@ import { Verdict as VerdictLine } from "../answer/verdict.js";
 import { CopyButton } from "../lib/components.js";
 import { ago, dateTime, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
+import { Markdown } from "../lib/markdown.js";
 import { approvalLink, runLink } from "../lib/routes.js";
 import { useTyped } from "../lib/storage.js";
 import { printable } from "../lib/text.js";
@@ -20,7 +21,7 @@ import { useKeys } from "./keys.js";
 import { isHeld } from "./undo.js";
 import { SecondAttempt } from "./second-attempt.js";
 /** @import { ComponentChildren } from "../lib/preact.js" */
-/** @import { Approval as ApprovalData, Citation, Me } from "../lib/types.d.ts" */
+/** @import { Answer as AnswerData, Approval as ApprovalData, Citation, Me } from "../lib/types.d.ts" */
 /** @import { DecisionBody } from "./decision.js" */
 
 /** @param {Me} me */
@@ -72,17 +73,20 @@ export function Approval({ me, approval, newer, next, merge, onBack, onDecided }
   });
 
   const { draft } = approval;
+  const sent = editedAnswer(approval);
+  const shown = sent ?? draft;
   const setEdited = (/** @type {string} */ text) => setEdit(text === draft.text ? null : text);
   return html`
     <article class="inbox-approval" aria-labelledby="inbox-question">
       <${Head} me=${me} approval=${approval} heading=${heading} merge=${merge} onBack=${onBack} />
       <${Status} me=${me} approval=${approval} newer=${newer} next=${next} />
-      ${draft.text && html`<div class="verdict-bar"><${VerdictLine} answer=${draft} threshold=${me.threshold} /></div>`}
+      ${shown.text && html`<div class="verdict-bar"><${VerdictLine} answer=${shown} threshold=${me.threshold} /></div>`}
       <${SendStatus} state=${state} />
       ${approval.state !== "pending" && !isBusy && html`<${Unsent} approval=${approval} texts=${[edit, reason, note]} />`}
       ${form === "edit"
         ? html`<${EditForm} approval=${approval} text=${edit ?? draft.text} isBusy=${isBusy} setText=${setEdited}
             onSend=${() => send({ verdict: "approve", edit: edit ?? draft.text })} onCancel=${close} />`
+        : sent ? html`<${Sent} draft=${draft} sent=${sent} onCite=${setCited} />`
         : html`<${Section} title=${t("inbox.draft")} note=${mayDecide && describeRecipient(me, approval)}>
             ${draft.text ? html`<${Answer} answer=${draft} onCite=${setCited} />`
               : html`<p class="muted">${t(approval.state === "pending" ? "inbox.hidden" : "inbox.removed")}</p>`}
@@ -104,7 +108,27 @@ export function Approval({ me, approval, newer, next, merge, onBack, onDecided }
                 onReject=${() => setForm("reject")} onEdit=${() => setForm("edit")} onSendBack=${() => setForm("sendBack")} />`}
         </div>`}
     </article>
-    ${cited && html`<${AnswerSource} open=${{ citation: cited, answer: draft }} onCite=${setCited} onClose=${() => setCited(null)} />`}`;
+    ${cited && html`<${AnswerSource} open=${{ citation: cited, answer: shown }} onCite=${setCited} onClose=${() => setCited(null)} />`}`;
+}
+
+/**
+ * What a person wrote instead of the draft. Its sentences were not examined, so citations open whole passages.
+ * @param {ApprovalData} approval @returns {AnswerData | null}
+ */
+function editedAnswer({ draft, decision }) {
+  if (!decision?.edit) return null;
+  return { ...draft, status: "answered", form: "edited", text: decision.edit, sentences: [], missing: [], notices: [], review: null, score: null, decisions: [decision] };
+}
+
+/**
+ * What was sent, and behind a fold the draft and what was changed.
+ * @param {{ draft: AnswerData, sent: AnswerData, onCite: (citation: Citation) => void }} props
+ */
+function Sent({ draft, sent, onCite }) {
+  return html`<${Section} title=${t("inbox.sent")}><${Answer} answer=${sent} onCite=${onCite} />
+    ${draft.text && html`<details class="inbox-whole"><summary class="small">${t("inbox.sent.changes")}</summary>
+      <${Diff} language=${draft.language} before=${printable(draft.text)} after=${printable(sent.text)} />
+      <h4>${t("inbox.draft")}</h4><div lang=${draft.language || null}><${Markdown} text=${draft.text} /></div></details>`}<//>`;
 }
 
 /**
@@ -167,9 +191,6 @@ function Status({ me, approval, newer, next }) {
         <a class="button primary" href=${approvalLink(newer.approval_id)}>${t("inbox.newer")}</a>`}
       ${!isPending && next && html`<a class="button small" href=${next}>${t("inbox.next")}<kbd aria-hidden="true">j</kbd></a>`}
     </div>
-    ${approval.decision?.edit && html`
-      <${Section} title=${t("inbox.decided.edit")}>
-        <${Diff} language=${approval.draft.language} before=${printable(approval.draft.text)} after=${printable(approval.decision.edit)} /><//>`}
     ${(approval.state === "sent_back" || (approval.state === "rejected" && approval.on_reject === "search")) && !isHeld(approval) && html`<${SecondAttempt} approval=${approval} newer=${newer} />`}`;
 }
 

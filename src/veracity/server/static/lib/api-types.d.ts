@@ -422,6 +422,7 @@ export interface Me {
   drafts: string;
   threshold: number;
   grounding_floor: number;
+  scales: Scales;
   policy: string;
   undo_seconds: number;
   web: boolean;
@@ -759,6 +760,18 @@ export interface RunSummary {
   seconds: number | null;
   problem: string;
   conversation: string;
+}
+
+export interface Scale {
+  fair: number;
+  strong: number;
+}
+
+export interface Scales {
+  evidence: Scale;
+  relevance: Scale;
+  confidence: Scale;
+  score: Scale;
 }
 
 export interface ScoreFacts {

@@ -70,7 +70,7 @@ function describe(kind, message, seconds) {
 
 /** Why a run or a file failed, translated as far as possible. @param {string} reason */
 export function translateReason(reason) {
-  if (language() === "en") return reason;
+  if (language() === "en") return reason.charAt(0).toUpperCase() + reason.slice(1);
   for (const [pattern, key] of REASONS) {
     const match = pattern.exec(reason);
     if (!match) continue;

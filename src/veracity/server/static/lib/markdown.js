@@ -137,3 +137,34 @@ function markSplitter(marks) {
     return pieces;
   };
 }
+
+/** The text as it reads when it is rendered, for the clipboard and for excerpts. @param {string} source */
+export function readableText(source) {
+  return parseBlocks(source).map((block) => blockText(block, source, "")).filter(Boolean).join("\n\n");
+}
+
+/** @param {Block} block @param {string} source @param {string} indent @returns {string} */
+function blockText(block, source, indent) {
+  const inner = (/** @type {Block[]} */ blocks) => blocks.map((one) => blockText(one, source, `${indent}  `)).join("\n");
+  const line = (/** @type {Line[]} */ lines) => parseInlines(source, lines).map((node) => inlineText(node, source)).join("");
+  switch (block.kind) {
+    case "rule": return "";
+    case "quote": return inner(block.blocks);
+    case "code": return block.lines.map(([from, to]) => source.slice(from, to)).join("\n");
+    case "table": return [block.head, ...block.rows].map((row) => row.map((cell) => line([cell])).join(" · ")).join("\n");
+    case "list":
+      return block.items.map((item, index) => `${indent}${block.isOrdered ? `${block.start + index}.` : "•"} ${inner(item)}`).join("\n");
+    default: return line(block.lines);
+  }
+}
+
+/** @param {Inline} node @param {string} source @returns {string} */
+function inlineText(node, source) {
+  switch (node.kind) {
+    case "break": return "\n";
+    case "code": return node.pieces.map(({ from, to }) => source.slice(from, to)).join(" ");
+    case "address": return ` (${source.slice(node.from, node.to)})`;
+    case "strong": case "em": return node.children.map((child) => inlineText(child, source)).join("");
+    default: return source.slice(node.from, node.to);
+  }
+}

@@ -45,6 +45,9 @@ export function takeToken() {
 export const conversationLink = (id) => `#/c/${encodeURIComponent(id)}`;
 /** @param {string} id */
 export const runLink = (id) => `#/runs/${encodeURIComponent(id)}`;
+/** The receipt in the reader's language and time zone. @param {string} id */
+export const receiptLink = (id) =>
+  `/api/runs/${encodeURIComponent(id)}/page?${new URLSearchParams({ lang: document.documentElement.lang, zone: Intl.DateTimeFormat().resolvedOptions().timeZone })}`;
 /** @param {string} id */
 export const approvalLink = (id) => `#/inbox/${encodeURIComponent(id)}`;
 /** @param {string} id */

@@ -136,6 +136,8 @@ export interface SourceEntry {
   number: number;
   evidence: Evidence;
   isCited: boolean;
+  /** What the answer quotes from it. */
+  quotes: string[];
   citation: Citation;
 }
 
