@@ -59,6 +59,11 @@ def _add_audits(connection: sa.Connection) -> None:
     _add_columns(connection, tables.approvals, "inclusion")
 
 
+def _add_upload_lists(connection: sa.Connection) -> None:
+    """Version 8: the files of each person's last upload."""
+    tables.metadata.create_all(connection, tables=[tables.upload_files])
+
+
 def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:
     """Skips those that exist: an earlier migration may have created the table as it is today."""
     known = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
@@ -77,6 +82,7 @@ MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (
     _add_model_calls,
     _add_members,
     _add_audits,
+    _add_upload_lists,
 )
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 

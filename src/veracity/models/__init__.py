@@ -11,7 +11,15 @@ from veracity.models.answer import (
 )
 from veracity.models.approval import Approval, ApprovalReason, ApprovalStanding, ApprovalState, OnReject
 from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
-from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
+from veracity.models.documents import (
+    AnnouncedFile,
+    Document,
+    IngestReport,
+    KnownDocument,
+    ListedFile,
+    Outcome,
+    UploadList,
+)
 from veracity.models.evaluation import (
     DEFAULT_JUDGE,
     EvaluationConfig,
@@ -59,6 +67,7 @@ __all__ = [
     "DEFAULT_JUDGE",
     "LOCAL",
     "NOTHING_USED",
+    "AnnouncedFile",
     "Answer",
     "AnswerForm",
     "AnswerSentence",
@@ -89,6 +98,7 @@ __all__ = [
     "LLMDefaultConfig",
     "LLMParameters",
     "LedgerChange",
+    "ListedFile",
     "Member",
     "MetricConfig",
     "MetricScore",
@@ -122,6 +132,7 @@ __all__ = [
     "Step",
     "Thumb",
     "Traffic",
+    "UploadList",
     "Usage",
     "User",
     "Verdict",
