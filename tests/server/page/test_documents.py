@@ -13,7 +13,9 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.runs.conftest import MakeEngine
 from tests.server.conftest import OpenPage, Serve, Served, Watched
+from veracity.engine import Veracity
 from veracity.models import Document, Role
+from veracity.settings import Settings
 
 expect.set_options(timeout=25_000)  # the machine may be busy
 
@@ -41,7 +43,8 @@ RECORD = """() => {
     if (share && Number(share[1]) !== seen.shares.at(-1)) seen.shares.push(Number(share[1]));
     const bar = document.querySelector(".documents-uploading progress");
     const over = rows.filter((row) => !["waiting", "sending", "received"].includes(row.dataset.status)).length;
-    if (bar) seen.numbers.push([parseInt(document.querySelector(".documents-uploading h2").textContent), bar.value, over]);
+    const heading = document.querySelector(".documents-uploading h2");
+    if (bar) seen.numbers.push([parseInt(heading.textContent), bar.value, over]);
   }).observe(document.body, { childList: true, subtree: true, attributes: true, characterData: true });
 }"""
 
@@ -275,6 +278,77 @@ def test_a_stopped_upload_can_be_retried(served: Served, open_page: OpenPage, tm
     expect(page.get_by_text("You cancelled")).to_have_count(0)
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_text("Done: 2 added")).to_be_visible()
+
+
+def test_the_outcome_of_an_upload_is_kept_until_it_is_dismissed(
+    served: Served, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = _documents(open_page(served, "#/documents"))
+    texts: dict[str, str | bytes] = {"parking.md": ENGLISH, "empty.txt": "", "one.bin": b"\0" * 700_000}
+    with _held_at(served, "empty.txt") as (_, go_on):
+        _choose(page, _written(tmp_path, {**texts, "two.bin": b"\0" * 700_000, "three.md": CHINESE}))  # two requests
+        expect(_row(page, "empty.txt")).to_contain_text("being read")
+        page.reload(wait_until="commit")
+        expect(page.get_by_text("1 of 5 files done")).to_be_visible()  # the server is reading still
+        expect(_row(page, "empty.txt")).to_contain_text("being read")
+        expect(_row(page, "one.bin")).to_contain_text("waiting")
+        expect(_row(page, "three.md")).to_contain_text("not sent")
+        expect(page.locator(".documents-under-way")).to_have_count(0)
+        go_on.set()
+    told = "Done: 1 added, 2 skipped, 2 not sent"
+    expect(page.get_by_text(told)).to_be_visible()
+    expect(_row(page, "empty.txt")).to_contain_text("It is empty.")
+    expect(page.get_by_text("add them again")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)  # the page no longer has the files
+
+    other = _documents(open_page(served, "#/documents", locale="ja-JP"))  # another browser of the same person
+    expect(other.get_by_text("完了：追加済み 1 件、対象外 2 件、未送信 2 件")).to_be_visible()
+    stranger = _documents(open_page(served, "#/documents", token=served.token("admin")))
+    expect(stranger.locator(".documents-uploading")).to_have_count(0)
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.locator(".documents-uploading")).to_have_count(0)
+    for tab in (page, other):
+        with tab.expect_response("**/api/documents/upload"):
+            tab.reload()
+        _documents(tab)
+        expect(tab.locator(".documents-uploading")).to_have_count(0)
+
+
+def test_an_upload_of_another_tab_can_be_stopped(served: Served, open_page: OpenPage, tmp_path: Path) -> None:
+    sender, other = (_documents(open_page(served, "#/documents")) for _ in range(2))
+    with _held_at(served, "年假.txt") as (begun, go_on):
+        _choose(sender, _written(tmp_path / "files", {"年假.txt": CHINESE, "parking.md": ENGLISH}))
+        assert begun.wait(20)
+        expect(other.get_by_text("0 of 2 files done")).to_be_visible()
+        other.get_by_role("button", name="Stop").click()
+        expect(other.get_by_text("Stopping after this file")).to_be_visible()
+        go_on.set()
+        for page in (sender, other):
+            expect(page.get_by_text("Done: 1 added, 1 cancelled")).to_be_visible()
+
+
+@pytest.fixture
+def empty(serve: Serve, workspace: Path) -> Iterator[Served]:
+    with Veracity(workspace, settings=Settings.model_validate({"models": {"embedder": "none"}})) as engine:
+        yield serve(engine)
+
+
+def test_a_click_in_the_dashed_area_and_its_button_choose_files(
+    empty: Served, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page, phone = open_page(empty, "#/documents"), open_page(empty, "#/documents", width=390)
+    area = page.locator(".documents-target")
+    expect(area).to_contain_text("Drop files or folders")
+    area.get_by_role("button", name="Choose files").focus()
+    with page.expect_file_chooser():
+        page.keyboard.press("Enter")
+    area = phone.locator(".documents-target")
+    expect(area.get_by_text("Up to 100 MB each", exact=True)).to_be_visible()
+    expect(area.get_by_text("Drop files")).to_be_hidden()
+    with phone.expect_file_chooser() as chooser:
+        area.click(position={"x": 20, "y": 20})
+    chooser.value.set_files(_written(tmp_path, {"parking.md": ENGLISH}))
+    expect(phone.get_by_text("Done: 1 added")).to_be_visible()
 
 
 def test_a_waiting_removal_explains_itself_and_can_be_cancelled(
