@@ -17,7 +17,7 @@ from veracity.engine import Veracity
 from veracity.models import Document, Role
 from veracity.settings import Settings
 
-expect.set_options(timeout=25_000)  # the machine may be busy
+expect.set_options(timeout=90_000)  # the machine may be busy
 
 ENGLISH = "# Parking\n\nParking is free on Sundays. Bring the blue card.\n"
 CHINESE = "停车场周日免费。请带上蓝色卡片。\n"
