@@ -33,6 +33,11 @@ DROP = """([name, text]) => {
     document.body.dispatchEvent(new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }));
   }
 }"""
+# Counts file choosers instead of opening them.
+COUNT_CHOOSERS = """() => document.querySelector("input[type=file]").addEventListener("click", (event) => {
+  event.preventDefault();
+  window.choosers = (window.choosers ?? 0) + 1;
+})"""
 # Records every status of a file, and the numbers of the block: its heading, its bar, and the rows that are over.
 RECORD = """() => {
   window.seen = { statuses: new Set(), shares: [], numbers: [] };
@@ -340,8 +345,9 @@ def test_a_click_in_the_dashed_area_and_its_button_choose_files(
     area = page.locator(".documents-target")
     expect(area).to_contain_text("Drop files or folders")
     area.get_by_role("button", name="Choose files").focus()
-    with page.expect_file_chooser():
-        page.keyboard.press("Enter")
+    page.evaluate(COUNT_CHOOSERS)  # Chromium may drop the second of two choosers
+    page.keyboard.press("Enter")
+    page.wait_for_function("window.choosers === 1")
     area = phone.locator(".documents-target")
     expect(area.get_by_text("Up to 100 MB each", exact=True)).to_be_visible()
     expect(area.get_by_text("Drop files")).to_be_hidden()
