@@ -103,7 +103,8 @@ bench-conversation-growth: .venv/installed-dev
 bench-server: .venv/installed-dev
 	$(BIN)/python -m benchmarks.server
 
-# Checks the types of the page's JavaScript. TypeScript comes from npm, in the version of package-lock.json.
+# Checks the types of the page's JavaScript. TypeScript, and axe-core for the tests, come from npm, in the versions of
+# package-lock.json.
 page-types:
 	@if command -v npm > /dev/null; then $(MAKE) -s node_modules/.package-lock.json && node_modules/.bin/tsc --project tsconfig.json; \
 	else echo "The types of the page were not checked: install Node.js and npm."; fi

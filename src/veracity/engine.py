@@ -24,6 +24,7 @@ from veracity.knowledge.purge import is_purge_due
 from veracity.llm import LLM
 from veracity.models import (
     LOCAL,
+    AnnouncedFile,
     Answer,
     Approval,
     ApprovalStanding,
@@ -51,10 +52,11 @@ from veracity.models import (
     RunSummary,
     Thumb,
     Traffic,
+    UploadList,
     Verdict,
 )
 from veracity.models.people import experiment_user, is_experiment
-from veracity.printable import encodable
+from veracity.printable import encodable, visible
 from veracity.secrets import presentable
 from veracity.settings import Settings, with_overrides
 from veracity.workspace import (
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
     from veracity.knowledge.uploads import Uploads
     from veracity.ledger import Observations, Users
     from veracity.ledger.notifications import ChangeListener
+    from veracity.ledger.rows.upload_lists import UploadLists
     from veracity.models.calibration import Statement
     from veracity.queues.evaluation_queue import EvaluationQueue
     from veracity.queues.ingestion_queue import IngestionQueue
@@ -103,6 +106,7 @@ MAX_EDIT_LENGTH = 20_000  # characters
 MAX_REWRITES = 20
 MAX_DEADLINE_SECONDS = 86_400
 MAX_RESULTS = 1000
+UPLOAD_OVERHEAD_BYTES = 2048  # of a request besides its one file
 MAX_LISTED = 100_000
 MAX_TURNS = 1_000_000
 FORGET_TIMEOUT_SECONDS = 5.0  # how long `forget` waits for an ingest
@@ -368,7 +372,31 @@ class Veracity:
 
     def finish_upload(self, name: str) -> Outcome | None:
         """Index an unfinished upload. None if there is nothing left to do."""
-        return self._uploads.finish(name, self._ingest_file)
+        outcome = self._uploads.finish(name, self._ingest_file)
+        if outcome is not None:
+            self.upload_lists.settle_document(self._uploads.document_id(name), outcome)
+        return outcome
+
+    def announce_upload(self, files: Iterable[tuple[str, int]], user: str = LOCAL, to: str = "") -> UploadList:
+        """List files, by name and size, that the user is going to upload: in the list with the id `to`, or in a new
+        one, which replaces the user's last."""
+        limit = self.settings.server.upload_megabytes
+        too_large = f"it is larger than {limit} MB, the limit of this server"
+        announced = [
+            AnnouncedFile(
+                name=visible(name),
+                size=size,
+                document_id=self._uploads.document_id(name),
+                reason=too_large if size + UPLOAD_OVERHEAD_BYTES > limit * 1024 * 1024 else "",
+            )
+            for name, size in files
+        ]
+        return self.upload_lists.announce(user, announced, to)
+
+    @property
+    def upload_lists(self) -> UploadLists:
+        """The last upload of each user: its files, and what became of them."""
+        return self._parts.ledger.upload_lists
 
     def search(
         self,

@@ -92,6 +92,17 @@ def test_workers_ingest_what_is_uploaded(
     assert served.engine.text(again["outcomes"][0]["document_id"]) == "It closed."
 
 
+def test_outcomes_are_listed_although_the_server_ended(sharing: MakeEngine, url: str) -> None:
+    engine = sharing()
+    listed = engine.announce_upload([(name, 9) for name in [*TEXTS, "never sent.md"]], "ann")
+    engine.upload_lists.receive("ann", listed.id, [1, 2, 3])
+    add(engine, TEXTS)
+    prepare_all(engine, url)
+    engine.ingestion_queue.commit()
+    kept = engine.upload_lists.read("ann")
+    assert kept and [file.status for file in kept.files] == ["added", "added", "added", "waiting"]
+
+
 def test_both_jobs_can_be_executed_twice(
     sharing: MakeEngine, url: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

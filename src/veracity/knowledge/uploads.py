@@ -13,7 +13,7 @@ from typing import BinaryIO
 from veracity.errors import BusyError, ConfigurationError
 from veracity.knowledge.discovery import EMPTY
 from veracity.knowledge.file_names import Locations, safe_file_name
-from veracity.knowledge.ingest import KEPT
+from veracity.knowledge.ingest import KEPT, file_document_id
 from veracity.knowledge.staging import Key, Staging, remove_staged
 from veracity.knowledge.upload_files import READ_BYTES, RETRY_SECONDS, FolderFiles, UploadFiles
 from veracity.models import Outcome
@@ -35,6 +35,10 @@ class Uploads:
     @property
     def locations(self) -> Locations:
         return self._files.locations
+
+    def document_id(self, name: str) -> str:
+        """The id of the document that a file of this name is, once it was uploaded."""
+        return file_document_id(self.locations.location_of_upload(safe_file_name(name)))
 
     def add(self, name: str, source: BinaryIO, ingest: Ingest) -> Outcome:
         """Store the file and ingest it. Replaces a file of the same name, unless the new one cannot be read."""

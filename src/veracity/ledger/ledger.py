@@ -27,10 +27,21 @@ from veracity.ledger.inbox import Inbox
 from veracity.ledger.journal import Journal, name_conversation
 from veracity.ledger.membership import Membership
 from veracity.ledger.observations import Observations
-from veracity.ledger.rows import approvals, calls, conversations, evidence, feedback, recall, runs, weak_points
+from veracity.ledger.rows import (
+    approvals,
+    calls,
+    conversations,
+    evidence,
+    feedback,
+    recall,
+    runs,
+    upload_lists,
+    weak_points,
+)
 from veracity.ledger.rows.evaluations import Evaluations
 from veracity.ledger.rows.ingestions import Ingestions
 from veracity.ledger.rows.runs import LockedRun
+from veracity.ledger.rows.upload_lists import UploadLists
 from veracity.ledger.rows.users import Users
 from veracity.ledger.rows.weak_points import WeakPoint
 from veracity.ledger.run_queue import RunQueue
@@ -107,6 +118,7 @@ class Ledger:
         self.inbox = Inbox(self._database, jobs)
         self.ingestions = Ingestions(self._database, jobs)
         self.evaluations = Evaluations(self._database, jobs)
+        self.upload_lists = UploadLists(self._database)
         self.traffic = SharedTraffic(self._database)
 
     def close(self) -> None:
@@ -516,6 +528,7 @@ class Ledger:
         with self._database.writing(exclusive=True) as connection:
             forget.forget_documents(connection, document_ids)
             self.ingestions.forget(connection, document_ids)
+            upload_lists.forget(connection, document_ids)
         self._scrub(document_ids, file)
 
     def forget_conversation(self, user: str, conversation: str, file: Observations | None = None) -> int:

@@ -69,6 +69,11 @@ def _add_inbox(connection: sa.Connection) -> None:
         connection.execute(CreateIndex(index, if_not_exists=True))
 
 
+def _add_upload_lists(connection: sa.Connection) -> None:
+    """Version 9: the files of each person's last upload."""
+    tables.metadata.create_all(connection, tables=[tables.upload_files])
+
+
 def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:
     """Skips those that exist: an earlier migration may have created the table as it is today."""
     known = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
@@ -88,6 +93,7 @@ MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (
     _add_members,
     _add_audits,
     _add_inbox,
+    _add_upload_lists,
 )
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 

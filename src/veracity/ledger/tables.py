@@ -324,3 +324,17 @@ members = sa.Table(
     sa.Column("started", UtcDateTime, nullable=False),
     sa.Column("seen", UtcDateTime, nullable=False),
 )
+
+# The files of each person's last upload, until the person dismisses the list.
+upload_files = sa.Table(
+    "upload_files",
+    metadata,
+    sa.Column("user_name", AnyText, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("upload", AnyText, nullable=False),
+    sa.Column("name", AnyText, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("document_id", AnyText, nullable=False, index=True),
+    sa.Column("status", AnyText, nullable=False),
+    sa.Column("reason", AnyText, nullable=False),
+)

@@ -20,7 +20,16 @@ from veracity.models.approval import (
     OnReject,
 )
 from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
-from veracity.models.documents import Document, DocumentPage, IngestReport, KnownDocument, Outcome
+from veracity.models.documents import (
+    AnnouncedFile,
+    Document,
+    DocumentPage,
+    IngestReport,
+    KnownDocument,
+    ListedFile,
+    Outcome,
+    UploadList,
+)
 from veracity.models.evaluation import (
     DEFAULT_JUDGE,
     EvaluationConfig,
@@ -68,6 +77,7 @@ __all__ = [
     "DEFAULT_JUDGE",
     "LOCAL",
     "NOTHING_USED",
+    "AnnouncedFile",
     "Answer",
     "AnswerForm",
     "AnswerSentence",
@@ -102,6 +112,7 @@ __all__ = [
     "LLMDefaultConfig",
     "LLMParameters",
     "LedgerChange",
+    "ListedFile",
     "Member",
     "MetricConfig",
     "MetricScore",
@@ -135,6 +146,7 @@ __all__ = [
     "Step",
     "Thumb",
     "Traffic",
+    "UploadList",
     "Usage",
     "User",
     "Verdict",

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 Status = Literal["added", "updated", "unchanged", "skipped", "failed", "removed"]
+FileStatus = Literal["waiting", "received", "cancelled", Status]
 MetadataValue = str | int | float | bool
 
 
@@ -103,3 +104,35 @@ class IngestReport(BaseModel):
     def passages(self) -> int:
         """Number of passages written."""
         return sum(outcome.passages for outcome in self.outcomes)
+
+
+class AnnouncedFile(BaseModel):
+    """A file that a person is going to upload. One with a `reason` is refused: it has failed already."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    size: int
+    document_id: str
+    reason: str = ""
+
+
+class ListedFile(BaseModel):
+    """A file of a person's last upload."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int = Field(description="its place in the upload")
+    name: str
+    size: int
+    status: FileStatus = Field(description="`waiting` until the server has it, `received` until it was read")
+    reason: str = Field(description="why it was not added")
+
+
+class UploadList(BaseModel):
+    """A person's last upload: the files that were announced, and what became of each."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    files: list[ListedFile]

@@ -24,7 +24,6 @@ from veracity.deadlines import NEVER, Stop
 from veracity.errors import BusyError, KnowledgeError, LedgerError, VeracityError
 from veracity.knowledge.discovery import File
 from veracity.knowledge.file_names import safe_file_name
-from veracity.knowledge.ingest import file_document_id
 from veracity.knowledge.library import Library
 from veracity.knowledge.staging import Key, remove_orphans
 from veracity.knowledge.uploads import Uploads
@@ -136,8 +135,7 @@ class IngestionQueue:
 
     def _queued_file(self, name: str) -> QueuedFile:
         stored_name = safe_file_name(name)
-        document_id = file_document_id(self._uploads.locations.location_of_upload(stored_name))
-        return QueuedFile(secrets.token_hex(8), stored_name, document_id)
+        return QueuedFile(secrets.token_hex(8), stored_name, self._uploads.document_id(name))
 
     def _present(self, files: dict[str, QueuedFile], stack: ExitStack) -> Iterator[tuple[File, str]]:
         """Each file as it is on this machine. One that is not there has no rows."""

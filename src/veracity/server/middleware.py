@@ -36,6 +36,8 @@ SECURITY_HEADERS = {
 }
 APIS = ("/api/", "/v1/", "/mcp")
 UPLOAD_PATH = "/api/documents"
+UPLOAD_LIST_PATH = "/api/documents/upload"
+MAX_UPLOAD_LIST_BYTES = 4 * 1024 * 1024  # ten thousand names
 CHAT_PATHS = ("/v1/chat/completions", "/v1/responses")
 CHAT_SIZE_FACTOR = 16  # clients send the whole conversation with every question, images too
 SESSION_PATH = "/api/session"  # accepts a body without a token
@@ -55,6 +57,7 @@ class SecurityMiddleware:
         self._max_bytes = settings.request_kilobytes * 1024
         self._max_bytes_by_path = {
             UPLOAD_PATH: settings.upload_megabytes * 1024 * 1024,
+            UPLOAD_LIST_PATH: MAX_UPLOAD_LIST_BYTES,
             **dict.fromkeys(CHAT_PATHS, CHAT_SIZE_FACTOR * self._max_bytes),
             SESSION_PATH: MAX_SESSION_BYTES,
         }

@@ -169,13 +169,14 @@ def test_a_queued_upload_reports_its_position(
 
 def test_every_user_sees_the_running_job(client: httpx.Client, served: Served, engine: Veracity) -> None:
     asker = served.client(role="asker")
-    nothing = {"under_way": False, "number": 0, "what": "", "name": "", "waiting": 0, "cancelled_by": ""}
+    nothing = {"under_way": False, "number": 0, "what": "", "name": "", "waiting": 0}
+    nothing |= {"by": "", "upload": "", "cancelled_by": ""}
     assert asker.get("/api/documents/changes").json() == nothing
     with slow_upload(client, engine, "有給休暇.txt"):
         later = threading.Thread(target=upload, args=(client, ("b.txt", CHINESE)))
         later.start()
         seen = wait_for(asker, 1)
-        expected = {"under_way": True, "what": "upload", "name": "有給休暇.txt", "waiting": 1}
+        expected = {"under_way": True, "what": "upload", "name": "有給休暇.txt", "waiting": 1, "by": "local"}
         assert seen == {**nothing, **expected, "number": 1}
     later.join(20)
     assert asker.get("/api/documents/changes").json() == nothing

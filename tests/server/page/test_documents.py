@@ -1,6 +1,7 @@
 """The documents view in a real browser: uploading, reading, searching, removing and reindexing."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +13,16 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.runs.conftest import MakeEngine
 from tests.server.conftest import OpenPage, Serve, Served, Watched
+from veracity.engine import Veracity
 from veracity.models import Document, Role
+from veracity.settings import Settings
 
 expect.set_options(timeout=90_000)  # the machine may be busy
 
 ENGLISH = "# Parking\n\nParking is free on Sundays. Bring the blue card.\n"
 CHINESE = "停车场周日免费。请带上蓝色卡片。\n"
 JAPANESE = "日曜日の駐車は無料です。青いカードをお持ちください。\n"
+SENT = "**/api/documents?upload=*"  # a batch of files
 HOSTILE = "<img src=x onerror=alert(1)>\u202egnp.exe"
 
 # Drops a file that exists only in memory.
@@ -29,13 +33,23 @@ DROP = """([name, text]) => {
     document.body.dispatchEvent(new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }));
   }
 }"""
-# Records every status of a file and every value of the progress bar.
+# Counts file choosers instead of opening them.
+COUNT_CHOOSERS = """() => document.querySelector("input[type=file]").addEventListener("click", (event) => {
+  event.preventDefault();
+  window.choosers = (window.choosers ?? 0) + 1;
+})"""
+# Records every status of a file, and the numbers of the block: its heading, its bar, and the rows that are over.
 RECORD = """() => {
-  window.seen = { statuses: new Set(), values: [] };
+  window.seen = { statuses: new Set(), shares: [], numbers: [] };
   new MutationObserver(() => {
-    for (const row of document.querySelectorAll(".documents-file")) seen.statuses.add(row.dataset.status);
+    const rows = [...document.querySelectorAll(".documents-file")];
+    rows.forEach((row) => seen.statuses.add(row.dataset.status));
+    const share = /sending (\\d+)%/.exec(rows[0]?.textContent);
+    if (share && Number(share[1]) !== seen.shares.at(-1)) seen.shares.push(Number(share[1]));
     const bar = document.querySelector(".documents-uploading progress");
-    if (bar && bar.value !== seen.values.at(-1)) seen.values.push(bar.value);
+    const over = rows.filter((row) => !["waiting", "sending", "received"].includes(row.dataset.status)).length;
+    const heading = document.querySelector(".documents-uploading h2");
+    if (bar) seen.numbers.push([parseInt(heading.textContent), bar.value, over]);
   }).observe(document.body, { childList: true, subtree: true, attributes: true, characterData: true });
 }"""
 
@@ -78,9 +92,9 @@ def test_chosen_files_are_added_and_each_shows_its_outcome(served: Served, open_
     _choose(page, _written(tmp_path / "files", texts))
 
     expect(page.get_by_text("Done: 3 added, 1 skipped, 2 failed")).to_be_visible()
-    expect(_row(page, "large.txt")).to_contain_text("larger than 2 MB")  # checked before it is sent
-    expect(_row(page, "broken.pdf")).to_contain_text("It is damaged")
-    expect(_row(page, "empty.txt")).to_contain_text("It is empty")
+    expect(_row(page, "large.txt")).to_contain_text("It is larger than 2 MB")  # checked before it is sent
+    expect(_row(page, "broken.pdf")).to_contain_text("It is damaged: it is cut off or not a valid PDF.")
+    expect(_row(page, "empty.txt")).to_contain_text("It is empty.")
     for title in ("Parking", "停车", "駐車"):  # the list updates
         expect(page.get_by_role("table").get_by_role("button", name=title, exact=True)).to_be_visible()
     assert {"Parking", "停车", "駐車"} <= {one.title for one in served.engine.documents()}
@@ -114,7 +128,7 @@ def test_a_file_of_the_same_name_replaces_the_first(served: Served, open_page: O
     expect(page.get_by_text("Done: 1 unchanged")).to_be_visible()
 
 
-def test_progress_covers_sending_and_reading(served: Served, open_page: OpenPage, tmp_path: Path) -> None:
+def test_the_bar_the_heading_and_the_rows_agree(served: Served, open_page: OpenPage, tmp_path: Path) -> None:
     page = _documents(open_page(served, "#/documents"))
     slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 400_000}
     page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
@@ -123,26 +137,26 @@ def test_progress_covers_sending_and_reading(served: Served, open_page: OpenPage
     _choose(page, _written(tmp_path / "files", {"lockers.txt": long, "parking.md": ENGLISH}))
 
     expect(page.get_by_text("Done: 2 added")).to_be_visible(timeout=30_000)
-    seen = page.evaluate("({ statuses: [...seen.statuses], values: seen.values })")
-    assert {"sending", "reading", "added"} <= set(seen["statuses"])
-    assert seen["values"] == sorted(seen["values"])
-    assert len([value for value in seen["values"] if 0 < value < 0.5]) > 1  # while it was being sent
+    seen = page.evaluate("({ ...seen, statuses: [...seen.statuses] })")
+    assert {"sending", "received", "added"} <= set(seen["statuses"])
+    assert len(seen["shares"]) > 1 and seen["shares"] == sorted(seen["shares"])  # while it was being sent
+    assert seen["numbers"] and all(heading == bar == over for heading, bar, over in seen["numbers"])
 
 
 def test_a_failed_upload_can_be_retried(served: Served, open_page: OpenPage, watched: Watched, tmp_path: Path) -> None:
     watched.allowed += ["503", "429"]
     page = _documents(open_page(served, "#/documents"))
     refusal = json.dumps({"error": {"kind": "Stopping", "message": "The server is stopping."}})
-    page.route("**/api/documents", lambda route: _refused(route, refusal))
+    page.route(SENT, lambda route: _refused(route, refusal))
     _choose(page, _written(tmp_path / "files", {"parking.md": ENGLISH}))
     expect(_row(page, "parking.md")).to_contain_text("The server is stopping.")
 
-    page.unroute("**/api/documents")
-    page.route("**/api/documents", lambda route: _refused(route, "", 200), times=1)
+    page.unroute(SENT)
+    page.route(SENT, lambda route: _refused(route, "", 200), times=1)
     page.get_by_role("button", name="Try again").click()
-    expect(_row(page, "parking.md")).to_contain_text("the server did not report the outcome")
+    expect(_row(page, "parking.md")).to_contain_text("The server did not report the outcome.")
 
-    page.route("**/api/documents", lambda route: _refused(route, refusal, 429, later=1), times=1)
+    page.route(SENT, lambda route: _refused(route, refusal, 429, later=1), times=1)
     page.get_by_role("button", name="Try again").click()  # the page waits and retries
     expect(page.get_by_text("Done: 1 added")).to_be_visible()
 
@@ -158,15 +172,15 @@ def _refused(route: Route, body: str, status: int = 503, later: int = 0) -> None
 def test_stopped_files_are_not_sent_with_later_ones(served: Served, open_page: OpenPage, tmp_path: Path) -> None:
     page = _documents(open_page(served, "#/documents"))
     held: list[Route] = []
-    page.route("**/api/documents", lambda route: held.append(route) if not held else route.continue_())
-    with page.expect_request("**/api/documents"):
+    page.route(SENT, lambda route: held.append(route) if not held else route.continue_())
+    with page.expect_request(SENT):
         _choose(page, _written(tmp_path, dict.fromkeys(("one.bin", "two.bin"), b"\0" * 700_000)))  # two requests
-    page.get_by_role("button", name="Stop after the current files").click()
-    expect(_row(page, "two.bin")).to_contain_text("not sent: stopped")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Done: 2 cancelled")).to_be_visible()
     page.evaluate(DROP, ["notes.txt", "The gate opens at seven."])
-    held[0].continue_()
-    expect(page.get_by_text("Done: 1 added, 1 skipped, 1 cancelled")).to_be_visible()
-    expect(_row(page, "two.bin")).to_contain_text("not sent: stopped")
+    expect(page.get_by_text("Done: 1 added")).to_be_visible()
+    expect(_row(page, "two.bin")).to_have_count(0)
+    assert [document.title for document in served.engine.documents() if "uploads/" in document.location] == ["notes"]
 
 
 def test_removing_explains_itself_and_asks_first(served: Served, open_page: OpenPage) -> None:
@@ -221,9 +235,9 @@ def _upload_under_way(served: Served, name: str) -> Iterator[threading.Event]:
 
 
 UNDER_WAY: list[tuple[str, Role, str]] = [
-    ("en-GB", "asker", "A file is being read: 年假.txt"),
-    ("zh-CN", "admin", "正在读取文件：年假.txt"),
-    ("ja-JP", "approver", "ファイルを読み取っています：年假.txt"),
+    ("en-GB", "asker", "local is adding files"),
+    ("zh-CN", "admin", "local 正在添加文件"),
+    ("ja-JP", "approver", "local さんがファイルを追加しています"),
 ]
 
 
@@ -248,28 +262,99 @@ def test_a_waiting_upload_shows_what_it_waits_for(served: Served, open_page: Ope
     with _upload_under_way(served, "年假.txt") as go_on:
         page.evaluate(DROP, ["notes.txt", "The gate opens at seven."])
         expect(_row(page, "notes.txt")).to_contain_text("waiting for another change")
-        expect(page.get_by_text("A file is being read: 年假.txt")).to_be_visible()
+        expect(page.get_by_text("Files are being added")).to_be_visible()
         go_on.set()
         expect(page.get_by_text("Done: 1 added")).to_be_visible()
 
 
-def test_a_cancelled_upload_can_be_retried(served: Served, open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_stopped_upload_can_be_retried(served: Served, open_page: OpenPage, tmp_path: Path) -> None:
     page = _documents(open_page(served, "#/documents"))
-    cancel = page.get_by_role("button", name="Cancel")
+    stop = page.get_by_role("button", name=re.compile("Stop|Cancel"))
     with _held_at(served, "年假.txt") as (_, go_on):
         _choose(page, _written(tmp_path / "files", {"年假.txt": CHINESE, "parking.md": ENGLISH}))
         expect(_row(page, "年假.txt")).to_contain_text("being read")
         expect(_row(page, "parking.md")).to_contain_text("waiting")
-        cancel.click()
-        expect(page.get_by_text("You cancelled it; it stops after this document")).to_be_visible()
-        expect(cancel).to_have_count(0)
+        expect(page.locator(".documents-under-way")).to_have_count(0)  # nothing says it twice
+        stop.click()  # there is one
+        expect(page.get_by_text("Stopping after this file")).to_be_visible()
         go_on.set()
         expect(page.get_by_text("Done: 1 added, 1 cancelled")).to_be_visible()
     expect(_row(page, "parking.md")).to_have_attribute("data-status", "cancelled")
-    expect(page.get_by_text("You cancelled the last change to the documents.")).to_be_visible()
+    expect(page.get_by_text("You cancelled")).to_have_count(0)
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_text("Done: 2 added")).to_be_visible()
-    expect(page.get_by_text("You cancelled")).to_have_count(0)
+
+
+def test_the_outcome_of_an_upload_is_kept_until_it_is_dismissed(
+    served: Served, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = _documents(open_page(served, "#/documents"))
+    texts: dict[str, str | bytes] = {"parking.md": ENGLISH, "empty.txt": "", "one.bin": b"\0" * 700_000}
+    with _held_at(served, "empty.txt") as (_, go_on):
+        _choose(page, _written(tmp_path, {**texts, "two.bin": b"\0" * 700_000, "three.md": CHINESE}))  # two requests
+        expect(_row(page, "empty.txt")).to_contain_text("being read")
+        page.reload(wait_until="commit")
+        expect(page.get_by_text("1 of 5 files done")).to_be_visible()  # the server is reading still
+        expect(_row(page, "empty.txt")).to_contain_text("being read")
+        expect(_row(page, "one.bin")).to_contain_text("waiting")
+        expect(_row(page, "three.md")).to_contain_text("not sent")
+        expect(page.locator(".documents-under-way")).to_have_count(0)
+        go_on.set()
+    told = "Done: 1 added, 2 skipped, 2 not sent"
+    expect(page.get_by_text(told)).to_be_visible()
+    expect(_row(page, "empty.txt")).to_contain_text("It is empty.")
+    expect(page.get_by_text("add them again")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)  # the page no longer has the files
+
+    other = _documents(open_page(served, "#/documents", locale="ja-JP"))  # another browser of the same person
+    expect(other.get_by_text("完了：追加済み 1 件、対象外 2 件、未送信 2 件")).to_be_visible()
+    stranger = _documents(open_page(served, "#/documents", token=served.token("admin")))
+    expect(stranger.locator(".documents-uploading")).to_have_count(0)
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.locator(".documents-uploading")).to_have_count(0)
+    for tab in (page, other):
+        with tab.expect_response("**/api/documents/upload"):
+            tab.reload()
+        _documents(tab)
+        expect(tab.locator(".documents-uploading")).to_have_count(0)
+
+
+def test_an_upload_of_another_tab_can_be_stopped(served: Served, open_page: OpenPage, tmp_path: Path) -> None:
+    sender, other = (_documents(open_page(served, "#/documents")) for _ in range(2))
+    with _held_at(served, "年假.txt") as (begun, go_on):
+        _choose(sender, _written(tmp_path / "files", {"年假.txt": CHINESE, "parking.md": ENGLISH}))
+        assert begun.wait(20)
+        expect(other.get_by_text("0 of 2 files done")).to_be_visible()
+        other.get_by_role("button", name="Stop").click()
+        expect(other.get_by_text("Stopping after this file")).to_be_visible()
+        go_on.set()
+        for page in (sender, other):
+            expect(page.get_by_text("Done: 1 added, 1 cancelled")).to_be_visible()
+
+
+@pytest.fixture
+def empty(serve: Serve, workspace: Path) -> Iterator[Served]:
+    with Veracity(workspace, settings=Settings.model_validate({"models": {"embedder": "none"}})) as engine:
+        yield serve(engine)
+
+
+def test_a_click_in_the_dashed_area_and_its_button_choose_files(
+    empty: Served, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page, phone = open_page(empty, "#/documents"), open_page(empty, "#/documents", width=390)
+    area = page.locator(".documents-target")
+    expect(area).to_contain_text("Drop files or folders")
+    area.get_by_role("button", name="Choose files").focus()
+    page.evaluate(COUNT_CHOOSERS)  # Chromium may drop the second of two choosers
+    page.keyboard.press("Enter")
+    page.wait_for_function("window.choosers === 1")
+    area = phone.locator(".documents-target")
+    expect(area.get_by_text("Up to 100 MB each", exact=True)).to_be_visible()
+    expect(area.get_by_text("Drop files")).to_be_hidden()
+    with phone.expect_file_chooser() as chooser:
+        area.click(position={"x": 20, "y": 20})
+    chooser.value.set_files(_written(tmp_path, {"parking.md": ENGLISH}))
+    expect(phone.get_by_text("Done: 1 added")).to_be_visible()
 
 
 def test_a_waiting_removal_explains_itself_and_can_be_cancelled(
@@ -283,7 +368,7 @@ def test_a_waiting_removal_explains_itself_and_can_be_cancelled(
     with _upload_under_way(served, "年假.txt"):
         page.get_by_role("button", name="Remove Old rules").click()
         question.get_by_role("button", name="Remove").click()
-        expect(question).to_contain_text("A file is being read: 年假.txt. The document will be removed after that.")
+        expect(question).to_contain_text("Files are being added. The document will be removed after that.")
         question.get_by_role("button", name="Cancel").click()
         expect(question).to_have_count(0)
 
@@ -292,7 +377,7 @@ def test_a_waiting_removal_explains_itself_and_can_be_cancelled(
         question.get_by_role("button", name="Remove").click()
         expect(question).to_contain_text("The document was not removed")
         page.keyboard.press("Escape")
-    expect(page.get_by_text("A file is being read")).to_have_count(0)
+    expect(page.get_by_text("Files are being added")).to_have_count(0)
     assert any(one.id == "old" for one in served.engine.documents())
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, sel
 from veracity.errors import VeracityError, error_from_json, error_to_json
 from veracity.ledger.leases import read_clock
 from veracity.ledger.queue_tables import ingestions
+from veracity.ledger.rows import upload_lists
 from veracity.ledger.rows.job_table import JobTable
 from veracity.models import Outcome
 
@@ -120,7 +121,11 @@ class Ingestions(JobTable):
                     else {"outcome": result.model_dump(mode="json")}
                 )
                 is_open = ingestions.c.state != "done"
-                connection.execute(_update([ingestion_id]).where(is_open).values(state="done", **values))
+                finish = _update([ingestion_id]).where(is_open).values(state="done", **values)
+                if row := connection.execute(finish.returning(ingestions.c.name, ingestions.c.document_id)).first():
+                    failed = Outcome(name=row.name, status="failed", reason=str(result))
+                    outcome = failed if isinstance(result, VeracityError) else result
+                    upload_lists.settle_document(connection, row.document_id, outcome)
             waiting = select(ingestions.c.number).where(ingestions.c.state == "prepared").limit(1)
             if connection.execute(waiting).first():  # perhaps for these, as later uploads of the same documents
                 self._defer_commit(connection)

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Delete, Row, Update, bindparam, delete, inser
 from veracity.errors import InputError, LastAdminError, LedgerError, NotFoundError
 from veracity.ledger.database import Database
 from veracity.ledger.journal import Journal
+from veracity.ledger.rows import upload_lists
 from veracity.ledger.tables import normalize_name, users
 from veracity.models import LOCAL, Role, User
 from veracity.models.people import EXPERIMENT_PREFIX, is_experiment
@@ -83,9 +84,11 @@ class Users:
             connection.execute(update(users).where(users.c.name == user.name).values(last_seen=now))
 
     def remove(self, name: str, *, keeps_admin: bool = False) -> None:
-        """Revokes the token. The user's questions and decisions stay. With `keeps_admin`, raises `LastAdminError` for
-        the only admin."""
+        """Revokes the token and removes the list of the last upload. The user's questions and decisions stay. With
+        `keeps_admin`, raises `LastAdminError` for the only admin."""
         self._revoke(name, delete(users), "user", keeps_admin)
+        with self._database.writing() as connection:
+            upload_lists.remove_user(connection, name)
 
     def renew(self, name: str) -> str:
         """A new token, which replaces the old one."""

@@ -51,6 +51,8 @@ class JobStatus(BaseModel):
     what: Kind = Field(description="the kind of job")
     name: str = Field(description="the file that is being read")
     waiting: int = Field(description="number of waiting jobs")
+    by: str = Field(description="who started the job; empty for interrupted uploads that are being finished")
+    upload: str = Field(description="the list of files that the running or the last job belongs to")
     cancelled_by: str = Field(description="who cancelled the running or the last job")
 
 
@@ -61,6 +63,8 @@ class Job:
     kind: Kind
     number: int = 0
     name: str = ""
+    by: str = ""
+    upload: str = ""
     has_started: bool = False
     cancelled_by: str = ""
 
@@ -101,6 +105,8 @@ class DocumentJobs:
             what=job.kind,
             name=job.name,
             waiting=max(0, len(self._tasks) - 1),
+            by=job.by,
+            upload=(job if job.kind else self._last).upload,
             cancelled_by=(job if job.kind else self._last).cancelled_by,
         )
 
@@ -114,14 +120,21 @@ class DocumentJobs:
                 return self.status()
         raise NotFoundError("There is nothing to cancel: this process of the server is running no such job.")
 
+    def cancel_upload(self, by: str, upload: str) -> None:
+        """Ends the jobs of an upload, after the current document, and those that have not started."""
+        for job in self._jobs:
+            if job.upload == upload:
+                job.cancelled_by = job.cancelled_by or by
+        self._on_change()
+
     @contextmanager
-    def add(self, kind: Kind) -> Iterator[Job]:
+    def add(self, kind: Kind, by: str = "", upload: str = "") -> Iterator[Job]:
         """A new job, which counts towards the limit until the context ends."""
         self._require_open()
         if len(self._jobs) >= MAX_JOBS:
             raise too_many(f"{MAX_JOBS} changes of the documents are queued already", RETRY_SECONDS)
         self._count += 1
-        job = Job(kind, self._count)
+        job = Job(kind, self._count, by=by, upload=upload)
         self._jobs.append(job)
         try:
             yield job

@@ -9,6 +9,7 @@ import asyncio
 import re
 import secrets
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from urllib.parse import unquote
@@ -30,11 +31,37 @@ FORGOTTEN = "it was removed before it was indexed"
 ENCODED_NAME = re.compile(r"(?i);\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)")
 
 
+class ListedFiles:
+    """The files of a request in the list of the user's upload. Those that were not announced are in none."""
+
+    def __init__(self, engine: Veracity, user: str, upload: str, numbers: Sequence[int]) -> None:
+        self._lists = engine.upload_lists
+        self._key = user, upload
+        self._numbers = numbers
+
+    async def receive(self) -> None:
+        await self._write(lambda: self._lists.receive(*self._key, self._numbers))
+
+    async def settle(self, at: int, outcome: Outcome, *, is_cancelled: bool) -> None:
+        await self._write(lambda: self._lists.settle(*self._key, self._numbers[at], outcome, is_cancelled=is_cancelled))
+
+    async def _write(self, write: Callable[[], None]) -> None:
+        if self._numbers:
+            with suppress(LedgerError):  # the upload itself is more important
+                await run_sync(write)
+
+
 async def ingest_here(
-    engine: Veracity, files: list[UploadFile], jobs: DocumentJobs, job: Job, events: JobEvents
+    engine: Veracity, files: list[UploadFile], listed: ListedFiles, jobs: DocumentJobs, job: Job, events: JobEvents
 ) -> IngestReport:
     """One task per file, so that other jobs can run in between."""
-    request = _Request(files, events)
+    request = _Request(files, listed, job, events)
+    await listed.receive()
+
+    def upload(at: int) -> IngestReport:
+        job.require_not_cancelled()  # while it waited
+        return engine.upload(request.names[at], files[at].file)
+
     stored: set[str] = set()
     for at, name in enumerate(request.names):
         try:
@@ -44,21 +71,21 @@ async def ingest_here(
                 outcome = _failed(name, str(request.failure))
             else:
                 job.require_not_cancelled()
-                work = partial(engine.upload, name, files[at].file)
+                work = partial(upload, at)
                 [outcome] = (await jobs.run(work, job, shorten(name), on_wait=events.publish_wait)).outcomes
         except VeracityError as error:
-            outcome = request.fail(at, error, job)
+            outcome = await request.fail(at, error)
         stored.add(safe_file_name(name))
-        request.settle(at, outcome)
+        await request.settle(at, outcome)
     return request.report()
 
 
 class WorkerUpload:
     """An upload whose files workers ingest. The server stores and queues them, and waits."""
 
-    def __init__(self, engine: Veracity, user: str, jobs: DocumentJobs, job: Job) -> None:
+    def __init__(self, engine: Veracity, listed: ListedFiles, jobs: DocumentJobs, job: Job) -> None:
         self._queue = engine.ingestion_queue
-        self._user = user
+        self._listed = listed
         self._jobs = jobs
         self._job = job
         self._upload = secrets.token_hex(8)
@@ -66,7 +93,8 @@ class WorkerUpload:
         self._ahead = 0
 
     async def run(self, files: list[UploadFile], events: JobEvents) -> IngestReport:
-        request = _Request(files, events)
+        request = _Request(files, self._listed, self._job, events)
+        await self._listed.receive()
         try:
             await self._add_all(request)
             while self._waiting:
@@ -84,7 +112,7 @@ class WorkerUpload:
         first: dict[str, int] = {}
         for at, name in enumerate(request.names):
             if first.setdefault(safe_file_name(name), at) != at:
-                request.settle(at, _failed(name, SAME_NAME))
+                await request.settle(at, _failed(name, SAME_NAME))
         wanted = sorted(first.values())
         for part in self._queue.divide([request.files[at].size or 0 for at in wanted]):
             await self._add([wanted[index] for index in part], request)
@@ -95,14 +123,15 @@ class WorkerUpload:
             sources = [(request.names[at], request.files[at].file) for at in indexes]
             try:
                 self._job.require_not_cancelled()
-                results = await self._jobs.unless_stopping(run_sync(self._queue.add, self._upload, self._user, sources))
+                add = partial(self._queue.add, self._upload, self._job.by, sources)
+                results = await self._jobs.unless_stopping(run_sync(add))
             except VeracityError as error:
-                request.fail(indexes[0], error, self._job)
+                await request.fail(indexes[0], error)
         for number, at in enumerate(indexes):
             if request.failure:
-                request.settle(at, _failed(request.names[at], str(request.failure)))
+                await request.settle(at, _failed(request.names[at], str(request.failure)))
             elif isinstance(result := results[number], Outcome):
-                request.settle(at, result)
+                await request.settle(at, result)
             else:
                 self._waiting[result] = at
 
@@ -118,7 +147,8 @@ class WorkerUpload:
             if ingestion_id not in progress.waiting:
                 del self._waiting[ingestion_id]
                 result = progress.results.get(ingestion_id) or self._removed(request.names[at])
-                request.settle(at, request.fail(at, result, self._job) if isinstance(result, VeracityError) else result)
+                outcome = await request.fail(at, result) if isinstance(result, VeracityError) else result
+                await request.settle(at, outcome)
         if progress.ahead != self._ahead:
             self._ahead = progress.ahead
             request.events.publish_wait(progress.ahead)
@@ -135,28 +165,39 @@ class WorkerUpload:
 
 
 class _Request:
-    """Collects the outcomes of the files and publishes them."""
+    """Collects the outcomes of the files, lists and publishes them."""
 
-    def __init__(self, files: list[UploadFile], events: JobEvents) -> None:
+    def __init__(self, files: list[UploadFile], listed: ListedFiles, job: Job, events: JobEvents) -> None:
         self.files = files
+        self._listed = listed
+        self._job = job
         self.names = [_file_name(file) for file in files]
         self.events = events
         self.failure: VeracityError | None = None
         self._outcomes: dict[int, Outcome] = {}
         self._started = time.monotonic()
 
-    def settle(self, at: int, outcome: Outcome) -> None:
+    async def settle(self, at: int, outcome: Outcome) -> None:
         self._outcomes[at] = outcome
+        await self._list(at, outcome)
         self.events.publish_outcome(outcome, len(self.files) - len(self._outcomes))
 
-    def fail(self, at: int, error: VeracityError, job: Job) -> Outcome:
+    async def fail(self, at: int, error: VeracityError) -> Outcome:
         """The outcome of the file, which all later ones get, too. Raises the error if it is the first outcome."""
-        if not self._outcomes or is_stopping(error):
+        if is_stopping(error):
             raise error
-        if job.cancelled_by and self.failure is None:
-            self.events.publish("cancelled", by=job.cancelled_by)
+        if self._job.cancelled_by and self.failure is None:
+            self.events.publish("cancelled", by=self._job.cancelled_by)
         self.failure = error
+        if not self._outcomes:
+            for other, name in enumerate(self.names):
+                await self._list(other, _failed(name, str(error)))
+            raise error
         return _failed(self.names[at], str(error))
+
+    async def _list(self, at: int, outcome: Outcome) -> None:
+        is_cancelled = bool(self._job.cancelled_by) and self.failure is not None and outcome.status == "failed"
+        await self._listed.settle(at, outcome, is_cancelled=is_cancelled)
 
     def report(self) -> IngestReport:
         outcomes = [outcome for _, outcome in sorted(self._outcomes.items())]

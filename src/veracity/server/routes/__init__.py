@@ -13,6 +13,7 @@ from veracity.server.routes import (
     search,
     session,
     settings,
+    upload_lists,
     users,
 )
 
@@ -22,6 +23,7 @@ MODULES = (
     runs,
     approvals,
     conversations,
+    upload_lists,
     documents,
     originals,
     search,

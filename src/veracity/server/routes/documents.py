@@ -23,7 +23,7 @@ from veracity.server.auth import AdminCaller, Caller, Engine, Live, from_state
 from veracity.server.errors import error_responses
 from veracity.server.live.document_jobs import Change, DocumentJobs, Job, JobEvents, JobStatus, start_change
 from veracity.server.live.events import LiveEvent
-from veracity.server.live.upload_requests import WorkerUpload, ingest_here, is_stopping
+from veracity.server.live.upload_requests import ListedFiles, WorkerUpload, ingest_here, is_stopping
 from veracity.server.permissions import redact_paths
 from veracity.server.sse import STREAM_CONTENT, stream_events, unless_disconnected, wants_events
 
@@ -98,17 +98,27 @@ def list_documents(
     responses={**error_responses(400, 403, 409, 413, 500, 503, 507), **PROGRESS},
     openapi_extra=UPLOAD_BODY,
 )
-async def upload_documents(request: Request, caller: AdminCaller, engine: Engine, jobs: Jobs) -> Response:
+async def upload_documents(
+    request: Request,
+    caller: AdminCaller,
+    engine: Engine,
+    jobs: Jobs,
+    upload: Annotated[str, Query(max_length=100, description="the list in which the files were announced")] = "",
+    number: Annotated[list[int], Query(max_length=MAX_FILES, description="of each file, its number in the list")] = [],  # noqa: B006
+) -> Response:
     """Upload files. A file replaces an earlier upload of the same name. Names may be relative paths."""
     with ExitStack() as resources:
-        job = resources.enter_context(jobs.add("upload"))  # before the body is read
+        job = resources.enter_context(jobs.add("upload", caller.name, upload))  # before the body is read
         files = await jobs.unless_stopping(_parse_files(request))
         resources.callback(_close, files)
+        if upload and len(number) != len(files):
+            raise InputError("The upload is in a list: send the number of each file.")
+        listed = ListedFiles(engine, caller.name, upload, number if upload else ())
         if request.app.state.works:
-            upload: Change = partial(ingest_here, engine, files, jobs, job)
+            change: Change = partial(ingest_here, engine, files, listed, jobs, job)
         else:
-            upload = partial(WorkerUpload(engine, caller.name, jobs, job).run, files)
-        return await _respond(request, caller, upload, resources)
+            change = partial(WorkerUpload(engine, listed, jobs, job).run, files)
+        return await _respond(request, caller, change, resources)
 
 
 @router.get("/documents/changes", responses=error_responses())
@@ -143,7 +153,7 @@ async def reindex_documents(request: Request, caller: AdminCaller, engine: Engin
         return await jobs.run(work, job, on_wait=events.publish_wait, max_wait=MAX_WAIT_SECONDS)
 
     with ExitStack() as resources:
-        job = resources.enter_context(jobs.add("reindex"))
+        job = resources.enter_context(jobs.add("reindex", caller.name))
         return await _respond(request, caller, reindex, resources)
 
 
@@ -190,7 +200,7 @@ async def remove_document(
         live.forget_finished()
         return removed
 
-    with jobs.add("remove") as job:
+    with jobs.add("remove", caller.name) as job:
         removed = await unless_disconnected(request, jobs.run(remove, job, max_wait=MAX_WAIT_SECONDS))
         if removed is None:
             raise BusyError("The client disconnected before the removal started.")

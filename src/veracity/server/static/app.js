@@ -126,7 +126,7 @@ function Page() {
 
 /** @param {{ problem: string, onRetry: () => void }} props */
 function Unreachable({ problem, onRetry }) {
-  return html`<div class="shell-sign-in-page"><div class="card stack shell-sign-in"><h1>${t("shell.name")}</h1>
+  return html`<div class="shell-sign-in-page" role="main"><div class="card stack shell-sign-in"><h1>${t("shell.name")}</h1>
     <p class="notice warn" role="alert"><${Icon} name="warn" /> ${problem}</p>
     <button type="button" class="primary" onClick=${onRetry}>${t("shell.tryAgain")}</button></div></div>`;
 }

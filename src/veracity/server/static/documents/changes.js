@@ -7,7 +7,7 @@ import { printable } from "../lib/text.js";
 /** @import { Me, JobStatus } from "../lib/types.d.ts" */
 
 /** @type {JobStatus} */
-const NO_CHANGE = { under_way: false, number: 0, what: "", name: "", waiting: 0, cancelled_by: "" };
+const NO_CHANGE = { under_way: false, number: 0, what: "", name: "", waiting: 0, by: "", upload: "", cancelled_by: "" };
 const RELOAD_DELAY = 100; // milliseconds; the end of one change and the start of the next arrive together
 const SHOW_DELAY = 600; // shorter changes are not shown
 
@@ -19,21 +19,23 @@ export function useChange() {
   return change;
 }
 
-/** A sentence without its full stop. @param {JobStatus} change */
-export function describeChange(change) {
-  return t(`documents.change_${change.what || "upload"}`, { name: printable(change.name) });
+/** A sentence without its full stop. It names no file: that may have ended already. @param {JobStatus} change @param {Me} me */
+export function describeChange({ what, by }, me) {
+  if (what === "upload" && by && by !== me.user) return t("documents.change_upload_by", { name: printable(by) });
+  return t(`documents.change_${what || "upload"}`);
 }
 
-/** @param {{ change: JobStatus, me: Me }} props */
-export function ChangeStatus({ change, me }) {
-  const isShown = useDelayed(change.under_way);
+/** `isOwn`: the list of uploaded files shows it. @param {{ change: JobStatus, me: Me, isOwn: boolean }} props */
+export function ChangeStatus({ change, me, isOwn }) {
+  const isUnderWay = change.under_way && !isOwn;
+  const isShown = useDelayed(isUnderWay);
   const [problem, setProblem] = useState("");
   const wasSeen = useRef(false); // the end of a change is of interest only to those who saw it
-  wasSeen.current ||= change.under_way;
+  wasSeen.current ||= isUnderWay;
   const describeCancel = (/** @type {string} */ key) => change.cancelled_by === me.user
     ? t(`documents.${key}_you`)
     : t(`documents.${key}`, { name: printable(change.cancelled_by) });
-  const wasCancelled = !change.under_way && wasSeen.current && change.cancelled_by;
+  const wasCancelled = !change.under_way && !isOwn && wasSeen.current && change.cancelled_by;
   const mayCancel = isShown && me.role === "admin" && change.what !== "remove" && !change.cancelled_by;
   const cancel = () => del(`/api/documents/changes?number=${change.number}`).then(() => setProblem(""), (thrown) => {
     const error = asApiError(thrown);
@@ -42,7 +44,7 @@ export function ChangeStatus({ change, me }) {
   return html`<div class=${isShown ? "notice documents-under-way" : ""}>
     ${isShown && html`<span class="spinner" aria-hidden="true"></span>`}
     <div role="status">
-      ${isShown && html`<bdi>${describeChange(change)}</bdi>
+      ${isShown && html`<bdi>${describeChange(change, me)}</bdi>
         ${change.cancelled_by && html` · <bdi>${describeCancel("change_ending")}</bdi>`}
         ${change.waiting > 0 && html`<span class="muted"> · ${t("documents.change_waiting", { n: change.waiting, count: number(change.waiting) })}</span>`}`}
       ${wasCancelled && html`<p class="notice">${describeCancel("change_cancelled")}</p>`}

@@ -15,8 +15,8 @@ import { DocumentList } from "./list.js";
 import { DocumentReader } from "./reader.js";
 import { ReindexDialog, useReindex } from "./reindex.js";
 import { DocumentSearch } from "./search.js";
-import { addFiles } from "./upload-queue.js";
-import { UploadStatus } from "./upload-status.js";
+import { addFiles, MAX_FILES, useUploads } from "./upload-queue.js";
+import { isOf, UploadStatus } from "./upload-status.js";
 /** @import { Citation, Evidence, KnownDocument, Me, Route } from "../lib/types.d.ts" */
 
 /**
@@ -39,13 +39,17 @@ export function Documents({ me, route }) {
   const [message, setMessage] = useState("");
   const reindex = useReindex();
   const change = useChange();
+  const uploads = useUploads();
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const choose = () => input.current?.click();
   const close = () => {
     setOpen({});
     if (route.id) replaceRoute("/documents");
   };
   const add = (/** @type {File[]} */ files) => {
-    setMessage(files.length ? "" : t("documents.upload_empty_drop"));
-    if (files.length) addFiles(files, limit);
+    const isTooMany = files.length > MAX_FILES;
+    setMessage(isTooMany ? t("documents.upload_too_many", { count: number(MAX_FILES) }) : files.length ? "" : t("documents.upload_empty_drop"));
+    if (files.length && !isTooMany) addFiles(files, limit);
   };
   const onRemoved = (/** @type {KnownDocument} */ removed) => {
     setOpen({ removed });
@@ -63,20 +67,21 @@ export function Documents({ me, route }) {
 
   return html`<div class="view documents ${open.source ? "documents-with-source" : ""}">
     <div>
-      <${Head} heading=${heading} documents=${documents} limit=${limit} onFiles=${isAdmin && add} isReindexing=${reindex.isBusy}
+      <${Head} heading=${heading} documents=${documents} limit=${limit} onChoose=${isAdmin && choose} isReindexing=${reindex.isBusy}
         onReindex=${isAdmin && hasDocuments && (() => setOpen({ isReindexing: true }))} />
+      ${isAdmin && html`<${FileInput} input=${input} onFiles=${add} />`}
       <p class="documents-message" role="status">${message}</p>
-      <${ChangeStatus} change=${change} me=${me} />
-      <${UploadStatus} />
+      <${ChangeStatus} change=${change} me=${me} isOwn=${isOf(change, uploads)} />
+      ${isAdmin && html`<${UploadStatus} change=${change} />`}
       ${reindex.status}
       ${error && html`<${ErrorNotice} text=${error.message} onRetry=${reload} />`}
       ${!documents && !error && html`<${Loading} text=${t("documents.loading")} />`}
-      ${documents && !hasDocuments && html`<${Empty} isAdmin=${isAdmin} limit=${limit} />`}
+      ${documents && !hasDocuments && html`<${Empty} limit=${limit} onChoose=${isAdmin && choose} />`}
       ${hasDocuments && html`<${Panels} documents=${documents} isAdmin=${isAdmin} setOpen=${setOpen} />`}
     </div>
     ${open.source && html`<${Source} citation=${open.source.citation} passage=${open.source.evidence} onClose=${close} />`}
     ${open.reading && html`<${DocumentReader} document=${open.reading} onClose=${close} />`}
-    ${open.removing && html`<${RemoveDialog} document=${open.removing} change=${change} onRemoved=${onRemoved} onClose=${close} />`}
+    ${open.removing && html`<${RemoveDialog} document=${open.removing} change=${change} me=${me} onRemoved=${onRemoved} onClose=${close} />`}
     ${open.isReindexing && html`<${ReindexDialog} onStart=${reindex.start} onClose=${close} />`}
     ${isDragging && html`<div class="documents-drop" aria-hidden="true">
       <p><${Icon} name="upload" size=${28} />${t("documents.drop_here")}</p></div>`}
@@ -104,26 +109,28 @@ function Panels({ documents, isAdmin, setOpen }) {
     </div>`;
 }
 
-/** @param {{ heading: { current: HTMLElement | null }, documents: KnownDocument[] | null, limit: number, onFiles: false | ((files: File[]) => void), isReindexing: boolean, onReindex: false | (() => void) }} props */
-function Head({ heading, documents, limit, onFiles, isReindexing, onReindex }) {
-  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const onChoose = () => {
-    const field = /** @type {HTMLInputElement} */ (input.current);
-    if (onFiles) onFiles([...(field.files ?? [])]);
-    field.value = ""; // so that the same file can be chosen again
-  };
+/** @param {{ heading: { current: HTMLElement | null }, documents: KnownDocument[] | null, limit: number, onChoose: false | (() => void), isReindexing: boolean, onReindex: false | (() => void) }} props */
+function Head({ heading, documents, limit, onChoose, isReindexing, onReindex }) {
   return html`<header class="view-head">
     <div class="documents-heading">
       <h1 tabindex="-1" ref=${heading}>${t("shell.documents")}</h1>
       ${documents && documents.length > 0 && html`<p class="muted small">${describeCounts(documents)}
-        ${onFiles && html`<span class="documents-hint"> · ${dropHint(limit)}</span>`}</p>`}
+        ${onChoose && html`<span class="documents-hint"> · ${dropHint(limit)}</span>`}</p>`}
     </div>
     ${onReindex && html`<button disabled=${isReindexing} onClick=${onReindex}>
       <${Icon} name="again" />${t("documents.reindex")}</button>`}
-    ${onFiles && html`<button class="primary" onClick=${() => input.current?.click()}>
-        <${Icon} name="plus" />${t("documents.add")}</button>
-      <input ref=${input} type="file" multiple hidden aria-label=${t("documents.add")} onChange=${onChoose} />`}
+    ${onChoose && html`<button class="primary" onClick=${onChoose}><${Icon} name="plus" />${t("documents.add")}</button>`}
   </header>`;
+}
+
+/** @param {{ input: { current: HTMLInputElement | null }, onFiles: (files: File[]) => void }} props */
+function FileInput({ input, onFiles }) {
+  const onChange = () => {
+    const field = /** @type {HTMLInputElement} */ (input.current);
+    onFiles([...(field.files ?? [])]);
+    field.value = ""; // so that the same file can be chosen again
+  };
+  return html`<input ref=${input} type="file" multiple hidden aria-label=${t("documents.add")} onChange=${onChange} />`;
 }
 
 /** @param {KnownDocument[]} documents */
@@ -133,18 +140,20 @@ function describeCounts(documents) {
   return count("documents.count", documents.length) + t("documents.and") + count("documents.passages", passages);
 }
 
-/** @param {number} limit */
+/** Nothing is dropped on a touch screen. @param {number} limit */
 function dropHint(limit) {
-  return t("documents.drop_hint", { megabytes: number(limit || 100) });
+  const megabytes = number(limit || 100);
+  return html`<span class="documents-for-mouse">${t("documents.drop_hint", { megabytes })}</span>
+    <span class="documents-for-touch">${t("documents.size_hint", { megabytes })}</span>`;
 }
 
-/** @param {{ isAdmin: boolean, limit: number }} props */
-function Empty({ isAdmin, limit }) {
-  return html`<div class="documents-empty ${isAdmin ? "documents-target" : ""}">
-    <${Icon} name=${isAdmin ? "upload" : "documents"} size=${32} />
+/** A click anywhere in the dashed area chooses files, like its button. @param {{ limit: number, onChoose: false | (() => void) }} props */
+function Empty({ limit, onChoose }) {
+  return html`<div class="documents-empty ${onChoose ? "documents-target" : ""}" onClick=${onChoose || undefined}>
+    <${Icon} name=${onChoose ? "upload" : "documents"} size=${32} />
     <h2>${t("documents.empty_title")}</h2>
-    <p>${t(isAdmin ? "documents.empty_admin" : "documents.empty_reader")}</p>
-    ${isAdmin && html`<p class="small">${dropHint(limit)}</p>`}
+    <p>${t(onChoose ? "documents.empty_admin" : "documents.empty_reader")}</p>
+    ${onChoose && html`<button type="button">${t("documents.choose")}</button><p class="small">${dropHint(limit)}</p>`}
   </div>`;
 }
 

@@ -1,7 +1,7 @@
 // Files and folders dropped on the page.
 import { useEffect, useRef, useState } from "../lib/preact.js";
+import { MAX_FILES } from "./upload-queue.js";
 
-const MAX_FILES = 10000;
 const MAX_DEPTH = 30;
 const DRAG_TIMEOUT = 600; // milliseconds; browsers repeat "dragover" more often than that
 
@@ -71,7 +71,7 @@ async function readFolder(folder, path, files) {
   const reader = folder.createReader();
   for (let entries = await readBatch(reader); entries.length; entries = await readBatch(reader)) {
     for (const entry of entries) {
-      if (entry.name.startsWith(".") || files.length >= MAX_FILES) continue;
+      if (entry.name.startsWith(".") || files.length > MAX_FILES) continue;
       if (entry.isFile) await readFile(/** @type {FileSystemFileEntry} */ (entry), path, files);
       else if (path.length < MAX_DEPTH) await readFolder(/** @type {FileSystemDirectoryEntry} */ (entry), [...path, entry.name], files);
     }

@@ -5,13 +5,13 @@ import { ApiError, send } from "../lib/http.js";
 import { number, t } from "../lib/i18n.js";
 import { printable } from "../lib/text.js";
 import { describeChange } from "./changes.js";
-/** @import { KnownDocument, JobStatus } from "../lib/types.d.ts" */
+/** @import { KnownDocument, JobStatus, Me } from "../lib/types.d.ts" */
 
 /**
  * The removal waits for the current `change`; closing the dialog meanwhile cancels it.
- * @param {{ document: KnownDocument, change: JobStatus, onRemoved: (document: KnownDocument) => void, onClose: () => void }} props
+ * @param {{ document: KnownDocument, change: JobStatus, me: Me, onRemoved: (document: KnownDocument) => void, onClose: () => void }} props
  */
-export function RemoveDialog({ document, change, onRemoved, onClose }) {
+export function RemoveDialog({ document, change, me, onRemoved, onClose }) {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
   const abort = useRef(new AbortController());
@@ -28,13 +28,13 @@ export function RemoveDialog({ document, change, onRemoved, onClose }) {
     } catch (error) {
       if (!(error instanceof ApiError)) return; // aborted
       setBusy(false);
-      setProblem(describeError(error, latest.current));
+      setProblem(describeError(error, latest.current, me));
     }
   }
 
   const isWaiting = isBusy && change.under_way && change.what !== "remove";
   return html`<${ConfirmDialog} title=${t("documents.remove_title")} problem=${problem} onClose=${onClose}
-    status=${isWaiting && t("documents.remove_waits", { why: describeChange(change) })}
+    status=${isWaiting && t("documents.remove_waits", { why: describeChange(change, me) })}
     action=${t(isBusy ? "documents.removing" : "documents.remove")} isDanger isBusy=${isBusy} onAction=${remove}
     cancel=${t("documents.cancel")}>
     <p class="dialog-named"><bdi>${printable(document.title || document.id)}</bdi></p>
@@ -47,8 +47,8 @@ export function RemoveDialog({ document, change, onRemoved, onClose }) {
   <//>`;
 }
 
-/** @param {ApiError} error @param {JobStatus} change */
-function describeError(error, change) {
+/** @param {ApiError} error @param {JobStatus} change @param {Me} me */
+function describeError(error, change, me) {
   const isBlocked = error.kind === "BusyError" && change.under_way;
-  return isBlocked ? t("documents.remove_busy", { why: describeChange(change) }) : error.message;
+  return isBlocked ? t("documents.remove_busy", { why: describeChange(change, me) }) : error.message;
 }

@@ -4,13 +4,13 @@ import { eventParser } from "../lib/sse.js";
 /** @import { IngestReport } from "../lib/types.d.ts" */
 
 /**
- * `onProgress` gets the share that was sent.
+ * `onProgress` gets the share that was sent; `signal` ends the sending, but not the reading that follows.
  * @param {string} path
  * @param {File[]} files
- * @param {{ onProgress?: (share: number) => void, onEvent?: (kind: string, data: any) => void }} handlers
+ * @param {{ onProgress?: (share: number) => void, onEvent?: (kind: string, data: any) => void, signal?: AbortSignal }} handlers
  * @returns {Promise<IngestReport>}
  */
-export function upload(path, files, { onProgress = () => {}, onEvent = () => {} } = {}) {
+export function upload(path, files, { onProgress = () => {}, onEvent = () => {}, signal } = {}) {
   const form = new FormData();
   for (const file of files) form.append("files", file, file.name);
   const request = new XMLHttpRequest();
@@ -29,7 +29,10 @@ export function upload(path, files, { onProgress = () => {}, onEvent = () => {} 
     };
     request.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
     request.onprogress = readNew;
-    request.onerror = () => reject(offlineError());
+    request.onerror = request.onabort = () => reject(offlineError());
+    let isSent = false;
+    request.upload.onload = () => { isSent = true; };
+    signal?.addEventListener("abort", () => { if (!isSent) request.abort(); });
     request.onload = () => {
       readNew();
       if (request.status < 300 && report) resolve(report);

@@ -384,6 +384,8 @@ export interface JobStatus {
   what: "upload" | "reindex" | "remove" | "";
   name: string;
   waiting: number;
+  by: string;
+  upload: string;
   cancelled_by: string;
 }
 
@@ -397,6 +399,14 @@ export interface KnownDocument {
   characters: number;
   added: string;
   metadata: Record<string, string | number | boolean>;
+}
+
+export interface ListedFile {
+  number: number;
+  name: string;
+  size: number;
+  status: "waiting" | "received" | "cancelled" | "added" | "updated" | "unchanged" | "skipped" | "failed" | "removed";
+  reason: string;
 }
 
 export interface Manifest {
@@ -964,6 +974,11 @@ export interface Texts {
 
 export interface UploadLimits {
   upload_megabytes: number;
+}
+
+export interface UploadList {
+  id: string;
+  files: ListedFile[];
 }
 
 export interface Usage {

@@ -10,13 +10,24 @@ const RETRYABLE = new Set([0, 429, 500, 502, 503, 504]);
 const REASONS = [
   [/^Stopped by (?<name>.+)\.$/su, "stopped"],
   [/^it is empty$/u, "empty"],
-  [/^it (?:holds|contains) no text\b(?: \((?<detail>.+)\))?$/su, "noText"],
+  [/^Cancelled by (?<name>.+)\.$/su, "cancelled"],
+  [/^it (?:holds|contains) no text\b[^(]*(?: \((?<detail>.+)\))?$/su, "noText"],
+  [/^it holds no file that can be read\b(?: \((?<detail>.+)\))?$/su, "noFile"],
   [/^its format is not supported \((?<detail>.+)\)$/su, "format"],
   [/^it is not text\b/u, "binary"],
   [/^it is encrypted\b/u, "encrypted"],
   [/^it is (?:damaged: (?<detail>.+)|a damaged archive)$/su, "damaged"],
   [/^it unpacks to more than\b/u, "unpacked"],
+  [/^it (?:is larger than|has more than the|has) (?<name>[\d.,]+) MB\b/u, "tooLarge"],
+  [/^it (?:has|holds) more than\b/u, "tooMany"],
+  [/^it took longer than\b/u, "slow"],
+  [/^it needs more than .* of memory\b/u, "memory"],
+  [/^the (?:process|workers) that read it\b/u, "crashed"],
+  [/^another file of this upload has the same name\b/u, "sameName"],
+  [/^it was removed before it was indexed$/u, "removed"],
+  [/^it cannot be read(?: \((?<detail>.+)\))?$/su, "unreadable"],
 ];
+const KEPT = "; the previous version is kept";
 
 /** An error response, or status 0 and kind "Offline" when the server is unreachable. */
 export class ApiError extends Error {
@@ -68,9 +79,10 @@ function describe(kind, message, seconds) {
   return t(key, { n: Math.max(1, seconds) });
 }
 
-/** Why a run or a file failed, translated as far as possible. @param {string} reason */
+/** Why a run or a file failed, as a sentence, translated as far as possible. @param {string} reason @returns {string} */
 export function translateReason(reason) {
-  if (language() === "en") return reason.charAt(0).toUpperCase() + reason.slice(1);
+  if (language() === "en") return asSentence(reason);
+  if (reason.endsWith(KEPT)) return t("shell.sentences", { one: translateReason(reason.slice(0, -KEPT.length)), other: t("shell.reason.kept") });
   for (const [pattern, key] of REASONS) {
     const match = pattern.exec(reason);
     if (!match) continue;
@@ -78,7 +90,13 @@ export function translateReason(reason) {
     const text = t(`shell.reason.${key}`, { name });
     return detail ? t("shell.reason.detail", { reason: text, detail }) : text;
   }
-  return reason;
+  return asSentence(reason);
+}
+
+/** Reasons follow a colon on the command line, and stand alone on the page. @param {string} text */
+function asSentence(text) {
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  return !text || /[.!?。！？]$/u.test(text) ? sentence : `${sentence}.`;
 }
 
 /**

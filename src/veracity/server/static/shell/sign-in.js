@@ -35,7 +35,7 @@ export function SignIn({ isExpired, problem = "", onSignedIn }) {
     }
   };
 
-  return html`<div class=${isExpired ? "shell-cover" : "shell-sign-in-page"} role=${isExpired ? "dialog" : null} aria-modal=${isExpired ? "true" : null}
+  return html`<div class=${isExpired ? "shell-cover" : "shell-sign-in-page"} role=${isExpired ? "dialog" : "main"} aria-modal=${isExpired ? "true" : null}
     aria-labelledby="sign-in">
     <form class="card shell-sign-in stack" onSubmit=${submit}>
       <div class="row"><img src=${LOGO} alt="" width="32" height="32" /><h1 id="sign-in">${t("shell.signIn")}</h1></div>
