@@ -59,6 +59,12 @@ def _add_audits(connection: sa.Connection) -> None:
     _add_columns(connection, tables.approvals, "inclusion")
 
 
+def _add_titles(connection: sa.Connection) -> None:
+    """Titles and pins of conversations, and example questions."""
+    _add_columns(connection, tables.conversations, "title", "pinned")
+    tables.metadata.create_all(connection, tables=[tables.example_questions, tables.example_search])
+
+
 def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:
     """Skips those that exist: an earlier migration may have created the table as it is today."""
     known = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
@@ -77,6 +83,7 @@ MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (
     _add_model_calls,
     _add_members,
     _add_audits,
+    _add_titles,
 )
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 

@@ -10,8 +10,16 @@ from veracity.models.answer import (
     NoticeCode,
 )
 from veracity.models.approval import Approval, ApprovalReason, ApprovalStanding, ApprovalState, OnReject
-from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
-from veracity.models.documents import Document, IngestReport, KnownDocument, Outcome
+from veracity.models.conversation import (
+    ConversationSummary,
+    PastTurn,
+    Remembered,
+    Route,
+    Transcript,
+    TranscriptSource,
+    TranscriptTurn,
+)
+from veracity.models.documents import Document, ExampleQuestion, IngestReport, KnownDocument, Outcome
 from veracity.models.evaluation import (
     DEFAULT_JUDGE,
     EvaluationConfig,
@@ -80,6 +88,7 @@ __all__ = [
     "EvaluationResult",
     "Evidence",
     "EvidenceMetadata",
+    "ExampleQuestion",
     "Exchange",
     "Feedback",
     "Grade",
@@ -122,6 +131,9 @@ __all__ = [
     "Step",
     "Thumb",
     "Traffic",
+    "Transcript",
+    "TranscriptSource",
+    "TranscriptTurn",
     "Usage",
     "User",
     "Verdict",

@@ -29,7 +29,8 @@ def ask(page: Page, question: str) -> None:
 
 def end_session(page: Page) -> None:
     """Ends the session after the first view has loaded, so that the next request gets a 401."""
-    expect(page.locator(".ask-examples")).to_be_visible()
+    loaded = "performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/api/examples'))"
+    page.wait_for_function(loaded)
     page.context.clear_cookies()
 
 

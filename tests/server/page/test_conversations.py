@@ -27,7 +27,7 @@ def served(engine_with: MakeEngine, serve: Serve) -> Served:
 
 
 def titles(page: Page) -> Locator:
-    return page.get_by_role("list", name=re.compile("Your conversations|您的对话|あなたの会話")).locator("a")
+    return page.get_by_role("group", name=re.compile("Your conversations|您的对话|あなたの会話")).locator("a")
 
 
 def test_conversations_are_listed_and_searched(served: Served, open_page: OpenPage) -> None:

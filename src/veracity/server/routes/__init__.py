@@ -11,9 +11,10 @@ from veracity.server.routes import (
     runs,
     search,
     session,
+    suggestions,
 )
 
-MODULES = (session, ask, runs, approvals, conversations, documents, search, evaluate, experiments, feed)
+MODULES = (session, ask, runs, approvals, conversations, documents, search, suggestions, evaluate, experiments, feed)
 ROUTERS = tuple(module.router for module in MODULES)
 
 __all__ = ["ROUTERS", "documents"]

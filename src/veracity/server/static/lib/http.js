@@ -114,6 +114,8 @@ async function parseBody(response) {
 export const get = async (path) => parseBody(await send("GET", path));
 /** @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers] */
 export const post = async (path, body, headers) => parseBody(await send("POST", path, { body, headers }));
+/** @param {string} path @param {unknown} body */
+export const patch = async (path, body) => parseBody(await send("PATCH", path, { body }));
 /** @param {string} path */
 export const del = async (path) => parseBody(await send("DELETE", path));
 
