@@ -1,5 +1,6 @@
 // Limits questions to documents and folders: chips at the question box, and the dialog to choose them.
 import { html, useState } from "../lib/preact.js";
+import { useSearch } from "../conversations/conversations.js";
 import { useModal, withValue } from "../lib/components.js";
 import { useLoaded } from "../lib/feed.js";
 import { get } from "../lib/http.js";
@@ -53,14 +54,15 @@ export function DocumentPicker({ only, onChange }) {
 /** @param {{ only: string[], onChange: (only: string[]) => void, onClose: () => void }} props */
 function PickerDialog({ only, onChange, onClose }) {
   const dialog = useModal(onClose);
-  const [query, setQuery] = useState("");
+  const { query, text, setText, setComposing } = useSearch();
   const load = () => /** @type {Promise<DocumentChoice[]>} */ (get(`/api/choices?${new URLSearchParams({ query })}`));
   const { value: choices, error } = useLoaded(load, [query]);
   const toggle = (/** @type {string} */ path) => onChange(only.includes(path) ? only.filter((other) => other !== path) : [...only, path]);
   return html`<dialog ref=${dialog} class="dialog ask-picker" aria-labelledby="picker-title">
     <h2 id="picker-title">${t("ask.only.title")}</h2>
     <p class="muted">${t("ask.only.lead")}</p>
-    <input type="search" autofocus maxlength="200" value=${query} aria-label=${t("ask.only.search")} placeholder=${t("ask.only.search")} onInput=${withValue(setQuery)} />
+    <input type="search" autofocus maxlength="200" value=${text} aria-label=${t("ask.only.search")} placeholder=${t("ask.only.search")} onInput=${withValue(setText)}
+      onCompositionStart=${() => setComposing(true)} onCompositionEnd=${() => setComposing(false)} />
     <p class="small muted" role="status">${error ? error.message : choices && !choices.length ? t("ask.only.nothing") : ""}</p>
     <ul>${(choices ?? []).map(({ kind, only: path, title, documents }) => html`<li key=${path}><label>
       <input type="checkbox" checked=${only.includes(path)} disabled=${only.length >= MAX_CHOSEN && !only.includes(path)} onChange=${() => toggle(path)} />

@@ -77,7 +77,7 @@ function titleOf({ title }) {
 }
 
 /** `query` follows `text` after a pause, and waits for the end of an input method's composition. */
-function useSearch() {
+export function useSearch() {
   const [text, setText] = useState("");
   const [query, setQuery] = useState("");
   const [isComposing, setComposing] = useState(false);
