@@ -25,7 +25,7 @@ from veracity.server.static_files import files
 __all__ = ["MakeEngine", "engine_with", "filled", "gated", "root", "website"]
 
 TOKEN = "the-token-of-these-tests"
-PATIENCE = 25_000  # milliseconds: the first question of a process takes its time on a busy machine
+PATIENCE = 90_000  # milliseconds: the first question of a process takes its time on a busy machine
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 

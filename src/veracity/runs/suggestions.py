@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import get_args
 
-from veracity.agents.suggest import Suggestion, by_quality, is_repetition, suggest_questions
+from veracity.agents.suggest import Suggestion, is_repetition, rank_question, suggest_questions
 from veracity.graph.context import RunContext
 from veracity.knowledge.store import Store
 from veracity.language import Language, guess_language
@@ -46,8 +46,10 @@ class Suggester:
             by_language[document.language].append(document)
         for language in LANGUAGES:
             documents = spread(by_language[language], MAX_DOCUMENTS)
-            found = (example for document in documents if (example := self._find_example(document, language, pause)))
-            yield from islice(found, MAX_EXAMPLES)
+            suggested = [(document, best) for document in documents if (best := self._suggest(document, language))]
+            suggested.sort(key=lambda pair: rank_question(pair[1][0].question, language))
+            found = (self._find_example(document, language, best, pause) for document, best in suggested)
+            yield from islice(filter(None, found), MAX_EXAMPLES)
 
     def find_follow_ups(self, answer: Answer, only: Sequence[str] = ()) -> list[str]:
         """Questions about what is next to the cited passages, nearest first, in the language of the question."""
@@ -76,11 +78,19 @@ class Suggester:
     def close(self) -> None:
         self._context.close()
 
+    def _suggest(self, document: KnownDocument, language: Language) -> list[Suggestion]:
+        """The best first."""
+        suggestions = suggest_questions(self._store.text(document.id) or "", language)
+        return sorted(suggestions, key=lambda item: rank_question(item.question, language))[:MAX_TRIALS]
+
     def _find_example(
-        self, document: KnownDocument, language: Language, pause: Callable[[float], None]
+        self,
+        document: KnownDocument,
+        language: Language,
+        suggestions: Sequence[Suggestion],
+        pause: Callable[[float], None],
     ) -> ExampleQuestion | None:
-        text = self._store.text(document.id) or ""
-        for suggestion in by_quality(suggest_questions(text, language), language)[:MAX_TRIALS]:
+        for suggestion in suggestions:
             started = time.monotonic()
             is_answered = self._is_answered(suggestion.question, document.id, suggestion)
             pause(time.monotonic() - started)

@@ -6,7 +6,7 @@ No model is called. Whether the documents answer such a question has to be tried
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from veracity.agents.suggest import chinese, english, japanese
@@ -60,17 +60,12 @@ def suggest_questions(text: str, language: Language) -> Iterator[Suggestion]:
                 yield Suggestion(question, unit.start, unit.end)
 
 
-def by_quality(suggestions: Iterable[Suggestion], language: Language) -> list[Suggestion]:
-    """Those that ask for something before those to be answered by yes or no, and self-contained ones first: of one
-    clause, neither very short nor long."""
-
-    def rank(suggestion: Suggestion) -> tuple[bool, int, int]:
-        question = suggestion.question
-        length = len(question.split()) if language == "en" else len(question)
-        is_polar = language == "en" and not _ASKS.match(question)
-        return is_polar, len(_CLAUSE.findall(question)), abs(length - _BEST_LENGTH[language])
-
-    return sorted(suggestions, key=rank)
+def rank_question(question: str, language: Language) -> tuple[bool, int, int]:
+    """Sorts those that ask for something before those to be answered by yes or no, and self-contained ones first: of
+    one clause, neither very short nor long."""
+    length = len(question.split()) if language == "en" else len(question)
+    is_polar = language == "en" and not _ASKS.match(question)
+    return is_polar, len(_CLAUSE.findall(question)), abs(length - _BEST_LENGTH[language])
 
 
 def is_repetition(question: str, asked: str, language: Language) -> bool:

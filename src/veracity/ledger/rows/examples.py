@@ -35,7 +35,7 @@ class Examples:
         """Whether the caller is to find examples of these documents, which a hash names: nobody has, or is at it."""
         if self._is_claimed(documents):  # without a write: servers ask every few seconds
             return False
-        with self._database.writing() as connection:
+        with self._database.writing(exclusive=True) as connection:  # there is no row to lock yet
             now = read_clock(connection)
             claimed = connection.execute(select(example_search).with_for_update()).one_or_none()
             if claimed and claimed.documents == documents and (claimed.expires is None or claimed.expires > now):

@@ -88,9 +88,10 @@ function Conversation({ me, conversation, address, isNew }) {
       ${asked.map(({ key, ...turn }) => html`<${NewTurn} key=${key} ...${turn} me=${me} isLast=${key === asked.at(-1)?.key}
         onAccepted=${showAddress} onRunning=${setRunning} ...${actions} onAskAgain=${(/** @type {Run} */ run) => askAgain(run, key)} />`)}
       <div class="ask-foot-bar">
-        ${!isEmpty && html`<div class="row"><a class="button small ask-new" href="#/"><${Icon} name="plus" size=${16} /> ${t("shell.new")}</a>
-          <button type="button" class="small ask-new" onClick=${() => setExporting(true)}><${Icon} name="download" size=${16} /> ${t("conversations.export")}</button></div>`}
-        <div class="ask-limits row"><${DocumentPicker} only=${only} onChange=${setOnly} />
+        <div class="ask-limits row">
+          ${!isEmpty && html`<a class="button small ask-new" href="#/"><${Icon} name="plus" size=${16} /> ${t("shell.new")}</a>
+            <button type="button" class="small ask-export" onClick=${() => setExporting(true)}><${Icon} name="download" size=${16} /> ${t("conversations.export")}</button>`}
+          <${DocumentPicker} only=${only} onChange=${setOnly} />
           <${Chips} only=${only} onRemove=${(/** @type {string} */ path) => setOnly(only.filter((other) => other !== path))} /></div>
         <${Composer} conversation=${address} isFollowUp=${!isEmpty} isBusy=${Boolean(running)} isBlocked=${hasNone} fill=${fill}
           onSend=${send} onStop=${running?.runId && stop} />

@@ -25,14 +25,14 @@ export function RenameDialog({ conversation, onRenamed, onClose }) {
   };
   return html`<dialog ref=${dialog} class="dialog" aria-labelledby="rename-title">
     <h2 id="rename-title">${t("conversations.rename.ask")}</h2>
-    <form onSubmit=${rename}>
+    <form id="rename" class="stack" onSubmit=${rename}>
       <label class="stack"><span>${t("conversations.rename.title")}</span>
         <input autofocus type="text" maxlength=${MAX_LENGTH} value=${title} onInput=${withValue(setTitle)} /></label>
       <p class="small muted">${t("conversations.rename.hint")}</p>
       ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-      <div class="dialog-actions row"><button type="button" onClick=${() => dialog.current?.close()}>${t("conversations.rename.cancel")}</button>
-        <button type="submit" class="primary">${t("conversations.rename.save")}</button></div>
     </form>
+    <div class="dialog-actions"><button type="button" onClick=${() => dialog.current?.close()}>${t("conversations.rename.cancel")}</button>
+      <button type="submit" form="rename" class="primary">${t("conversations.rename.save")}</button></div>
   </dialog>`;
 }
 
