@@ -29,7 +29,7 @@ def ask(page: Page, question: str) -> None:
 
 def end_session(page: Page) -> None:
     """Ends the session after the first view has loaded, so that the next request gets a 401."""
-    loaded = "performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/api/examples'))"
+    loaded = "() => performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/api/examples'))"
     page.wait_for_function(loaded)
     page.context.clear_cookies()
 
