@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from veracity.errors import ConfigurationError
 from veracity.llm import LLM
 from veracity.settings import Settings, load_settings, with_pace
+from veracity.settings.sections import is_local_model
 from veracity.settings.toml import read_bytes
 from veracity.workspace import Workspace, open_workspace
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from veracity.reranking import Reranker
     from veracity.retrieval import Searcher
     from veracity.runs.runner import Runner
+    from veracity.runs.suggestions import Suggester
 
 T = TypeVar("T")
 
@@ -244,6 +246,35 @@ class Assembly:
     def searcher_for(self, only: Sequence[str]) -> Searcher:
         """Searches the documents that match one of the paths and patterns; all documents if there are none."""
         return self.searcher.over(self.library.store.limited_to(only)) if only else self.searcher
+
+    @_part
+    def suggester(self) -> Suggester:
+        from veracity.runs.factory import make_local_context  # noqa: PLC0415 - imports LangGraph
+        from veracity.runs.suggestions import Suggester  # noqa: PLC0415 - imports LangGraph
+
+        context = make_local_context(
+            self.settings, self.llm, self.library.store, self._local_embedder, self._local_searcher_for
+        )
+        return Suggester(self.library.store, context)
+
+    @property
+    def _local_embedder(self) -> Embedder:
+        """Of this machine: without it, passages are searched by their words."""
+        from veracity.embedding import NoEmbedder  # noqa: PLC0415 - imports NumPy
+
+        setting = self.settings.models.embedder
+        return self.embedder if setting == "bundled" or is_local_model(setting) else NoEmbedder()
+
+    @_part
+    def _local_searcher(self) -> Searcher:
+        from veracity.retrieval import make_searcher  # noqa: PLC0415 - imports NumPy
+
+        reranker = self._reranker if is_local_model(self.settings.reranker) else None
+        return make_searcher(self.library.store, self._local_embedder, self.settings.retrieval, reranker)
+
+    def _local_searcher_for(self, only: Sequence[str]) -> Searcher:
+        searcher = self._local_searcher
+        return searcher.over(self.library.store.limited_to(only)) if only else searcher
 
     @_part
     def _reranker(self) -> Reranker | None:

@@ -35,6 +35,7 @@ from veracity.models import (
     EvaluationRequest,
     EvaluationResult,
     Evidence,
+    ExampleQuestion,
     Feedback,
     IngestReport,
     KnownDocument,
@@ -52,6 +53,7 @@ from veracity.models import (
     RunSummary,
     Thumb,
     Traffic,
+    Transcript,
     UploadList,
     Verdict,
 )
@@ -307,6 +309,43 @@ class Veracity:
     def prepare(self) -> None:
         """Load what questions need, so that the first one does not wait. Calls no provider."""
         _ = self._parts.runner
+
+    def examples(self) -> list[ExampleQuestion]:
+        """Questions that the documents are known to answer, each from another document. A server finds them in the
+        background, see `find_examples`; those of documents that were removed or changed since are left out."""
+        store = self._store()
+        found = self._parts.ledger.examples.list_all()
+        return [example for example in found if store.text_hash(example.document_id) == example.content]
+
+    def find_examples(self, stop: Stop = NEVER, *, duty: float = 1.0) -> bool:
+        """Find `examples` if the documents or settings have changed since, and no other process does. Calls no model
+        and stores no run. False if there was nothing to do.
+
+        `duty` is the share of the time that it works. `stop` ends it from another thread: it raises `Stopped`.
+        """
+        store, ledger = self._store(), self._parts.ledger
+        documents = f"{store.content_hash()} {self.configuration}" if store.languages() else ""
+        if not documents or not ledger.examples.claim(documents):
+            return False
+        try:
+            found = list(self._parts.suggester.find_examples(lambda seconds: stop.sleep(seconds * (1 / duty - 1))))
+            ledger.examples.replace(documents, found)
+        except BaseException:
+            with contextlib.suppress(LedgerError):
+                ledger.examples.release(documents)
+            raise
+        return True
+
+    def follow_ups(self, run: str) -> list[str]:
+        """Up to three questions that the documents next to those cited by an answer are known to answer.
+
+        Takes some seconds at most. Calls no model and stores nothing.
+        """
+        run_id = self._find_run(run)
+        answer = self._parts.ledger.answer(run_id)
+        if answer is None or answer.status != "answered" or not answer.sentences:
+            return []
+        return self._parts.suggester.find_follow_ups(answer, self._parts.ledger.parameters(run_id).only)
 
     def progress(self, run_id: str) -> RunProgress:
         """The steps of a run so far and its answer, whichever process runs it."""
@@ -667,7 +706,8 @@ class Veracity:
     def conversations(
         self, *, user: str = LOCAL, limit: int = 20, query: str = "", after: str = ""
     ) -> list[ConversationSummary]:
-        """The user's conversations, newest first; with `query`, those with a turn that contains all its words.
+        """The user's conversations, pinned ones first, then newest first; with `query`, those whose title or a turn
+        contains all its words.
 
         `after` is the last conversation of the previous page.
         """
@@ -688,6 +728,28 @@ class Veracity:
         return [
             turn.model_copy(update={"status": "interrupted"}) if turn.run_id in interrupted else turn for turn in turns
         ]
+
+    def describe_conversation(
+        self, conversation: str, *, user: str = LOCAL, title: str | None = None, pinned: bool | None = None
+    ) -> ConversationSummary:
+        """Rename a conversation, or pin it: pinned ones are listed first. An empty title shows its first question."""
+        if title is not None:
+            _require_text(title, "The title")
+        return self._parts.ledger.describe_conversation(user, conversation, title=title, pinned=pinned)
+
+    def transcript(self, conversation: str, *, user: str = LOCAL) -> Transcript:
+        """The questions of a conversation with their released answers and sources."""
+        from veracity.runs.transcripts import transcribe  # noqa: PLC0415 - imports SQLAlchemy
+
+        return transcribe(self._parts.ledger, user, conversation, self.settings.approval.threshold)
+
+    def transcript_markdown(self, conversation: str | Transcript, *, user: str = LOCAL) -> str:
+        """A transcript as Markdown: of the user's conversation, or the given transcript."""
+        from veracity.runs.transcripts import render_markdown  # noqa: PLC0415 - imports SQLAlchemy
+
+        if not isinstance(conversation, Transcript):
+            conversation = self.transcript(conversation, user=user)
+        return render_markdown(conversation)
 
     def forget_conversation(self, conversation: str, *, user: str = LOCAL) -> int:
         """Remove a conversation from the ledger, receipts, observations and the chat history of the terminal.

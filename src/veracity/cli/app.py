@@ -165,14 +165,23 @@ def conversations(
             "--search", "-s", metavar="WORDS", help="Only conversations that contain all words.", show_default=False
         ),
     ] = "",
+    exported: Annotated[
+        str | None, name_option("Print this conversation as Markdown, or as JSON with --json.", "--export", "-e")
+    ] = None,
     limit: LimitOption = 20,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List a user's conversations, the latest first."""
-    from veracity.cli.commands.chat import list_conversations
+    """List a user's conversations, pinned ones first, then the latest first; or export one.
 
-    list_conversations(user, words, limit, workspace, as_json)
+    veracity conversations --export NAME > conversation.md
+    """
+    from veracity.cli.commands.chat import export_conversation, list_conversations
+
+    if exported is not None:
+        export_conversation(exported, user, workspace, as_json)
+    else:
+        list_conversations(user, words, limit, workspace, as_json)
 
 
 @app.command()

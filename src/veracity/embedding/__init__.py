@@ -15,7 +15,7 @@ from veracity.secrets import presentable
 from veracity.settings import LLMSettings
 from veracity.settings.sections import is_local_model
 
-__all__ = ["BUNDLED_NAME", "Embedder", "make_embedder"]
+__all__ = ["BUNDLED_NAME", "Embedder", "NoEmbedder", "make_embedder"]
 
 
 def make_embedder(

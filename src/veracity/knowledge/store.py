@@ -188,6 +188,11 @@ class Store:
         row = self._document_row(document_id, ["text"])
         return str(row["text"]) if row else None
 
+    def text_hash(self, document_id: str) -> str:
+        """Differs after a change of the document. Empty if there is none."""
+        row = self._document_row(document_id, ["digest"])
+        return "" if row is None else str(row["digest"] or "") or _hash(self.text(document_id) or "")
+
     def page_starts(self, document_id: str) -> list[int]:
         """The offset of each page in the document's text; empty if its source has no pages."""
         row = self._document_row(document_id, ["pages"])

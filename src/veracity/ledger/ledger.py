@@ -38,7 +38,9 @@ from veracity.ledger.rows import (
     upload_lists,
     weak_points,
 )
+from veracity.ledger.rows import examples as example_rows
 from veracity.ledger.rows.evaluations import Evaluations
+from veracity.ledger.rows.examples import Examples
 from veracity.ledger.rows.ingestions import Ingestions
 from veracity.ledger.rows.runs import LockedRun
 from veracity.ledger.rows.upload_lists import UploadLists
@@ -119,6 +121,7 @@ class Ledger:
         self.ingestions = Ingestions(self._database, jobs)
         self.evaluations = Evaluations(self._database, jobs)
         self.upload_lists = UploadLists(self._database)
+        self.examples = Examples(self._database)
         self.traffic = SharedTraffic(self._database)
 
     def close(self) -> None:
@@ -481,8 +484,23 @@ class Ledger:
         return self._read(recall.find_turns, user, conversation, query, vector, limit, exclude_run)
 
     def conversations(self, user: str, limit: int = 20, query: str = "", after: str = "") -> list[ConversationSummary]:
-        """Newest turn first. With a query, only those with a turn that contains all its words."""
+        """Pinned ones first, then the newest turn first. With a query, only those whose title or a turn contains all
+        its words."""
         return self._read(conversations.list_conversations, normalize_user(user), limit, query, after)
+
+    def conversation(self, user: str, conversation: str) -> ConversationSummary:
+        """Raises `NotFoundError`."""
+        return self._read(conversations.get_summary, normalize_user(user), normalize_conversation(conversation))
+
+    def describe_conversation(
+        self, user: str, conversation: str, *, title: str | None = None, pinned: bool | None = None
+    ) -> ConversationSummary:
+        """Rename or pin a conversation; what is None stays. Without a title, its first question is shown again."""
+        names = normalize_user(user), normalize_conversation(conversation)
+        title = None if title is None else normalize_name(title.strip(), "a conversation")
+        with self._database.writing() as connection:
+            conversations.describe(connection, *names, title, pinned)
+            return conversations.get_summary(connection, *names)
 
     def turns(
         self, user: str, conversation: str, limit: int = 50, *, for_display: bool = False, before: int | None = None
@@ -529,6 +547,7 @@ class Ledger:
             forget.forget_documents(connection, document_ids)
             self.ingestions.forget(connection, document_ids)
             upload_lists.forget(connection, document_ids)
+            example_rows.forget(connection, document_ids)
         self._scrub(document_ids, file)
 
     def forget_conversation(self, user: str, conversation: str, file: Observations | None = None) -> int:

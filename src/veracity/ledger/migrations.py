@@ -74,6 +74,12 @@ def _add_upload_lists(connection: sa.Connection) -> None:
     tables.metadata.create_all(connection, tables=[tables.upload_files])
 
 
+def _add_titles(connection: sa.Connection) -> None:
+    """Version 10: titles and pins of conversations, and example questions."""
+    _add_columns(connection, tables.conversations, "title", "pinned")
+    tables.metadata.create_all(connection, tables=[tables.example_questions, tables.example_search])
+
+
 def _add_columns(connection: sa.Connection, table: sa.Table, *names: str) -> None:
     """Skips those that exist: an earlier migration may have created the table as it is today."""
     known = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
@@ -94,6 +100,7 @@ MIGRATIONS: Sequence[Callable[[sa.Connection], None]] = (
     _add_audits,
     _add_inbox,
     _add_upload_lists,
+    _add_titles,
 )
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 

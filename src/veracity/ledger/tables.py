@@ -257,6 +257,7 @@ deliveries = sa.Table(
 )
 
 # `emptied_at` is the newest run when the summary was last emptied. Runs up to it may have read forgotten texts.
+# `title` and `pinned` (since when) are the user's; without a title, the first question is shown.
 conversations = sa.Table(
     "conversations",
     metadata,
@@ -266,6 +267,28 @@ conversations = sa.Table(
     sa.Column("summary", AnyText, nullable=False),
     sa.Column("folded", sa.Integer, nullable=False),
     sa.Column("emptied_at", sa.Integer, nullable=False),
+    sa.Column("title", AnyText),
+    sa.Column("pinned", UtcDateTime),
+)
+
+# Questions that the documents are known to answer. `content` is a hash of the document's text.
+example_questions = sa.Table(
+    "example_questions",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("document_id", AnyText, nullable=False, index=True),
+    sa.Column("content", AnyText, nullable=False),
+    sa.Column("language", AnyText, nullable=False),
+    sa.Column("question", AnyText, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+# At most one row: the documents whose examples were found or, until it `expires`, that a process is working on.
+example_search = sa.Table(
+    "example_search",
+    metadata,
+    sa.Column("documents", AnyText, primary_key=True),
+    sa.Column("expires", UtcDateTime),
 )
 
 # Index of recallable answers, by word and by vector, within a conversation or for a user.

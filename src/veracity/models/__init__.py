@@ -19,11 +19,20 @@ from veracity.models.approval import (
     DeliveryEvent,
     OnReject,
 )
-from veracity.models.conversation import ConversationSummary, PastTurn, Remembered, Route
+from veracity.models.conversation import (
+    ConversationSummary,
+    PastTurn,
+    Remembered,
+    Route,
+    Transcript,
+    TranscriptSource,
+    TranscriptTurn,
+)
 from veracity.models.documents import (
     AnnouncedFile,
     Document,
     DocumentPage,
+    ExampleQuestion,
     IngestReport,
     KnownDocument,
     ListedFile,
@@ -103,6 +112,7 @@ __all__ = [
     "EvaluationResult",
     "Evidence",
     "EvidenceMetadata",
+    "ExampleQuestion",
     "Exchange",
     "Feedback",
     "Grade",
@@ -146,6 +156,9 @@ __all__ = [
     "Step",
     "Thumb",
     "Traffic",
+    "Transcript",
+    "TranscriptSource",
+    "TranscriptTurn",
     "UploadList",
     "Usage",
     "User",

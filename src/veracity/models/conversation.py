@@ -38,7 +38,7 @@ class Remembered(BaseModel):
 
 
 class ConversationSummary(BaseModel):
-    """`title` is the first question, `status` that of the last one's run."""
+    """`title` is the user's, or the first question; `status` is that of the last one's run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,3 +49,44 @@ class ConversationSummary(BaseModel):
     started: datetime
     last: datetime
     status: TurnStatus = "answered"
+    pinned: bool = False
+
+
+class TranscriptSource(BaseModel):
+    """A passage that an answer cites as [`number`]. `quotes` are the cited sentences."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    title: str
+    location: str
+    quotes: list[str]
+
+
+class TranscriptTurn(BaseModel):
+    """`answer` is empty if none was released. `only` limited the documents."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    run_id: str
+    asked: datetime
+    question: str
+    only: list[str] = []
+    status: TurnStatus
+    answer: str
+    verdict: list[str] = Field(default=[], description="how the answer was examined, and who approved it")
+    sources: list[TranscriptSource] = []
+
+
+class Transcript(BaseModel):
+    """A conversation to keep or to give away: its questions, released answers and their sources."""
+
+    model_config = ConfigDict(frozen=True)
+
+    conversation: str
+    user: str
+    title: str
+    started: datetime
+    last: datetime
+    turns: list[TranscriptTurn]

@@ -72,6 +72,17 @@ class DocumentPage(BaseModel):
     boxes: list[PageBox] = Field(description="cover the quote; empty if it is not found, as on a scanned page")
 
 
+class ExampleQuestion(BaseModel):
+    """A question that the documents are known to answer, made from a document and in its language."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: str
+    language: str
+    document_id: str
+    content: str = Field(description="a hash of the document's text")
+
+
 class Outcome(BaseModel):
     """The result for one file or document. `reason` is empty on success."""
 

@@ -29,6 +29,7 @@ from veracity.llm import LLM
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
 from veracity.runs.checkpoints import Checkpoints, SqliteCheckpoints
+from veracity.runs.trials import NoMemory
 from veracity.settings import Settings, model_warnings
 from veracity.workers import Workers
 from veracity.workspace import Workspace
@@ -36,6 +37,7 @@ from veracity.workspace import Workspace
 log = logging.getLogger("veracity")
 
 MAX_SEARCHES = 64  # concurrent, including abandoned searches that still run
+MAX_TRIAL_SEARCHES = 8
 
 
 def open_checkpoints(folder: Path, url: str = "") -> Checkpoints:
@@ -74,6 +76,34 @@ def make_context(
         memory=ledger,
         settings=settings,
         workers=Workers(MAX_SEARCHES, "veracity-run"),
+    )
+
+
+def make_local_context(
+    settings: Settings,
+    llm: LLM,
+    store: Store,
+    embedder: Embedder,
+    searcher_for: Callable[[Sequence[str]], Searcher],
+) -> RunContext:
+    """A context that calls no model and stores nothing, for `trials`. `embedder` runs on this machine."""
+    local = settings.model_copy(
+        update={
+            "models": settings.models.model_copy(update=dict.fromkeys((*LOCAL_AGENTS, "judge"))),
+            "approval": settings.approval.model_copy(update={"policy": "ask"}),
+        }
+    )
+    return RunContext(
+        **_make_agents(local, llm, {}, embedder, StoreVocabulary(store, embedder).current),
+        searcher_for=searcher_for,
+        checker=QualityChecker(local.quality),
+        gate=Evaluator(None, llm=llm, settings=local, only_named_judges=True),
+        web=None,
+        embed=lambda text: None,
+        prompts={},
+        memory=NoMemory(),
+        settings=local,
+        workers=Workers(MAX_TRIAL_SEARCHES, "veracity-trial"),
     )
 
 

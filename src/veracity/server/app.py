@@ -18,7 +18,7 @@ from veracity.server.limits import ConcurrencyLimit, Limits, exchange_periodical
 from veracity.server.live.document_jobs import DocumentJobs
 from veracity.server.live.feed import Feed
 from veracity.server.live.runs import LiveRuns
-from veracity.server.live.upkeep import notify_periodically, prune_periodically, purge_periodically
+from veracity.server.live.upkeep import ExampleFinder, notify_periodically, prune_periodically, purge_periodically
 from veracity.server.live.wakeups import Wakeups
 from veracity.server.mcp import endpoint as mcp
 from veracity.server.mcp.tools import Tools
@@ -100,6 +100,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     pruning = asyncio.create_task(prune_periodically(engine))
     notifying = asyncio.create_task(notify_periodically(engine))
     exchanging = asyncio.create_task(exchange_periodically(state.limits, engine))
+    examples = (
+        ExampleFinder(engine, lambda: state.feed.publish("examples")) if engine.settings.server.examples else None
+    )
     unfinished = asyncio.create_task(routes.documents.finish_uploads(engine, state.document_jobs))
     try:
         yield
@@ -110,6 +113,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         exchanging.cancel()
         state.document_jobs.stop()
         state.live.stop(grace=0)
+        if examples:
+            await examples.close()
         state.feed.stop()
         await state.mcp.stop()
         await unfinished

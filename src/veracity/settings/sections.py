@@ -345,6 +345,9 @@ class ServerSettings(Section):
         default="everyone",
         description="who sees drafts: `everyone` who may see the question, or only `approvers`",
     )
+    examples: bool = Field(
+        default=True, description="whether example questions are found in the background when documents change"
+    )
     grace: float = Field(default=10, ge=0, le=3600, description="seconds that runs have to finish at shutdown")
     free_megabytes: int = Field(
         default=100, ge=0, le=1_000_000_000, description="free disk space below which `/readyz` reports a problem"

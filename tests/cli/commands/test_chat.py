@@ -294,6 +294,11 @@ class TestConversations:
         assert "leave" in found.out and "休假" not in found.out
         assert "休假" in run("conversations", "-s", ZH[:4], "-w", filled).out
         assert "all these words" in run("conversations", "-s", "parking zebra", "-w", filled).out
+        exported = run("conversations", "--export", "leave", "-w", filled).out
+        assert exported.startswith(f"# {QUESTION}\n") and "25 days" in exported
+        [turn] = json.loads(run("conversations", "--export", "leave", "--json", "-w", filled).out)["turns"]
+        assert turn["question"] == QUESTION
+        assert "There is no conversation" in run("conversations", "--export", "unknown", "-w", filled).err
         latest = run("conversations", "-n", "1", "-w", filled).out
         assert "leave" in latest and "休假" not in latest and "Showing the latest 1;" in latest
 

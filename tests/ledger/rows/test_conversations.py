@@ -16,7 +16,7 @@ from tests.ledger.material import (
     make_evidence,
     suspend_run,
 )
-from veracity.errors import InputError
+from veracity.errors import InputError, NotFoundError
 from veracity.ledger import Ledger, RunRecords
 from veracity.models import Decision, Review, ReviewOutcome, RunStatus, Verdict
 from veracity.models.conversation import TurnStatus
@@ -322,3 +322,54 @@ def test_a_conversation_is_found_among_many(ledger: Ledger) -> None:
     for number in range(200):
         answer_run(ledger, f"r{number}", f"Question {number}?", "Refunds take 14 days. " * 50, f"c{number // 5}")
     assert search(ledger, "question 77") == ["c15"]
+
+
+def test_a_conversation_has_a_title_and_a_pin(ledger: Ledger) -> None:
+    for number, conversation in enumerate("abcd"):
+        answer_run(ledger, f"r{number}", f"Question {number}?", "Yes.", conversation)
+    answer_run(ledger, "r9", "Hers?", "Yes.", "a", user="bob")
+    assert ledger.describe_conversation("ann", "b", title="  Refunds ", pinned=True).title == "Refunds"
+    listed = ledger.conversations("ann")
+    assert [(one.conversation, one.title, one.pinned) for one in listed] == [
+        ("b", "Refunds", True),
+        ("d", "Question 3?", False),
+        ("c", "Question 2?", False),
+        ("a", "Question 0?", False),
+    ]
+    assert [(one.title, one.pinned) for one in ledger.conversations("bob")] == [("Hers?", False)]
+    assert ledger.describe_conversation("ann", "b", title="") == ledger.conversation("ann", "b")
+    assert ledger.conversation("ann", "b").title == "Question 1?"
+    assert ledger.describe_conversation("ann", "b", pinned=False).pinned is False
+    assert [one.conversation for one in ledger.conversations("ann")] == ["d", "c", "b", "a"]
+
+
+def test_pages_go_on_after_pinned_conversations(ledger: Ledger) -> None:
+    for number, conversation in enumerate("abcdef"):
+        answer_run(ledger, f"r{number}", "Why?", "Because.", conversation)
+    for pinned in "be":
+        ledger.describe_conversation("ann", pinned, pinned=True)
+    everything = [one.conversation for one in ledger.conversations("ann")]
+    assert everything == ["e", "b", "f", "d", "c", "a"]
+    paged = [one.conversation for last in ("", "b", "d") for one in ledger.conversations("ann", 2, after=last)]
+    assert paged == everything
+    assert ledger.conversations("ann", after="unknown") == []
+
+
+def test_titles_are_searched_and_forgotten(ledger: Ledger) -> None:
+    answer_run(ledger, "r1", "Who pays?", "Nobody.", "c")
+    ledger.describe_conversation("ann", "c", title="退款 Refunds", pinned=True)
+    assert [one.conversation for one in ledger.conversations("ann", query="refund")] == ["c"]
+    assert ledger.conversations("bob", query="refund") == []
+    ledger.forget_conversation("ann", "c")
+    answer_run(ledger, "r2", "Who pays?", "Nobody.", "c")
+    assert [(one.title, one.pinned) for one in ledger.conversations("ann")] == [("Who pays?", False)]
+
+
+def test_an_unknown_conversation_or_a_bad_title_is_refused(ledger: Ledger) -> None:
+    answer_run(ledger, "r1", "Who pays?", "Nobody.", "c")
+    for user, conversation in (("bob", "c"), ("ann", "d")):
+        with pytest.raises(NotFoundError, match="There is no conversation"):
+            ledger.describe_conversation(user, conversation, title="Mine")
+    for title in ("two\nlines", "x" * 501):
+        with pytest.raises(InputError, match="name of a conversation"):
+            ledger.describe_conversation("ann", "c", title=title)

@@ -29,7 +29,8 @@ def ask(page: Page, question: str) -> None:
 
 def end_session(page: Page) -> None:
     """Ends the session after the first view has loaded, so that the next request gets a 401."""
-    expect(page.locator(".ask-examples")).to_be_visible()
+    loaded = "() => performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/api/examples'))"
+    page.wait_for_function(loaded)
     page.context.clear_cookies()
 
 
@@ -292,6 +293,7 @@ def test_conversations_of_other_users_are_not_found(engine_with: MakeEngine, ser
 
 def test_an_example_fills_the_box_without_sending(engine_with: MakeEngine, serve: Serve, open_page: OpenPage) -> None:
     served = serve(engine_with())
+    served.engine.find_examples()
     page = open_page(served)
     example = page.locator(".ask-examples button").first
     expect(example).to_be_visible()
@@ -304,8 +306,8 @@ def test_an_example_fills_the_box_without_sending(engine_with: MakeEngine, serve
     page.keyboard.type(" Really?")
     expect(page.locator("#question")).to_have_value(f"{words} Really?")
     expect(page.locator(".ask-turn")).to_have_count(0)
-    title = next(one for one in served.engine.documents() if one.title in words).id
-    served.client().request("DELETE", "/api/document", params={"id": title}).raise_for_status()
+    origin = next(example.document_id for example in served.engine.examples() if example.question == words)
+    served.client().request("DELETE", "/api/document", params={"id": origin}).raise_for_status()
     expect(page.get_by_role("button", name=words)).to_have_count(0)
 
 

@@ -1,5 +1,6 @@
 """The list of conversations in a real browser: search, open, delete (SPEC D2, X3, X5)."""
 
+import json
 import re
 from datetime import datetime, timedelta
 
@@ -27,7 +28,7 @@ def served(engine_with: MakeEngine, serve: Serve) -> Served:
 
 
 def titles(page: Page) -> Locator:
-    return page.get_by_role("list", name=re.compile("Your conversations|您的对话|あなたの会話")).locator("a")
+    return page.get_by_role("group", name=re.compile("Your conversations|您的对话|あなたの会話")).locator("a")
 
 
 def test_conversations_are_listed_and_searched(served: Served, open_page: OpenPage) -> None:
@@ -131,3 +132,50 @@ def test_recent_conversations_are_in_the_side_bar_with_their_status(served: Serv
     expect(titles(page).nth(1)).to_contain_text("no answer found")
     page.set_viewport_size({"width": 390, "height": 800})
     expect(page.get_by_role("navigation", name="Recent")).to_have_count(0)
+
+
+def test_a_conversation_is_renamed_pinned_and_grouped_by_day(served: Served, open_page: OpenPage) -> None:
+    page = open_page(served, "#/conversations")
+    expect(page.get_by_role("heading", level=2).first).to_have_text("today")
+    expect(titles(page).first).to_contain_text("answered")
+    page.get_by_role("button", name=f"Pin “{LEAVE_ZH}”").click()
+    expect(page.get_by_role("heading", level=2)).to_contain_text(["Pinned", "today"])
+    expect(titles(page).first).to_contain_text(LEAVE_ZH)
+    page.get_by_role("button", name=f"Rename “{LEAVE_ZH}”").click()
+    dialog = page.get_by_role("dialog", name="Rename this conversation")
+    expect(dialog.get_by_label("Title")).to_be_focused()
+    dialog.get_by_label("Title").fill("Shanghai leave")
+    page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(titles(page).first).to_contain_text("Shanghai leave")
+    expect(page.get_by_role("navigation", name="Recent").locator("a").first).to_contain_text("Shanghai leave")
+    page.get_by_role("button", name="Unpin “Shanghai leave”").click()
+    expect(titles(page).last).to_contain_text("Shanghai leave")
+    page.get_by_role("button", name="Rename “Shanghai leave”").click()
+    dialog.get_by_label("Title").fill("")
+    dialog.get_by_role("button", name="Rename").click()
+    expect(titles(page).last).to_contain_text(LEAVE_ZH)
+
+
+def test_a_conversation_is_exported_from_the_list_and_from_itself(served: Served, open_page: OpenPage) -> None:
+    page = open_page(served, "#/conversations", width=390)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name=f"Export “{LEAVE_ZH}”").click()
+    dialog = page.get_by_role("dialog", name="Export this conversation")
+    expect(dialog).to_contain_text("Whoever gets the file can read them.")
+    with page.expect_download() as markdown:
+        dialog.get_by_role("link", name="Markdown").click()
+    assert markdown.value.suggested_filename.endswith(".md")
+    assert LEAVE_ZH in markdown.value.path().read_text(encoding="utf-8")
+    page.goto(f"{served.url}/#/c/leave")
+    page.get_by_role("button", name="Export", exact=True).click()
+    with page.expect_download() as exported:
+        dialog.get_by_role("link", name="JSON").click()
+    turns = json.loads(exported.value.path().read_text(encoding="utf-8"))["turns"]
+    assert [turn["question"] for turn in turns] == [QUESTION, "Is every laptop encrypted?"]
+
+
+def test_the_receipt_link_says_who_can_open_it(served: Served, open_page: OpenPage) -> None:
+    page = open_page(served, "#/c/leave")
+    receipt = page.get_by_role("link", name="Receipt").first
+    expect(receipt).to_have_attribute("title", "Whoever asked and approvers can open it.")

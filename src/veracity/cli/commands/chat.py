@@ -83,14 +83,22 @@ def list_conversations(user: str, words: str, limit: int, workspace: Path | None
             plain("No conversation contains all these words." if words else "No conversations yet: veracity chat.")
         )
         return
-    rows = table(
-        "Conversation", "Turns", "Last (UTC)", "First question", right=("Turns",), whole=("Conversation", "Last (UTC)")
-    )
+    rows = table("Conversation", "Turns", "Last (UTC)", "Title", right=("Turns",), whole=("Conversation", "Last (UTC)"))
     for conversation in conversations:
-        cells = (f"{conversation.last:%Y-%m-%d %H:%M}", one_line(conversation.title))
+        pin = "★ " if conversation.pinned else ""
+        cells = (f"{conversation.last:%Y-%m-%d %H:%M}", pin + one_line(conversation.title))
         rows.add_row(plain(conversation.conversation), f"{conversation.turns:,}", *map(plain, cells))
     console.print(rows)
     print_limit(len(conversations), limit)
+
+
+def export_conversation(name: str, user: str, workspace: Path | None, as_json: bool) -> None:
+    with Veracity(require_workspace(workspace)) as engine:
+        transcript = engine.transcript(name, user=user)
+        if as_json:
+            print_json(transcript)
+        else:
+            console.print(plain(engine.transcript_markdown(transcript).rstrip()), soft_wrap=True)
 
 
 def new_conversation_name() -> str:

@@ -1,4 +1,4 @@
-"""Rows of conversations: the summary of older turns (SPEC D2). The turns themselves are runs.
+"""Rows of conversations: their title, and the summary of older turns (SPEC D2). The turns themselves are runs.
 
 A conversation belongs to its user: two users can have conversations of the same name.
 """
@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, case, delete, func, select, update
+from sqlalchemy import Connection, Row, Select, and_, case, delete, func, literal, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from veracity.errors import NotFoundError
 from veracity.language import normalized
 from veracity.ledger.rows.feedback import has_dislike
 from veracity.ledger.tables import conversations, runs
 from veracity.models import ConversationSummary, PastTurn, Remembered
+from veracity.secrets import presentable
 
 REUSABLE_STATUSES = ("answered", "abstained")
 UNPROVEN_OUTCOMES = ("failed", "not_reviewed")  # of a review: not reused unless a person approved the answer
@@ -24,6 +28,12 @@ TURN: Select[Any] = select(
     *(runs.c[name] for name in ("number", "run_id", "turn", "question", "status", "started", "answer")),
     has_dislike().label("disliked"),
 )
+_RUNS_AND_CONVERSATIONS = runs.outerjoin(
+    conversations,
+    and_(conversations.c.user_name == runs.c.user_name, conversations.c.conversation == runs.c.conversation),
+)
+_IS_PINNED = func.max(case((conversations.c.pinned.is_not(None), 1), else_=0))
+_NEWEST = func.max(runs.c.number)
 _LATIN = "[0-9a-z\u00df-\u024f]"
 
 
@@ -82,9 +92,37 @@ def list_conversations(
     return [listed for listed in _list_all(connection, user, None, after) if listed.conversation in matching][:limit]
 
 
+def get_summary(connection: Connection, user: str, conversation: str) -> ConversationSummary:
+    """Raises `NotFoundError`."""
+    for summary in _list(connection, user, runs.c.conversation == conversation, 1):
+        return summary
+    raise NotFoundError(f'There is no conversation "{presentable(conversation)}".')
+
+
+def describe(connection: Connection, user: str, conversation: str, title: str | None, pinned: bool | None) -> None:
+    """Set its title and whether it is pinned; what is None stays."""
+    values: dict[str, Any] = {} if title is None else {"title": title or None}
+    if pinned is not None:
+        values["pinned"] = datetime.now(UTC) if pinned else None
+    if values:
+        connection.execute(update(conversations).where(_is_conversation(user, conversation)).values(values))
+
+
 def _list_all(connection: Connection, user: str, limit: int | None, after: str) -> list[ConversationSummary]:
-    newest = func.max(runs.c.number)
-    last_seen = select(newest).where(_is_turn(user, after)).scalar_subquery()
+    if not after:
+        return _list(connection, user, runs.c.conversation != "", limit)
+    last = select(_IS_PINNED, _NEWEST).select_from(_RUNS_AND_CONVERSATIONS).where(_is_turn(user, after))
+    pinned, newest = connection.execute(last).one()
+    if newest is None:
+        return []
+    follows = tuple_(_IS_PINNED, _NEWEST) < (pinned, newest)
+    return _list(connection, user, runs.c.conversation != "", limit, follows)
+
+
+def _list(
+    connection: Connection, user: str, condition: Any, limit: int | None, follows: Any = True
+) -> list[ConversationSummary]:
+    """Pinned ones first, then by their newest turn."""
     grouped = (
         select(
             runs.c.conversation,
@@ -92,12 +130,15 @@ def _list_all(connection: Connection, user: str, limit: int | None, after: str) 
             func.count().label("turns"),
             func.min(runs.c.started).label("started"),
             func.max(runs.c.started).label("last"),
-            newest.label("newest"),
+            func.max(conversations.c.title).label("title"),
+            _IS_PINNED.label("pinned"),
+            _NEWEST.label("newest"),
         )
-        .where((runs.c.user_name == user) & (runs.c.conversation != ""))
+        .select_from(_RUNS_AND_CONVERSATIONS)
+        .where(runs.c.user_name == user, condition)
         .group_by(runs.c.conversation)
-        .having(newest < last_seen if after else newest > 0)
-        .order_by(newest.desc())
+        .having(and_(True, follows))
+        .order_by(_IS_PINNED.desc(), _NEWEST.desc())
         .limit(limit)
         .subquery()
     )
@@ -110,27 +151,31 @@ def _list_all(connection: Connection, user: str, limit: int | None, after: str) 
         grouped.c.turns,
         grouped.c.started,
         grouped.c.last,
-        runs.c.question.label("title"),
+        grouped.c.pinned,
+        func.coalesce(grouped.c.title, runs.c.question).label("title"),
         latest.c.status,
     )
     query = (
         select(*columns)
         .join(runs, is_first)
         .join(latest, latest.c.number == grouped.c.newest)
-        .order_by(grouped.c.newest.desc())
+        .order_by(grouped.c.pinned.desc(), grouped.c.newest.desc())
     )
     return [ConversationSummary(user=user, **row) for row in connection.execute(query).mappings()]
 
 
 def _find_by_words(connection: Connection, user: str, query: str) -> set[str]:
-    """The names of conversations with a turn that contains the words. Latin words match at the start of a word."""
+    """The names of conversations whose title or a turn contains the words. Latin words match at the start of a word."""
     words = list(dict.fromkeys(normalized(query).casefold().split()))[:MAX_QUERY_WORDS]
     starts = [f"(?<!{_LATIN})" if re.match(_LATIN, word) else "" for word in words]
     patterns = [re.compile(start + re.escape(word)) for start, word in zip(starts, words, strict=True)]
     answer = case((runs.c.status.in_(REUSABLE_STATUSES), runs.c.answer["text"].as_string()), else_="")
-    columns = select(runs.c.conversation, runs.c.question, answer)
+    turns = select(runs.c.conversation, runs.c.question, answer)
+    titles = select(conversations.c.conversation, conversations.c.title, literal(""))
+    own_turns = turns.where((runs.c.user_name == user) & (runs.c.conversation != ""))
+    own_titles = titles.where((conversations.c.user_name == user) & conversations.c.title.is_not(None))
     matching: set[str] = set()
-    for row in connection.execute(columns.where((runs.c.user_name == user) & (runs.c.conversation != ""))):
+    for row in chain(connection.execute(own_titles).all(), connection.execute(own_turns)):
         if row[0] not in matching:
             text = normalized(f"{row[1]}\n{row[2] or ''}").casefold()
             if all(pattern.search(text) for pattern in patterns):

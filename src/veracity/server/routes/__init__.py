@@ -13,6 +13,7 @@ from veracity.server.routes import (
     search,
     session,
     settings,
+    suggestions,
     upload_lists,
     users,
 )
@@ -27,6 +28,7 @@ MODULES = (
     documents,
     originals,
     search,
+    suggestions,
     evaluate,
     experiments,
     feed,

@@ -12,7 +12,7 @@ router = APIRouter(prefix="/api", tags=["feed"])
 
 DESCRIPTION = (
     "Server-sent events: `hello` (number of `pending` drafts), `approval` (a draft became pending or was decided), "
-    "`documents` (they changed)."
+    "`documents` (they changed), `examples` (other example questions were found)."
 )
 
 

@@ -1,35 +1,54 @@
-// Example questions about the documents, or a hint to add some.
+// Questions that the documents are known to answer: examples for a new conversation, and follow-ups of an answer. Or a
+// hint to add documents.
 import { html, useEffect, useState } from "../lib/preact.js";
-import { feed } from "../lib/feed.js";
+import { feed, useLoaded } from "../lib/feed.js";
 import { get } from "../lib/http.js";
 import { language, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
-import { printable } from "../lib/text.js";
-/** @import { KnownDocument, Me } from "../lib/types.d.ts" */
+import { detectLanguage, printable } from "../lib/text.js";
+/** @import { ExampleQuestion, Me } from "../lib/types.d.ts" */
 
-const EXAMPLE_COUNT = 3;
-const MAX_TITLE_LENGTH = 60;
-/** Shown until the list is loaded again. @type {KnownDocument[] | null} */
+const EXAMPLE_COUNT = 4;
+/** Shown until it is loaded again. @type {boolean | null} */
 let cached = null;
 
-/** The first documents, or null until they are known. */
-export function useDocuments() {
-  const [documents, setDocuments] = useState(cached);
+/** Whether there are documents, or null until that is known. */
+export function useHasDocuments() {
+  const [hasDocuments, setHasDocuments] = useState(cached);
   useEffect(() => {
-    const load = () => get("/api/documents?limit=60").then((loaded) => setDocuments(cached = loaded), () => {});
+    const load = () => get("/api/documents?limit=1").then((loaded) => setHasDocuments(cached = loaded.length > 0), () => {});
     load();
     return feed.on("documents", load);
   }, []);
-  return documents;
+  return hasDocuments;
 }
 
-/** @param {{ documents: KnownDocument[], onChoose: (question: string) => void }} props */
-export function Examples({ documents, onChoose }) {
-  const questions = pickDocuments(documents).map(({ title }) => t("ask.example", { title: printable(title) }));
-  return html`<section class="ask-examples" aria-label=${t("ask.examples")}>
-    <h2 class="small muted">${t("ask.examples")}</h2>
-    <ul>${questions.map((question) => html`
-      <li><button type="button" onClick=${() => onChoose(question)}>${question}</button></li>`)}</ul>
+/** Prefers the language of the page. @param {{ onChoose: (question: string) => void }} props */
+export function Examples({ onChoose }) {
+  const { value, reload } = useLoaded(() => /** @type {Promise<ExampleQuestion[]>} */ (get("/api/examples")), []);
+  useEffect(() => {
+    const off = [feed.on("documents", reload), feed.on("examples", reload)];
+    return () => off.forEach((unsubscribe) => unsubscribe());
+  }, [reload]);
+  const own = (/** @type {ExampleQuestion} */ example) => Number(example.language === language());
+  const chosen = [...value ?? []].sort((first, second) => own(second) - own(first)).slice(0, EXAMPLE_COUNT);
+  return html`<${Questions} title=${t("ask.examples")} questions=${chosen.map(({ question }) => question)} onChoose=${onChoose} />`;
+}
+
+/** @param {{ runId: string, onChoose: (question: string) => void }} props */
+export function FollowUps({ runId, onChoose }) {
+  const load = () => /** @type {Promise<string[]>} */ (get(`/api/runs/${encodeURIComponent(runId)}/follow-ups`).catch(() => []));
+  const { value } = useLoaded(load, [runId]);
+  return html`<${Questions} title=${t("ask.followUps")} questions=${value ?? []} onChoose=${onChoose} />`;
+}
+
+/** @param {{ title: string, questions: string[], onChoose: (question: string) => void }} props */
+function Questions({ title, questions, onChoose }) {
+  if (!questions.length) return null;
+  return html`<section class="ask-examples" aria-label=${title}>
+    <h2 class="small muted">${title}</h2>
+    <ul>${questions.map((question) => html`<li key=${question}><button type="button" lang=${detectLanguage(question)}
+      onClick=${() => onChoose(question)}>${printable(question)}</button></li>`)}</ul>
   </section>`;
 }
 
@@ -37,13 +56,4 @@ export function Examples({ documents, onChoose }) {
 export function NoDocuments({ me }) {
   return html`<div class="ask-examples"><p class="notice"><${Icon} name="documents" /> <span>${t("ask.noDocuments")}
     ${" "}${me.role === "admin" ? html`<a href="#/documents">${t("ask.addDocuments")}</a>` : t("ask.noDocuments.asker")}</span></p></div>`;
-}
-
-/** Prefers the language of the page, and spreads over the list. @param {KnownDocument[]} documents */
-function pickDocuments(documents) {
-  const titled = documents.filter(({ title }) => title && title.length <= MAX_TITLE_LENGTH);
-  const sameLanguage = titled.filter((document) => document.language === language());
-  const pool = sameLanguage.length >= EXAMPLE_COUNT ? sameLanguage : titled;
-  const stride = Math.max(1, Math.floor(pool.length / EXAMPLE_COUNT));
-  return pool.filter((_, index) => index % stride === 0).slice(0, EXAMPLE_COUNT);
 }

@@ -6,12 +6,14 @@ import { followRun, startRun } from "../lib/run-stream.js";
 /** @import { Approval, Receipt, Run, RunChange, Step, StreamHandlers } from "../lib/types.d.ts" */
 
 const FINISHED = new Set(["answered", "abstained", "rejected", "failed"]);
+/** @type {string[]} */
+const NO_LIMITS = [];
 const BATCH_INTERVAL = 40; // milliseconds; pieces of a draft are batched, so that the page is not redrawn for each word
 
-/** @param {string} question @param {string} runId @returns {Run} */
-export function newRun(question = "", runId = "") {
+/** @param {string} question @param {string} runId @param {string[]} only @returns {Run} */
+export function newRun(question = "", runId = "", only = NO_LIMITS) {
   return {
-    question, runId, phase: runId ? "loading" : "asking", ahead: 0, steps: [], active: [], draft: "", isOutdated: false, answer: null,
+    question, runId, only, phase: runId ? "loading" : "asking", ahead: 0, steps: [], active: [], draft: "", isOutdated: false, answer: null,
     problem: "", error: null, lastEventId: "", connection: "open", feedback: [], user: "", conversation: "", started: null,
   };
 }
@@ -90,7 +92,7 @@ function draftAfter(draft, step) {
 function applyReceipt(run, receipt) {
   const { run: summary, answer, steps, feedback } = receipt;
   const base = {
-    ...newRun(summary.question), runId: run.runId, user: summary.user, conversation: summary.conversation,
+    ...newRun(summary.question, "", receipt.only ?? NO_LIMITS), runId: run.runId, user: summary.user, conversation: summary.conversation,
     started: summary.started, feedback: feedback || [],
   };
   if (!FINISHED.has(summary.status)) return base;
@@ -100,11 +102,11 @@ function applyReceipt(run, receipt) {
 
 /**
  * Asks a question (`body`) or loads a run (`runId`), and follows it. Unmounting does not stop the run.
- * @param {{ runId?: string, body?: { question: string, conversation: string }, idempotencyKey?: string, question?: string }} options
+ * @param {{ runId?: string, body?: { question: string, conversation: string, only: string[] }, idempotencyKey?: string, question?: string, only?: string[] }} options
  */
-export function useRun({ runId = "", body, idempotencyKey = "", question = "" }) {
+export function useRun({ runId = "", body, idempotencyKey = "", question = "", only }) {
   const [run, dispatch] = useReducer(
-    (/** @type {Run} */ run, /** @type {RunChange[]} */ changes) => changes.reduce(reduceRun, run), newRun(question, runId));
+    (/** @type {Run} */ run, /** @type {RunChange[]} */ changes) => changes.reduce(reduceRun, run), newRun(question, runId, only));
   const stream = useRef(/** @type {{ stop(): void } | null} */ (null));
   const batch = useRef(/** @type {RunChange[]} */ ([]));
   const timer = useRef(0);

@@ -28,7 +28,7 @@ function OneRun({ me, runId }) {
       <p class="ask-crumb small muted">${t("shell.run")} <code>${runId}</code>${run.started && html` · ${dateTime(run.started)}`}
         ${run.user && run.user !== me.user && html` · <bdi>${run.user}</bdi>`}
         ${run.conversation && run.user === me.user && html` · <a href=${conversationLink(run.conversation)}>${t("ask.toConversation")}</a>`}</p>
-      ${run.phase !== "loading" && html`<${Turn} run=${run} me=${me} onAskAgain=${askAgain} onCite=${cite} />`}
+      ${run.phase !== "loading" && html`<${Turn} run=${run} me=${me} onAskAgain=${askAgain} onEdit=${askAgain} onCite=${cite} />`}
     </div>
     ${open && html`<${AnswerSource} open=${open} onCite=${cite} onClose=${() => setOpen(null)} />`}
   </div>`;

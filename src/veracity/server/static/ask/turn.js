@@ -12,6 +12,8 @@ import { Icon } from "../lib/icons.js";
 import { Markdown } from "../lib/markdown.js";
 import { approvalLink, receiptLink, runLink } from "../lib/routes.js";
 import { detectLanguage, printable } from "../lib/text.js";
+import { Chips } from "./document-picker.js";
+import { FollowUps } from "./examples.js";
 import { ModelUsage } from "./model-usage.js";
 import { isPending, isRunning } from "./run-state.js";
 import { lastStep } from "./stages.js";
@@ -21,26 +23,29 @@ import { Timeline } from "./timeline.js";
 const STOPPED = /^Stopped by (.+)\.$/; // the problem of a run that somebody stopped
 
 /**
- * `isPast`: a turn before the latest, which a screen reader does not announce.
- * @param {{ run: FollowedRun, me: Me, isPast?: boolean, onCite?: OnCite, onAskAgain?: (run: Run) => void }} props
+ * `isPast`: a turn of an earlier visit, which a screen reader does not announce. `isLast`: the end of the conversation.
+ * @param {{ run: FollowedRun, me: Me, isPast?: boolean, isLast?: boolean, onCite?: OnCite, onAskAgain?: (run: Run) => void,
+ *   onEdit?: (run: Run) => void, onFollowUp?: (question: string) => void }} props
  */
-export function Turn({ run, me, isPast = false, onCite, onAskAgain }) {
+export function Turn({ run, me, isPast = false, isLast = false, onCite, onAskAgain, onEdit, onFollowUp }) {
   const isBusy = isRunning(run);
   const started = run.started ?? run.steps[0]?.started;
   return html`<article class="ask-turn">
     ${started && html`<p class="print-only small">${dateTime(started)}</p>`}
     ${run.question && html`<h2 class="ask-question" lang=${detectLanguage(run.question)}><bdi>${printable(run.question)}</bdi></h2>`}
+    ${run.only.length > 0 && html`<div class="ask-limits row small muted">${t("ask.only")} <${Chips} only=${run.only} /></div>`}
     ${!isPast && html`<p class="visually-hidden" role="status">${announcement(run, me)}</p>`}
     <${Examination} run=${run} me=${me} />
     ${run.phase === "queued" && run.ahead > 0 && html`<p class="notice"><${Icon} name="clock" /> ${t("ask.queued", { n: run.ahead })}</p>`}
     ${isBusy && run.draft && html`<${LiveDraft} run=${run} />`}
-    ${run.answer && isPending(run) && html`<${Pending} run=${run} answer=${run.answer} me=${me} onCite=${onCite} />`}
+    ${run.answer && isPending(run) && html`<${Pending} run=${run} answer=${run.answer} me=${me} onCite=${onCite} onEdit=${onEdit} />`}
     ${run.answer && run.phase === "done" && !isPending(run) && html`
       <${Decisions} answer=${run.answer} />
       <${Answer} answer=${run.answer} onCite=${bindAnswer(onCite, run.answer)} />
       ${run.answer.status === "abstained" && html`<p class="muted">${t("ask.abstained.next")}
         ${me.role === "admin" && html` <a href="#/documents">${t("ask.addDocuments")}</a>`}</p>`}
-      <${Foot} run=${run} answer=${run.answer} me=${me} />`}
+      <${Foot} run=${run} answer=${run.answer} me=${me} onEdit=${onEdit} />
+      ${isLast && onFollowUp && run.answer.status === "answered" && html`<${FollowUps} key=${run.runId} runId=${run.runId} onChoose=${onFollowUp} />`}`}
     ${run.phase === "unread" && html`<${Failure} title=${t("ask.unread")} problem=${run.error?.message ?? ""} onRetry=${run.reload} />`}
     ${isStopped(run) && html`<${Stopped} run=${run} me=${me} onAskAgain=${onAskAgain} />`}
     ${(run.phase === "failed" || run.phase === "refused") && !isStopped(run) && html`<${Failure} title=${t("ask.failed")} problem=${describeProblem(run)}
@@ -93,9 +98,9 @@ function LiveDraft({ run }) {
 
 /**
  * Shows the pending draft to users who may see it: it is part of the approval.
- * @param {{ run: Run, answer: AnswerData, me: Me, onCite?: OnCite }} props
+ * @param {{ run: Run, answer: AnswerData, me: Me, onCite?: OnCite, onEdit?: (run: Run) => void }} props
  */
-function Pending({ run, answer, me, onCite }) {
+function Pending({ run, answer, me, onCite, onEdit }) {
   const [approval, setApproval] = useState(/** @type {Approval | null} */ (null));
   const id = answer.approval_id;
   useEffect(() => {
@@ -113,7 +118,7 @@ function Pending({ run, answer, me, onCite }) {
     <${Decisions} answer=${answer} />
     ${approval?.draft?.text && html`<p><${Verdict} answer=${approval.draft} threshold=${me.threshold} /></p>
       <${Answer} answer=${approval.draft} isDraft onCite=${bindAnswer(onCite, approval.draft)} />`}
-    <${Foot} run=${run} answer=${answer} me=${me} />`;
+    <${Foot} run=${run} answer=${answer} me=${me} onEdit=${onEdit} />`;
 }
 
 /** Decisions that were made on the way to this answer. @param {{ answer: AnswerData }} props */
@@ -137,15 +142,16 @@ function decisionKey({ verdict, attempt, reason }, answer) {
   return answer.status === "abstained" ? "ask.decided.search" : "";
 }
 
-/** @param {{ run: Run, answer: AnswerData, me: Me }} props */
-function Foot({ run, answer, me }) {
+/** @param {{ run: Run, answer: AnswerData, me: Me, onEdit?: (run: Run) => void }} props */
+function Foot({ run, answer, me, onEdit }) {
   const ownFeedback = run.feedback.find(({ by }) => by === me.user) || null;
   const takesFeedback = !isPending(run) && answer.status !== "rejected" && !isForgotten(answer);
   return html`<footer class="ask-foot">
     ${takesFeedback && html`<${Feedback} runId=${run.runId} given=${ownFeedback} />`}
     <span class="row">
+      ${onEdit && run.question && html`<button type="button" class="quiet small" onClick=${() => onEdit(run)}><${Icon} name="edit" size=${16} /> ${t("ask.edit")}</button>`}
       <${CopyButton} label=${t("ask.copyLink")} note=${t("ask.copyLink.note")} text=${() => `${location.origin}/${runLink(run.runId)}`} />
-      <a class="button quiet small" href=${receiptLink(run.runId)} target="_blank" rel="noopener"><${Icon} name="receipt" size=${16} /> ${t("ask.receipt")}</a>
+      <a class="button quiet small" href=${receiptLink(run.runId)} target="_blank" rel="noopener" title=${t("ask.copyLink.note")}><${Icon} name="receipt" size=${16} /> ${t("ask.receipt")}</a>
     </span>
     ${answer.usage.calls > 0 && html`<${ModelUsage} key=${run.runId} runId=${run.runId} />`}
   </footer>`;

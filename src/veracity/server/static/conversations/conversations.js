@@ -1,12 +1,13 @@
-// The user's conversations: search, open, delete; and single questions outside of conversations.
+// The user's conversations by day: search, open, pin, rename, export, delete; and single questions outside of them.
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { ConfirmDialog, ErrorNotice, isComposing, withValue } from "../lib/components.js";
 import { feed, useLoaded } from "../lib/feed.js";
-import { asApiError, del, get } from "../lib/http.js";
-import { ago, dateTime, t } from "../lib/i18n.js";
+import { asApiError, del, get, patch } from "../lib/http.js";
+import { ago, day, dateTime, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { conversationLink, runLink } from "../lib/routes.js";
 import { printable } from "../lib/text.js";
+import { ExportDialog, RenameDialog } from "./dialogs.js";
 /** @import { ConversationSummary, RunSummary } from "../lib/types.d.ts" */
 
 const SEARCH_DELAY = 250; // milliseconds after the last key press
@@ -23,6 +24,9 @@ export function Conversations() {
   const load = () => /** @type {Promise<ConversationSummary[]>} */ (get(`/api/conversations?${parameters}`));
   const { value: conversations, error, reload } = useLoaded(load, [parameters]);
   const [toDelete, setToDelete] = useState(/** @type {ConversationSummary | null} */ (null));
+  const [toRename, setToRename] = useState(/** @type {ConversationSummary | null} */ (null));
+  const [toExport, setToExport] = useState(/** @type {ConversationSummary | null} */ (null));
+  const [problem, setProblem] = useState("");
   const [deleted, setDeleted] = useState(/** @type {ConversationSummary | null} */ (null));
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
   const onDeleted = () => {
@@ -30,6 +34,15 @@ export function Conversations() {
     setToDelete(null);
     reload();
     feed.announce("conversations");
+  };
+  const onChanged = () => {
+    setToRename(null);
+    reload();
+    feed.announce("conversations");
+  };
+  const pin = (/** @type {ConversationSummary} */ { conversation, pinned }) => {
+    setProblem("");
+    patch(conversationPath(conversation), { pinned: !pinned }).then(onChanged, (thrown) => setProblem(asApiError(thrown).message));
   };
   useEffect(() => { if (deleted) heading.current?.focus({ preventScroll: true }); }, [deleted]); // its row disappears
   useEffect(() => { setDeleted(null); }, [search.query]);
@@ -43,14 +56,20 @@ export function Conversations() {
           : search.query && conversations ? t("conversations.found", { n: conversations.length }) : ""}</p>
       ${error ? html`<${ErrorNotice} text=${error.message} onRetry=${reload} />`
         : !conversations ? html`<p class="muted">${t("shell.loading")}</p>`
-        : html`<${List} conversations=${conversations} query=${search.query} onDelete=${setToDelete} />`}
+        : html`${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+          <${List} conversations=${conversations} query=${search.query} onPin=${pin} onRename=${setToRename} onExport=${setToExport} onDelete=${setToDelete} />`}
       ${conversations?.length === limit && limit < MAX_CONVERSATIONS && html`
         <p class="conversations-more"><button type="button" onClick=${() => setLimit(Math.min(MAX_CONVERSATIONS, limit * 2))}>
           ${t("conversations.more")}</button></p>`}
       ${!search.query && html`<${RecentRuns} />`}
+      ${toRename && html`<${RenameDialog} conversation=${toRename} onRenamed=${onChanged} onClose=${() => setToRename(null)} />`}
+      ${toExport && html`<${ExportDialog} conversation=${toExport.conversation} title=${titleOf(toExport)} onClose=${() => setToExport(null)} />`}
       ${toDelete && html`<${DeleteDialog} conversation=${toDelete} onDeleted=${onDeleted} onClose=${() => setToDelete(null)} />`}
     </div>`;
 }
+
+/** @param {string} conversation */
+const conversationPath = (conversation) => `/api/conversations/${encodeURIComponent(conversation)}`;
 
 /** @param {ConversationSummary} conversation */
 function titleOf({ title }) {
@@ -58,7 +77,7 @@ function titleOf({ title }) {
 }
 
 /** `query` follows `text` after a pause, and waits for the end of an input method's composition. */
-function useSearch() {
+export function useSearch() {
   const [text, setText] = useState("");
   const [query, setQuery] = useState("");
   const [isComposing, setComposing] = useState(false);
@@ -92,24 +111,46 @@ function SearchBox({ search }) {
     </form>`;
 }
 
-/** @param {{ conversations: ConversationSummary[], query: string, onDelete: (conversation: ConversationSummary) => void }} props */
-function List({ conversations, query, onDelete }) {
+/**
+ * @typedef {(conversation: ConversationSummary) => void} Action
+ * @typedef {{ onPin: Action, onRename: Action, onExport: Action, onDelete: Action }} Actions
+ */
+
+/** Pinned ones, then the others by day. @param {Actions & { conversations: ConversationSummary[], query: string }} props */
+function List({ conversations, query, ...actions }) {
   if (!conversations.length && query) return html`<p class="empty">${t("conversations.nothing", { query: printable(query) })}</p>`;
   if (!conversations.length) {
     return html`<div class="empty"><${Icon} name="conversations" size=${28} /><h2>${t("conversations.none.title")}</h2>
       <p>${t("conversations.none.text")}</p></div>`;
   }
-  return html`<ul class="conversations-list" aria-label=${t("conversations.list")}>${conversations.map((conversation) => html`
-    <li key=${conversation.conversation}>
-      <a href=${conversationLink(conversation.conversation)}>
-        <span class="conversations-title">${titleOf(conversation)}</span>
-        <span class="small muted">${conversation.status !== "answered" && html`<${Status} status=${conversation.status} /> `}
-          ${t("conversations.turns", { n: conversation.turns })} ·${" "}
-          <time datetime=${conversation.last} title=${dateTime(conversation.last)}>${t("conversations.last", { when: ago(conversation.last) })}</time></span>
-      </a>
-      <button type="button" class="quiet icon" title=${t("conversations.delete")}
-        aria-label=${t("conversations.delete.name", { title: titleOf(conversation) })} onClick=${() => onDelete(conversation)}><${Icon} name="trash" /></button>
-    </li>`)}</ul>`;
+  /** @type {Map<string, ConversationSummary[]>} */
+  const groups = new Map();
+  for (const conversation of conversations) {
+    const name = conversation.pinned ? t("conversations.pinned") : day(conversation.last);
+    groups.set(name, [...groups.get(name) ?? [], conversation]);
+  }
+  return html`<div role="group" aria-label=${t("conversations.list")}>${[...groups].map(([name, members]) => html`<section key=${name}>
+    <h2 class="conversations-day small muted">${name}</h2>
+    <ul class="conversations-list" aria-label=${name}>${members.map((conversation) => html`
+      <${Row} key=${conversation.conversation} conversation=${conversation} ...${actions} />`)}</ul></section>`)}</div>`;
+}
+
+/** @param {Actions & { conversation: ConversationSummary }} props */
+function Row({ conversation, onPin, onRename, onExport, onDelete }) {
+  const { conversation: id, status, turns, last, pinned } = conversation;
+  /** @type {[string, string, Action][]} */
+  const buttons = [[pinned ? "unpin" : "pin", "pin", onPin], ["rename", "edit", onRename], ["export", "download", onExport], ["delete", "trash", onDelete]];
+  return html`<li data-pinned=${Boolean(pinned)}>
+    <a href=${conversationLink(id)}>
+      <span class="conversations-title">${titleOf(conversation)}</span>
+      <span class="small muted"><${Status} status=${status ?? "answered"} />${" "}
+        ${t("conversations.turns", { n: turns })} ·${" "}
+        <time datetime=${last} title=${dateTime(last)}>${t("conversations.last", { when: ago(last) })}</time></span>
+    </a>
+    <span class="conversations-actions">${buttons.map(([name, icon, action]) => html`<button type="button" class="quiet icon" data-action=${name}
+      title=${t(`conversations.${name}`)} aria-label=${t(`conversations.${name}.name`, { title: titleOf(conversation) })}
+      onClick=${() => action(conversation)}><${Icon} name=${icon} /></button>`)}</span>
+  </li>`;
 }
 
 /** @param {{ conversation: ConversationSummary, onDeleted: () => void, onClose: () => void }} props */
@@ -120,7 +161,7 @@ function DeleteDialog({ conversation, onDeleted, onClose }) {
     setBusy(true);
     setProblem("");
     try {
-      await del(`/api/conversations/${encodeURIComponent(conversation.conversation)}`);
+      await del(conversationPath(conversation.conversation));
       onDeleted();
     } catch (thrown) {
       const error = asApiError(thrown);

@@ -150,6 +150,7 @@ export interface ConversationSummary {
   started: string;
   last: string;
   status: "running" | "interrupted" | "awaiting_approval" | "answered" | "abstained" | "rejected" | "failed";
+  pinned: boolean;
 }
 
 export interface CoveragePoint {
@@ -188,6 +189,13 @@ export interface DirectAnswerStep {
   seconds: number;
   facts: DirectAnswerFacts;
   texts: Texts | null;
+}
+
+export interface DocumentChoice {
+  kind: "folder" | "document";
+  only: string;
+  title: string;
+  documents: number;
 }
 
 export interface DocumentPage {
@@ -269,6 +277,13 @@ export interface Evidence {
 export interface EvidenceMetadata {
   relevance_score: number;
   found_by: string[];
+}
+
+export interface ExampleQuestion {
+  question: string;
+  language: string;
+  document_id: string;
+  content: string;
 }
 
 export interface Exchange {
@@ -970,6 +985,34 @@ export interface Summary {
 }
 
 export interface Texts {
+}
+
+export interface Transcript {
+  conversation: string;
+  user: string;
+  title: string;
+  started: string;
+  last: string;
+  turns: TranscriptTurn[];
+}
+
+export interface TranscriptSource {
+  number: number;
+  title: string;
+  location: string;
+  quotes: string[];
+}
+
+export interface TranscriptTurn {
+  number: number;
+  run_id: string;
+  asked: string;
+  question: string;
+  only: string[];
+  status: "running" | "interrupted" | "awaiting_approval" | "answered" | "abstained" | "rejected" | "failed";
+  answer: string;
+  verdict: string[];
+  sources: TranscriptSource[];
 }
 
 export interface UploadLimits {

@@ -134,6 +134,8 @@ export const get = async (path) => parseBody(await send("GET", path));
 export const post = async (path, body, headers) => parseBody(await send("POST", path, { body, headers }));
 /** @param {string} path @param {unknown} body */
 export const put = async (path, body) => parseBody(await send("PUT", path, { body }));
+/** @param {string} path @param {unknown} body */
+export const patch = async (path, body) => parseBody(await send("PATCH", path, { body }));
 /** @param {string} path */
 export const del = async (path) => parseBody(await send("DELETE", path));
 

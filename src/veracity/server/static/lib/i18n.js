@@ -94,6 +94,14 @@ export function dateTime(iso) {
   return new Intl.DateTimeFormat(TAGS[current], { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso));
 }
 
+/** "today", "yesterday" or the date @param {string} iso */
+export function day(iso) {
+  const date = new Date(iso);
+  const days = Math.round((new Date(date).setHours(0, 0, 0, 0) - new Date().setHours(0, 0, 0, 0)) / 86400000);
+  if (days === 0 || days === -1) return new Intl.RelativeTimeFormat(TAGS[current], { numeric: "auto" }).format(days, "day");
+  return new Intl.DateTimeFormat(TAGS[current], { dateStyle: "full" }).format(date);
+}
+
 /** "5 minutes ago" @param {string} iso */
 export function ago(iso) {
   const seconds = (new Date(iso).getTime() - Date.now()) / 1000;

@@ -26,7 +26,7 @@ export function followRun(runId, { lastEventId = "", onEvent, onState, onError }
 /**
  * Asks a question and follows its run. Errors before the run exists go to `onError`; asking again with the same
  * idempotency key is safe.
- * @param {{ question: string, conversation: string }} body
+ * @param {{ question: string, conversation: string, only: string[] }} body
  * @param {string} idempotencyKey
  * @param {StreamHandlers} handlers
  */

@@ -37,6 +37,7 @@ export interface FeedEvents {
   hello: { pending: number };
   approval: { approval_id: string; run_id: string; state: Approval["state"]; by?: string };
   documents: unknown;
+  examples: unknown;
   /** A run of this page ended, or a conversation was deleted. */
   conversations: unknown;
   state: StreamState;
@@ -94,6 +95,8 @@ export interface Run {
   feedback: Feedback[];
   user: string;
   conversation: string;
+  /** Paths and patterns that limited the documents. */
+  only: string[];
   started: string | null;
 }
 
