@@ -9,6 +9,7 @@ from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail, judged
 from tests.runs.websites import SearchServer
 from veracity.errors import DecidedError, InputError, ModelUnreachableError
+from veracity.experiments.proposals import cases_from_approvals
 from veracity.testing import ScriptedLLM
 
 BETTER = (
@@ -112,6 +113,12 @@ def test_x2_an_abstention_cannot_be_sent_back(gated: MakeEngine, website: Search
     assert (approval.why, approval.send_backs) == ("abstained", 0)
     with pytest.raises(InputError, match="no draft"):
         engine.decide(approval.approval_id, "send_back", reason=NOTE)
+
+
+def test_a_draft_that_was_sent_back_is_no_expected_answer(gated: MakeEngine) -> None:
+    engine = gated(script(GOOD, BETTER, scores=(30, 90)))
+    engine.decide(engine.ask(QUESTION).approval_id, "send_back", reason=NOTE)
+    assert list(cases_from_approvals(engine.approvals(state="any"))) == []
 
 
 def test_without_a_model_the_note_widens_what_is_quoted(gated: MakeEngine) -> None:

@@ -92,7 +92,7 @@ def calibrate(
     return CalibrationReport(
         calibration=found,
         statement=statement,
-        undecided=sum(approval.state == "pending" for approval in counted),
+        undecided=sum(approval.state in ("pending", "expired") for approval in counted),
         audited=sum(approval.why == "audit" for approval in counted),
         risk=risk,
         confidence=confidence,

@@ -14,12 +14,12 @@ from veracity.printable import visible
 
 
 def cases_from_approvals(approvals: Iterable[Approval]) -> Iterator[Case]:
-    """An approved answer is expected, an edit is the reference, a rejected answer must not come again. Forgotten and
-    undecided ones are left out. Of several decisions on one question, the newest counts: they come newest first."""
+    """An approved answer is expected, an edit is the reference, a rejected answer must not come again. All others are
+    left out. Of several decisions on one question, the newest counts: they come newest first."""
     seen = set[str]()
     for approval in approvals:
         decision, question = approval.decision, approval.question.strip()
-        if decision is None or not question or question in seen or approval.state == "superseded":
+        if approval.state not in ("approved", "rejected") or decision is None or not question or question in seen:
             continue
         seen.add(question)
         origin = f"{approval.state} by {decision.by}: {decision.reason}".rstrip(": ")
