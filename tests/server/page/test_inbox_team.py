@@ -144,6 +144,8 @@ def test_assign_and_filter_d11(waiting: Callable[..., Veracity], serve: Serve, o
     chooser.select_option("bo")
     expect(row(page, QUESTION)).to_contain_text("for bo")
     expect(row(other, QUESTION)).to_contain_text("for you")
+    page.goto(f"{served.url}/#/runs/{engine.approvals()[0].run_id}")
+    expect(page.locator(".ask-waiting")).to_contain_text("bo was asked to decide")
     other.get_by_label("For whom").select_option("bo")
     expect(other.locator(".inbox-row")).to_have_count(1)
     assert {approval.question: approval.assignee for approval in engine.approvals()} == {QUESTION: "bo", OTHERS[0]: ""}

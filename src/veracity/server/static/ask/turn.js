@@ -112,6 +112,8 @@ function Pending({ run, answer, me, onCite, onEdit }) {
   return html`<div class="notice accent ask-waiting"><${Icon} name="person" />
       <div><strong>${t("ask.waits")}</strong>
         ${approval && html`<p>${describeReason(approval, me)}</p>`}
+        ${approval?.assignee && html`<p>${t("ask.waits.assignee", { name: printable(approval.assignee) })}</p>`}
+        ${approval?.expires && html`<p>${t("ask.waits.expires", { when: dateTime(approval.expires) })}</p>`}
         <p>${t(mayDecide ? "ask.waits.decide" : "ask.waits.lead")}</p></div>
       ${mayDecide && html`<a class="button small" href=${approvalLink(id)}>${t("ask.toInbox")}</a>`}
     </div>
