@@ -100,7 +100,7 @@ def test_a_migrated_schema_equals_a_new_one(old: Path, tmp_path: Path) -> None:
         assert (
             connection.execute(text("SELECT max(version) FROM ledger_version")).scalar()
             == migrations.SCHEMA_VERSION
-            == 8
+            == 10
         )
         assert connection.execute(text("PRAGMA foreign_key_check")).all() == []
         assert connection.execute(text("PRAGMA integrity_check")).scalar() == "ok"
