@@ -25,7 +25,7 @@ from veracity.server.permissions import has_role
 BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="From `veracity users add`, or VERACITY_TOKEN.")
 COOKIE = "veracity_session"
 SESSION_SECONDS = 30 * 86400
-SEEN_SECONDS = 3600.0  # how often a user's last visit is recorded
+SEEN_SECONDS = 300.0  # how often a user's last visit is recorded
 
 T = TypeVar("T")
 

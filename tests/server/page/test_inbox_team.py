@@ -85,8 +85,12 @@ def test_the_next_draft_opens_after_a_decision(
     page.keyboard.press("a")
     expect(page.locator("#inbox-question")).not_to_have_text(first)
     expect(page.locator(".inbox-undo")).to_contain_text(first)
-    page.keyboard.press("z")
+    page.keyboard.press("a")  # and the next one
+    expect(page.locator(".inbox-undo")).not_to_contain_text(first)
+    for _ in range(2):
+        page.keyboard.press("z")
     expect(page.locator("#inbox-question")).to_have_text(first)
+    assert set(states(engine).values()) == {"pending"}
 
 
 def test_others_see_a_withdrawn_decision_d6(
@@ -124,6 +128,15 @@ def test_send_back_with_a_note_d10(waiting: Callable[..., Veracity], serve: Serv
     expect(page.locator(".ask-decisions")).to_contain_text("sent a draft back with a note")
 
 
+def test_the_undo_bar_fits_a_phone(waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve(waiting(QUESTION, undo_seconds=60)), "#/inbox", width=390)
+    row(page, QUESTION).click()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator(".inbox-undo button")).to_be_in_viewport(ratio=1)
+    box = page.locator(".inbox-undo .notice").bounding_box()
+    assert box and box["height"] < 100 and box["y"] >= 0
+
+
 def test_a_draft_that_cannot_be_sent_back_has_no_button(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
 ) -> None:
@@ -143,6 +156,7 @@ def test_assign_and_filter_d11(waiting: Callable[..., Veracity], serve: Serve, o
     expect(chooser.locator("option")).to_have_text(["anybody", "ana (you)", "bo"])
     chooser.select_option("bo")
     expect(row(page, QUESTION)).to_contain_text("for bo")
+    expect(page.locator(".shell-count").first).to_have_text("2")
     expect(row(other, QUESTION)).to_contain_text("for you")
     page.goto(f"{served.url}/#/runs/{engine.approvals()[0].run_id}")
     expect(page.locator(".ask-waiting")).to_contain_text("bo was asked to decide")

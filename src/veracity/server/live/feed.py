@@ -116,8 +116,11 @@ class Feed:
         sends nothing."""
         latest = {approval.approval_id: f"{approval.state} {approval.assignee}" for approval in approvals}
         for approval in reversed(approvals):
-            if states is not None and states.get(approval.approval_id) != latest[approval.approval_id]:
-                self._send({"kind": "approval", **approval.model_dump(mode="json")}, approval.user)
+            before = "" if states is None else states.get(approval.approval_id, "")
+            if states is not None and before != latest[approval.approval_id]:
+                changed = "assignee" if before.split(" ")[0] == approval.state else "state"
+                event = {"kind": "approval", "changed": changed, **approval.model_dump(mode="json")}
+                self._send(event, approval.user)
         return latest
 
     async def _read(self, read: Callable[[], T]) -> T | None:

@@ -68,7 +68,8 @@ function usePendingCount() {
         isPending.clear();
         setCount(pending || 0);
       }),
-      feed.on("approval", ({ approval_id: id, state }) => {
+      feed.on("approval", ({ approval_id: id, state, changed }) => {
+        if (changed === "assignee") return;
         const was = isPending.get(id) ?? state !== "pending"; // the first event of an approval always changes the count
         const is = state === "pending";
         isPending.set(id, is);

@@ -42,6 +42,8 @@ export function Turn({ run, me, isPast = false, isLast = false, onCite, onAskAga
     ${run.answer && run.phase === "done" && !isPending(run) && html`
       <${Decisions} answer=${run.answer} />
       <${Answer} answer=${run.answer} onCite=${bindAnswer(onCite, run.answer)} />
+      ${run.answer.status === "abstained" && run.only.length > 0 && onAskAgain && html`<p class="row muted">${t("ask.abstained.only")}
+        <button type="button" class="small" onClick=${() => onAskAgain({ ...run, only: [] })}>${t("ask.abstained.all")}</button></p>`}
       ${run.answer.status === "abstained" && html`<p class="muted">${t("ask.abstained.next")}
         ${me.role === "admin" && html` <a href="#/documents">${t("ask.addDocuments")}</a>`}</p>`}
       <${Foot} run=${run} answer=${run.answer} me=${me} onEdit=${onEdit} />

@@ -158,7 +158,7 @@ function Section({ title, note, children }) {
 function Head({ me, approval, heading, merge, onBack }) {
   const { draft } = approval;
   const isMine = approval.user === me.user;
-  const asked = t(isMine ? "inbox.asked.you" : "inbox.asked", { user: printable(approval.user), when: ago(approval.created) });
+  const asked = t(approval.attempt > 1 ? "inbox.asked.again" : isMine ? "inbox.asked.you" : "inbox.asked", { user: printable(approval.user), when: ago(approval.created) });
   return html`
     <header class="inbox-head">
       <button type="button" class="quiet small inbox-back" onClick=${onBack}><${Icon} name="left" />${t("inbox.back")}</button>

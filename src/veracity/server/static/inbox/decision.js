@@ -159,7 +159,7 @@ export function SendBackForm({ approval, isBusy, note, setNote, onSend, onCancel
       <label for="inbox-note">${t("inbox.form.note")}</label>
       <textarea id="inbox-note" ref=${field} rows="3" maxlength="2000" required value=${note} aria-describedby="inbox-note-hint"
         onInput=${withValue(setNote)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => isSubmitKey(event) && submit(event)}></textarea>
-      <p id="inbox-note-hint" class="muted small">${t("inbox.form.note.hint", { n: approval.send_backs })}</p>
+      <p id="inbox-note-hint" class="muted small">${t("shell.sentences", { one: t("inbox.form.note.hint", { n: approval.send_backs }), other: t("inbox.form.reason.hint") })}</p>
       <div class="row">
         <button type="submit" class="primary" disabled=${isBusy}>${t("inbox.form.sendBack.send")}</button>
         <button type="button" class="quiet" disabled=${isBusy} onClick=${onCancel}>${t("inbox.form.cancel")}</button>

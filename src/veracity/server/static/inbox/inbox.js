@@ -69,7 +69,7 @@ export function Inbox({ me, route }) {
         <div class="view-head"><h1>${t("shell.inbox")}</h1>
           <button type="button" class="quiet small inbox-keys-button" aria-keyshortcuts=${shortcut("?")} onClick=${() => setHelpOpen(true)}>
             ${t("inbox.keys")}<kbd aria-hidden="true">?</kbd></button></div>
-        <p class="muted small">${t(introKey(me))}</p>
+        ${tab === "waiting" && html`<p class="muted small">${t(introKey(me))}</p>`}
         ${me.calibration && html`<p class="muted small inbox-calibration">${calibrationText(me.calibration)}</p>`}
         <div class="inbox-tabs" role="group" aria-label=${t("inbox.tabs")}>
           ${TABS.map((name) => html`<button type="button" key=${name} aria-pressed=${tab === name} onClick=${() => setTab(name)}>

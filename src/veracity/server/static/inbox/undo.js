@@ -22,15 +22,17 @@ export const isHeld = ({ state, effective }) => state !== "pending" && Boolean(e
  * @param {(approval: Approval) => void} onUndone
  */
 export function useUndo(merge, seconds, onUndone) {
-  const [held, setHeld] = useState(/** @type {Held | null} */ (null));
+  const [stack, setStack] = useState(/** @type {Held[]} */ ([])); // the latest last
   const [problem, setProblem] = useState("");
   const hold = useCallback((/** @type {Approval[]} */ approvals) => {
     setProblem("");
-    setHeld({ approvals, until: Date.now() + seconds * 1000 });
+    setStack((before) => [...before.filter(({ until }) => until > Date.now()), { approvals, until: Date.now() + seconds * 1000 }]);
   }, [seconds]);
+  const held = stack.at(-1) ?? null;
+  const drop = () => setStack((before) => before.slice(0, -1).filter(({ until }) => until > Date.now()));
   const undo = async () => {
     if (!held) return;
-    setHeld(null);
+    drop();
     const results = await Promise.allSettled(held.approvals.map(({ approval_id: id }) => del(`${approvalPath(id)}/decision`)));
     const undone = results.flatMap((result) => (result.status === "fulfilled" ? [/** @type {Approval} */ (result.value)] : []));
     const failed = results.find((result) => result.status === "rejected");
@@ -38,7 +40,7 @@ export function useUndo(merge, seconds, onUndone) {
     if (failed) setProblem(asApiError(/** @type {PromiseRejectedResult} */ (failed).reason).message);
     if (undone.length) onUndone(undone[0]);
   };
-  return { held, hold, undo, problem, clear: () => { setHeld(null); setProblem(""); } };
+  return { held, hold, undo, problem, clear: () => { drop(); setProblem(""); } };
 }
 
 /** @param {{ held: Held | null, problem: string, onUndo: () => void, onClose: () => void }} props */
@@ -66,7 +68,7 @@ function useSecondsLeft(held, onClose) {
 
 /** @param {Approval[]} approvals */
 function describe(approvals) {
-  if (approvals.length > 1) return t("inbox.undo.many", { n: approvals.length });
   const [{ state, decision, question }] = approvals;
+  if (approvals.length > 1) return t("inbox.undo.many", { n: approvals.length, what: t(`inbox.state.${state}`) });
   return t("inbox.undo.one", { what: t(`inbox.state.${decision?.edit ? "edited" : state}`), question: printable(question) });
 }

@@ -35,7 +35,7 @@ export interface ServerEvent {
 /** What the feed reports, by kind. "state" is about the connection itself. */
 export interface FeedEvents {
   hello: { pending: number };
-  approval: { approval_id: string; run_id: string; state: Approval["state"]; by?: string };
+  approval: { approval_id: string; run_id: string; state: Approval["state"]; by?: string; changed?: "state" | "assignee" };
   documents: unknown;
   examples: unknown;
   /** A run of this page ended, or a conversation was deleted. */

@@ -39,7 +39,8 @@ export function SignIn({ isExpired, problem = "", onSignedIn }) {
     aria-labelledby="sign-in">
     <form class="card shell-sign-in stack" onSubmit=${submit}>
       <div class="row"><img src=${LOGO} alt="" width="32" height="32" /><h1 id="sign-in">${t("shell.signIn")}</h1></div>
-      <p class="muted">${t(isExpired ? "shell.signIn.again" : "shell.signIn.lead")}</p>
+      ${isExpired && html`<p class="muted">${t("shell.signIn.again")}</p>`}
+      <p class="muted">${t("shell.signIn.lead")}</p>
       <div class="stack shell-field">
         <label for="token">${t("shell.token")}</label>
         <input id="token" ref=${field} type="password" autocomplete="current-password" spellcheck=${false} autocapitalize="off"
