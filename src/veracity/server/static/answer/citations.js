@@ -65,7 +65,8 @@ export function listSources(answer) {
 
 /** @param {string} text */
 function numbersIn(text) {
-  return [...text.matchAll(/[[［【、，,;； ](\d{1,3})(?=[\]］】、，,;； ])/g)].map((match) => parseInt(match[1], 10));
+  const marks = [...text.matchAll(/[[［【]([\d\s,，、;；–-]{1,40})[\]］】]/g)];
+  return marks.flatMap(([, inside]) => inside.match(/\d{1,3}/g) ?? []).map(Number);
 }
 
 /** "Travel › Trains · page 3": where a passage is in its document. @param {Evidence} evidence */

@@ -9,6 +9,7 @@ import { get, post } from "../lib/http.js";
 import { t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { conversationLink, readRoute, replaceRoute } from "../lib/routes.js";
+import { readTyped, storeTyped } from "../lib/storage.js";
 import { Composer } from "./composer.js";
 import { Chips, DocumentPicker, useOnly } from "./document-picker.js";
 import { Examples, NoDocuments, useHasDocuments } from "./examples.js";
@@ -85,7 +86,7 @@ function Conversation({ me, conversation, address, isNew }) {
       ${isEmpty ? html`<div class="ask-welcome"><h1>${t("ask.title")}</h1><p class="muted">${t("ask.lead")}</p></div>`
         : html`<h1 class="visually-hidden">${t("shell.ask")}</h1>`}
       <${PastTurns} past=${past} isLatest=${!asked.length} me=${me} onRunning=${asked.length ? null : setRunning} onLimits=${setLastOnly} ...${actions} onAskAgain=${askAgain} />
-      ${asked.map(({ key, ...turn }) => html`<${NewTurn} key=${key} ...${turn} me=${me} isLast=${key === asked.at(-1)?.key}
+      ${asked.map(({ key, ...turn }) => html`<${NewTurn} key=${key} ...${turn} me=${me} address=${address} isLast=${key === asked.at(-1)?.key}
         onAccepted=${showAddress} onRunning=${setRunning} ...${actions} onAskAgain=${(/** @type {Run} */ run) => askAgain(run, key)} />`)}
       <div class="ask-foot-bar">
         <div class="ask-limits row">
@@ -155,12 +156,16 @@ function PastTurnView({ turn, onRunning, onLimits, ...rest }) {
   return html`<${Turn} run=${run} isPast ...${rest} />`;
 }
 
-/** @param {TurnProps & Omit<Asked, "key"> & { isLast: boolean, onAccepted: (run: Run) => void, onRunning: (run: Run | null) => void }} props */
-function NewTurn({ body, idempotencyKey, isLast, onAccepted, onRunning, ...rest }) {
+/** @param {TurnProps & Omit<Asked, "key"> & { address: string, isLast: boolean, onAccepted: (run: Run) => void, onRunning: (run: Run | null) => void }} props */
+function NewTurn({ body, idempotencyKey, address, isLast, onAccepted, onRunning, ...rest }) {
   const run = useRun({ body, idempotencyKey, question: body.question, only: body.only });
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => { place.current?.scrollIntoView({ block: "start", behavior: REDUCED_MOTION.matches ? "auto" : "smooth" }); }, []);
   useEffect(() => { onAccepted(run); }, [run.runId]);
+  useEffect(() => { // leaving the view does not lose a question that the server did not get
+    if (run.phase === "refused" && !run.runId) storeTyped(address, body.question);
+    else if (run.runId && readTyped(address) === body.question) storeTyped(address, "");
+  }, [run.phase, run.runId]);
   useEffect(() => { if (isLast) onRunning(isRunning(run) ? run : null); }, [isLast, run.phase, run.runId]);
   return html`<div class="ask-asked" data-last=${isLast} ref=${place}><${Turn} run=${run} isLast=${isLast} ...${rest} /></div>`;
 }

@@ -11,7 +11,7 @@ const MAX_LISTED = 5;
 const PREVIEW_DELAY = 300; // milliseconds after the last key press
 
 const MARK = String.raw`[\[［【]\s*\d{1,3}(?:\s*[,，、;；–-]\s*\d{1,3})*\s*[\]］】]`;
-const HAS_MARK = new RegExp(MARK);
+const MARKS = new RegExp(MARK, "g");
 const MARK_AFTER_STOP = new RegExp(String.raw`([.!?。！？…]+["'”’»)）」』]*)((?:\s*${MARK})+)`, "g");
 const NO_STATEMENT = /^#{1,6}\s|[:：]$|[?？]$/; // a heading, an introduction to a list, a question
 const LIST_ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)、])\s+/;
@@ -45,7 +45,7 @@ export function EditForm({ approval, text, setText, isBusy, onSend, onCancel }) 
         onInput=${withValue(setText)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => isSubmitKey(event) && submit(event)}></textarea>
       <p id="inbox-edit-hint" class=${isEmpty ? "inbox-wrong small" : "muted small"} aria-live="polite">
         ${t(isEmpty ? "inbox.form.edit.empty" : "inbox.form.edit.hint")}</p>
-      <${Uncited} text=${preview} hasEvidence=${approval.draft.evidence.length > 0} />
+      <${Uncited} text=${preview} passages=${approval.draft.evidence.length} />
       ${preview !== original && html`
         <h4>${t("inbox.form.edit.changes")}</h4>
         <${Diff} language=${approval.draft.language} before=${printable(original)} after=${printable(preview)} />`}
@@ -61,10 +61,10 @@ export function EditForm({ approval, text, setText, isBusy, onSend, onCancel }) 
 
 /**
  * Lists what readers will see as unsupported. Without evidence there is nothing to cite.
- * @param {{ text: string, hasEvidence: boolean }} props
+ * @param {{ text: string, passages: number }} props
  */
-function Uncited({ text, hasEvidence }) {
-  const sentences = hasEvidence ? findUncited(text) : [];
+function Uncited({ text, passages }) {
+  const sentences = passages ? findUncited(text, passages) : [];
   return html`<div role="status">${sentences.length > 0 && html`
     <div class="notice warn inbox-uncited"><${Icon} name="warn" size=${16} />
       <div><p>${t("inbox.form.edit.uncited", { n: sentences.length })}</p>
@@ -72,10 +72,19 @@ function Uncited({ text, hasEvidence }) {
           ${sentences.length > MAX_LISTED && html`<li>…</li>`}</ul></div></div>`}</div>`;
 }
 
-/** The sentences without a mark such as [1]. Only a hint: the server decides what counts. @param {string} text */
-export function findUncited(text) {
+/**
+ * The sentences without a mark of a passage, such as [1]. Only a hint: the server decides what counts.
+ * @param {string} text @param {number} passages how many there are
+ */
+export function findUncited(text, passages = Infinity) {
   const segmenter = new Intl.Segmenter(language(), { granularity: "sentence" });
   const lines = text.split(/\n+/).map((line) => line.replace(LIST_ITEM, "").replace(MARK_AFTER_STOP, "$2$1"));
   return lines.flatMap((line) => [...segmenter.segment(line)].map(({ segment }) => segment.trim()))
-    .filter((sentence) => WORD.test(sentence) && !HAS_MARK.test(sentence) && !NO_STATEMENT.test(sentence));
+    .filter((sentence) => WORD.test(sentence) && !hasPassage(sentence, passages) && !NO_STATEMENT.test(sentence));
+}
+
+/** Whether one of its marks names a passage. @param {string} sentence @param {number} passages */
+function hasPassage(sentence, passages) {
+  const numbers = (sentence.match(MARKS) ?? []).flatMap((mark) => mark.match(/\d+/g) ?? []).map(Number);
+  return numbers.some((number) => number >= 1 && number <= passages);
 }
