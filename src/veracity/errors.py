@@ -30,6 +30,7 @@
     │   ├── DecidedError          the approval is already decided
     │   └── SupersededError       the draft has changed or can no longer be decided
     ├── WebSearchError            a web search or a page fetch failed
+    ├── NotificationError         an announcement could not be delivered
     ├── PullError                 a model cannot be pulled
     └── EvaluationError           a metric failed; its cause is one of the above
 

@@ -85,6 +85,21 @@ def test_a_bundle_does_what_its_modules_do(chromium: Browser) -> None:
     page.close()
 
 
+def test_comments_and_types_are_left_out_of_the_bundle() -> None:
+    module = """// A comment.
+/** @param {string} a */
+export const f = (a) => `// not ${a} /** a comment */`;
+  // Another.
+const g = /** @type {number} */ (f("https://x"));
+/**
+ * Text with * and /.
+ */
+g();
+"""
+    script = bundle("app.js", {"app.js": module}.__getitem__)
+    assert 'const f = (a) => `// not ${a} /** a comment */`;\nconst g = (f("https://x"));\ng();' in script
+
+
 @pytest.mark.parametrize(
     "text", ['import * as all from "./a.js";', "export let a = 1;", 'const a = await import("./b.js");']
 )

@@ -1,7 +1,8 @@
 """Joins the page's modules into one script, so that a browser fetches one file instead of sixty.
 
-Each module becomes a function that returns its exports, and an import becomes a call of it. That is all: names and text
-stay as they are. It knows the forms of import and export that the page and its libraries use, and refuses others.
+Each module becomes a function that returns its exports, and an import becomes a call of it. Comments that fill whole
+lines, and types, are left out: they are a fifth of the transferred bytes. All else stays as it is. It knows the forms
+of import and export that the page and its libraries use, and refuses others.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ _EXPORT_FROM = re.compile(r"""^export\s*\{([^}]*)\}\s*from\s*["']([^"']+)["'];?"
 _EXPORT_LIST = re.compile(r"(?:^|(?<=[;}]))export\s*\{([^}]*)\};?", re.MULTILINE)
 _EXPORT_DEFAULT = re.compile(r"(?:^|(?<=;))export default function\b", re.MULTILINE)
 _EXPORT_NAME = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*(?:/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*|//.*)\n", re.MULTILINE)
+_TYPE = re.compile(r"/\*\* @(?:type|param|template) (?:[^*]|\*(?!/))*\*/ ?")
 _OTHER = re.compile(r"^(?:import|export)\b|(?<!\w)import\(", re.MULTILINE)
 
 _HEAD = "const $loaded = {};\nconst $load = (name) => ($loaded[name] ??= $modules[name]());\nconst $modules = {\n"
@@ -61,6 +64,7 @@ def _as_function(name: str, text: str) -> tuple[str, list[str]]:
         exports[match[2]] = match[2]
         return f"{match[1]} {match[2]}"
 
+    text = _TYPE.sub("", _COMMENT.sub("", text))
     text = _IMPORT.sub(replace_import, text)
     text = _EXPORT_FROM.sub(replace_export_from, text)
     text = _EXPORT_LIST.sub(replace_export_list, text)

@@ -9,11 +9,11 @@ import { Scores } from "/static/answer/scores.js";
 import { SourceText } from "/static/answer/source-text.js";
 
 const ELEMENTS = new Set(
-  ("article aside bdi blockquote br button code details div em h3 h4 h5 h6 header hr input label li mark ol p path pre " +
+  ("article aside bdi blockquote br button code details div em h3 h4 h5 h6 header hr input label li mark ol p path pre q " +
     "section span strong summary svg table tbody td th thead tr ul").split(" "),
 );
 const ATTRIBUTES = new Set(
-  ("autocomplete class d dir disabled fill focusable for height id lang maxlength open placeholder popover role scope start stroke " +
+  ("autocomplete class d data-tone dir disabled fill focusable for height id lang maxlength open placeholder popover role scope start stroke " +
     "stroke-linecap stroke-linejoin stroke-width style tabindex title type value viewBox width").split(" "),
 );
 const root = document.getElementById("root");

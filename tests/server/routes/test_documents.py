@@ -232,6 +232,9 @@ def test_text_offsets_count_code_points(
         "end": place[1],
         "characters": 11,
         "page_starts": [],
+        "format": "text",
+        "markdown": False,
+        "has_original": False,
     }
 
 

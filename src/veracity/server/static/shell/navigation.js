@@ -30,7 +30,7 @@ export const linksFor = (me) => (me?.role === "admin" ? [...LINKS, ADMIN_LINK] :
 export function Navigation({ me, view, path, pending, onPalette, onSignOut }) {
   return html`<header class="shell-head">
     <a class="shell-brand" href="#/"><img src=${LOGO} alt="" width="26" height="26" /><span>${t("shell.name")}</span></a>
-    <button type="button" class="quiet shell-find" aria-label=${t("shell.palette")} aria-keyshortcuts="Control+K Meta+K" onClick=${onPalette}>
+    <button type="button" class="quiet shell-find" title=${t("shell.palette")} aria-keyshortcuts="Control+K Meta+K" onClick=${onPalette}>
       <${Icon} name="search" /><span>${t("shell.palette.short")}</span><kbd aria-hidden="true">${PALETTE_KEY}</kbd></button>
     <nav class="shell-nav" aria-label=${t("shell.navigation")}>
       <ul>${linksFor(me).map(([name, address]) => html`<li><${Link} name=${name} address=${address} isCurrent=${name === (PARENTS[view] ?? view)}
