@@ -32,21 +32,21 @@ export function Examples({ onChoose }) {
   }, [reload]);
   const own = (/** @type {ExampleQuestion} */ example) => Number(example.language === language());
   const chosen = [...value ?? []].sort((first, second) => own(second) - own(first)).slice(0, EXAMPLE_COUNT);
-  return html`<${Questions} title=${t("ask.examples")} questions=${chosen.map(({ question }) => question)} onChoose=${onChoose} />`;
+  return html`<${Questions} heading="h2" title=${t("ask.examples")} questions=${chosen.map(({ question }) => question)} onChoose=${onChoose} />`;
 }
 
 /** @param {{ runId: string, onChoose: (question: string) => void }} props */
 export function FollowUps({ runId, onChoose }) {
   const load = () => /** @type {Promise<string[]>} */ (get(`/api/runs/${encodeURIComponent(runId)}/follow-ups`).catch(() => []));
   const { value } = useLoaded(load, [runId]);
-  return html`<${Questions} title=${t("ask.followUps")} questions=${value ?? []} onChoose=${onChoose} />`;
+  return html`<${Questions} heading="h3" title=${t("ask.followUps")} questions=${value ?? []} onChoose=${onChoose} />`;
 }
 
-/** @param {{ title: string, questions: string[], onChoose: (question: string) => void }} props */
-function Questions({ title, questions, onChoose }) {
+/** @param {{ heading: string, title: string, questions: string[], onChoose: (question: string) => void }} props */
+function Questions({ heading, title, questions, onChoose }) {
   if (!questions.length) return null;
   return html`<section class="ask-examples" aria-label=${title}>
-    <h2 class="small muted">${title}</h2>
+    <${heading} class="small muted">${title}<//>
     <ul>${questions.map((question) => html`<li key=${question}><button type="button" lang=${detectLanguage(question)}
       onClick=${() => onChoose(question)}>${printable(question)}</button></li>`)}</ul>
   </section>`;
