@@ -29,7 +29,7 @@ export function ModelUsage({ runId }) {
 /** @param {{ receipt: Receipt }} props */
 function UsageTable({ receipt }) {
   const roles = Object.entries(receipt.usage_by_role);
-  return html`<div class="ask-usage-wide"><table class="small">
+  return html`<div class="ask-usage-wide" role="region" tabindex="0" aria-label=${t("ask.usage")}><table class="small">
     <thead><tr><th scope="col">${t("ask.usage.role")}</th>
       ${["calls", "input", "cached", "output", "cost"].map((name) => html`<th scope="col" class="number">${t(`ask.usage.${name}`)}</th>`)}</tr></thead>
     <tbody>${roles.map(([role, usage]) => html`<tr key=${role}><th scope="row">${printable(nameOf("ask.role.", role))}</th>${renderFigures(usage)}</tr>`)}
