@@ -249,9 +249,9 @@ def reject(
 
     Exits with 3 if the answer from the web awaits approval too, and with 5 if the approval was already decided.
     """
-    from veracity.cli.commands.approvals import reject
+    from veracity.cli.commands.approvals import refuse
 
-    reject(approval, reason, by, workspace, as_json)
+    refuse("reject", approval, reason, by, workspace, as_json)
 
 
 @app.command("send-back")
@@ -266,9 +266,9 @@ def send_back(
 
     Exits with 3 if that draft awaits approval too, and with 5 if the approval was already decided.
     """
-    from veracity.cli.commands.approvals import send_back
+    from veracity.cli.commands.approvals import refuse
 
-    send_back(approval, note, by, workspace, as_json)
+    refuse("send_back", approval, note, by, workspace, as_json)
 
 
 @app.command()

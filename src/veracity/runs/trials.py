@@ -27,7 +27,7 @@ class _WaitsError(VeracityError):
 
 
 class NoMemory:
-    """Knows no earlier turn and stores nothing."""
+    """The memory of a trial: it has no earlier turns, and every write is a no-op."""
 
     def weak_points(self, user: str, question: str) -> Sequence[WeakPoint]:
         return ()

@@ -105,18 +105,11 @@ def approve(
     _finish(answer, scales, workspace, as_json)
 
 
-def reject(name: str, reason: str, by: str | None, workspace: Path | None, as_json: bool) -> None:
+def refuse(verdict: Verdict, name: str, reason: str, by: str | None, workspace: Path | None, as_json: bool) -> None:
+    """Reject a draft, or send it back with `reason` as the note."""
     with Veracity(require_workspace(workspace)) as engine:
         approval = engine.approval(name)
-        answer = _decide(engine, approval, name, "reject", by, reason=reason, draft_hash=approval.draft_hash)
-        scales = engine.settings.scales
-    _finish(answer, scales, workspace, as_json)
-
-
-def send_back(name: str, note: str, by: str | None, workspace: Path | None, as_json: bool) -> None:
-    with Veracity(require_workspace(workspace)) as engine:
-        approval = engine.approval(name)
-        answer = _decide(engine, approval, name, "send_back", by, reason=note, draft_hash=approval.draft_hash)
+        answer = _decide(engine, approval, name, verdict, by, reason=reason, draft_hash=approval.draft_hash)
         scales = engine.settings.scales
     _finish(answer, scales, workspace, as_json)
 
