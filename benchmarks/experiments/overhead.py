@@ -100,11 +100,11 @@ def evaluator(count: int, concurrency: int = CONCURRENCY) -> None:
             pass
 
 
-def experiment(count: int) -> None:
+def experiment(count: int, concurrency: int = CONCURRENCY) -> None:
     with tempfile.TemporaryDirectory() as folder:
         make_workspace(Path(folder) / "ws", count)
         with Veracity(Path(folder) / "ws", settings=SETTINGS) as engine:
-            summary = engine.experiment("rows", concurrency=CONCURRENCY)
+            summary = engine.experiment("rows", concurrency=concurrency)
         assert summary.finished == count
 
 
@@ -222,6 +222,7 @@ def main() -> None:
         f"bare, {CONCURRENCY} at once": bare_calls_in_threads,
         "Evaluator, one by one": lambda count: evaluator(count, 1),
         f"Evaluator, {CONCURRENCY} at once": evaluator,
+        "experiment, one by one": lambda count: experiment(count, 1),
         f"experiment, {CONCURRENCY} at once": experiment,
     }
     tasks |= {"pydantic-evals": pydantic_evals} if importlib.util.find_spec("pydantic_evals") else {}

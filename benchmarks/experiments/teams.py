@@ -5,25 +5,27 @@
 OUTCOMES come from `benchmarks.experiments.outcomes`; gold answers are the decisions. Each team draws answers with
 their scores. Those below the threshold in force are all decided, of the others a share is audited. A promise is broken
 if more of all answers above the calibrated threshold are wrong than it says. "looks good" is the lowest threshold at
-which the labels themselves have no more wrong ones. In "2 % wrong", wrong answers are made rarer.
+which the labels themselves have no more wrong ones. "per language" calibrates each language by itself. In "2 % wrong",
+wrong answers are made rarer.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.experiments.outcomes import CaseOutcome, load_outcomes
-from veracity.experiments.calibration import Label, calibrate, thin
+from veracity.experiments.calibration import Calibration, Label, calibrate, calibrate_languages, thin
 from veracity.settings import ApprovalSettings
 
 CONFIDENCE = 0.95
 AUDIT = 0.2
 ANSWERS = 3000  # of one team
 IN_FORCE = ApprovalSettings().threshold
+WIDTHS = (12, 10, 26, 10, 22)  # of the columns
 
 
 def true_risk(pool: Sequence[CaseOutcome], threshold: float) -> float:
@@ -39,7 +41,7 @@ def draw_labels(pool: Sequence[CaseOutcome], answers: int, generator: np.random.
         score = found.score or 0.0
         inclusion = AUDIT if score >= IN_FORCE else 1.0
         if generator.random() < inclusion:
-            labels.append(Label(score, not found.right, inclusion))
+            labels.append(Label(score, not found.right, inclusion, found.language))
     return labels
 
 
@@ -52,6 +54,16 @@ def looks_good(labels: Sequence[Label], risk: float) -> float | None:
         if wrong / number <= risk and (number == len(ordered) or ordered[number].score < label.score):
             best = label.score
     return best
+
+
+def true_risk_by_language(pool: Sequence[CaseOutcome], groups: Mapping[str, Calibration]) -> float | None:
+    """The risk of all answers above the thresholds of their languages. None if a group has none."""
+    found = {name: group.certificate.threshold for name, group in groups.items() if group.certificate}
+    if len(found) < len(groups):
+        return None
+    rest = found.get("", max(found.values()))
+    above = [answer for answer in pool if (answer.score or 0.0) >= found.get(answer.language, rest)]
+    return sum(not answer.right for answer in above) / len(above) if above else 0.0
 
 
 def with_error(pool: Sequence[CaseOutcome], rate: float, generator: np.random.Generator) -> list[CaseOutcome]:
@@ -75,18 +87,24 @@ def main() -> None:
     print(
         f"\n{chosen.teams} teams of {ANSWERS} answers, {AUDIT:.0%} of the released ones audited, {CONFIDENCE:.0%} sure"
     )
-    print(f"{'promised risk':>14}{'certified':>12}{'broken':>10}{'looks good: broken':>22}")
+    print(
+        f"{'promised risk':>14}{'certified':>12}{'broken':>10}{'per language: certified':>26}{'broken':>10}"
+        f"{'looks good: broken':>22}"
+    )
     for risk in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3):
-        certified = broken = fooled = 0
+        certified = broken = separate = separate_broken = fooled = 0
         for _ in range(chosen.teams):
             labels = draw_labels(pool, ANSWERS, generator)
             found = calibrate(labels, IN_FORCE, risk, CONFIDENCE).certificate
             certified += found is not None
             broken += found is not None and true_risk(pool, found.threshold) > risk
+            own = true_risk_by_language(pool, calibrate_languages(labels, IN_FORCE, risk, CONFIDENCE))
+            separate += own is not None
+            separate_broken += own is not None and own > risk
             naive = looks_good(labels, risk)
             fooled += naive is not None and true_risk(pool, naive) > risk
-        shares = certified / chosen.teams, broken / chosen.teams, fooled / chosen.teams
-        print(f"{risk:14.2f}{shares[0]:12.3f}{shares[1]:10.3f}{shares[2]:22.3f}")
+        shares = [number / chosen.teams for number in (certified, broken, separate, separate_broken, fooled)]
+        print(f"{risk:14.2f}" + "".join(f"{share:{width}.3f}" for share, width in zip(shares, WIDTHS, strict=True)))
     rare = with_error(pool, 0.02, generator)
     print(f"\n500 audited answers, {true_risk(rare, 0):.3f} wrong: 5 % is certified for", end=" ")
     audits = [[Label(rare[i].score or 0.0, not rare[i].right, AUDIT) for i in generator.integers(0, len(rare), 500)]

@@ -10,7 +10,9 @@ import pytest
 from tests.commands import Run
 from veracity import Document, InputError, Veracity
 from veracity.experiments.decisions import calibrate, labels_of
+from veracity.experiments.statement import write_statement
 from veracity.models import Answer, Approval, Decision
+from veracity.models.steps import ScoreStep
 from veracity.settings import ModelSettings, ReadingSettings, Settings, load_settings, with_overrides
 from veracity.workspace import Workspace
 
@@ -83,6 +85,37 @@ def test_too_few_decisions_are_said_to_be_too_few(tmp_path: Path) -> None:
     assert none.sentence.endswith("set approval.audit, so that people check some of what is released.")
 
 
+def test_languages_with_enough_decisions_get_thresholds_of_their_own(tmp_path: Path) -> None:
+    approvals = [
+        *(approval(number, language="en") for number in range(100)),
+        *(approval(number, language="zh") for number in range(100, 180)),
+        *(approval(number, language="ja", state="rejected") for number in range(180, 190)),
+    ]
+    mixed = calibrate(approvals, Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95, separate=True)
+    assert (mixed.statement, mixed.language) == (None, "")
+    assert mixed.sentence == "Not enough labels in other languages: 10 of at least 80."
+    report = calibrate(approvals[:180], Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95, separate=True)
+    assert report.statement
+    assert report.statement.separate and set(report.statement.languages) == {"en", "zh"}
+    assert all(own.confidence == 0.975 for own in report.statement.languages.values()), "they share the error"
+    assert (report.statement.certificate.labels, report.statement.certificate.confidence) == (180, 0.95)
+    assert "0.75 in en, 0.75 in zh, 0.75 in other languages, are wrong (95 % sure, 180 decisions)" in report.sentence
+
+
+def test_one_language_with_wrong_answers_is_named(tmp_path: Path) -> None:
+    approvals = [
+        *(approval(number, language="en") for number in range(200)),
+        *(
+            approval(number, language="zh", state="rejected" if number % 4 else "approved")
+            for number in range(200, 300)
+        ),
+    ]
+    report = calibrate(approvals, Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95, separate=True)
+    assert (report.statement, report.language) == (None, "zh")
+    assert report.sentence.startswith("A risk of 5 % cannot be certified in zh with 100 decisions")
+    assert calibrate([], Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95, separate=True).statement is None
+
+
 def test_many_wrong_answers_name_the_smallest_risk(tmp_path: Path) -> None:
     approvals = [approval(number, state="approved" if number % 5 else "rejected") for number in range(100)]
     report = calibrate(approvals, Workspace(tmp_path), WORDS_ONLY, 0.05, 0.95)
@@ -141,7 +174,7 @@ def test_calibrate_write_use_and_withdraw(
     monkeypatch.setenv("VERACITY_MODELS__WRITER", "test:other")
     with caplog.at_level(logging.WARNING), Veracity(audited) as engine:
         assert engine.settings.approval.threshold == max(0.75, statement["certificate"]["threshold"])
-        found = engine.calibration()
+        found = engine.calibrator.statement()
     assert found
     assert found.withdrawn == "changed since: writer"
     assert "the statement was withdrawn (changed since: writer)" in caplog.text
@@ -151,7 +184,7 @@ def test_calibrate_write_use_and_withdraw(
     monkeypatch.delenv("VERACITY_MODELS__WRITER")
     assert run("calibrate", "--risk", "0.001", *where).code == 6
     with Veracity(audited) as engine:
-        found = engine.calibration()
+        found = engine.calibrator.statement()
     assert found
     assert found.withdrawn == "the decisions no longer show it"
 
@@ -160,13 +193,72 @@ def test_calibrate_write_use_and_withdraw(
 def test_other_languages_withdraw_a_statement(audited: Path, run: Run) -> None:
     run("calibrate", *RISK, "--workspace", str(audited))
     with Veracity(audited, settings=WORDS_ONLY) as engine:
-        assert engine.calibration()
+        assert engine.calibrator.statement()
         for number in range(8):
             engine.ask("年假有多少天？", user=f"zh{number}")
-        found = engine.calibration()
+        found = engine.calibrator.statement()
         assert found
         assert found.withdrawn.startswith("the languages of the questions have changed")
     assert "have changed" in json.loads((audited / "calibration.json").read_text())["withdrawn"]
+
+
+@pytest.mark.only_sqlite
+def test_a_running_engine_follows_the_statement(audited: Path, run: Run) -> None:
+    """Calibrated, lowered, raised, and withdrawn by hand and by another metric, without a restart."""
+    settings = "[models]\nembedder = 'none'\n[approval]\nthreshold = 'calibrated'\ngrounding_floor = 0\n"
+    (audited / "veracity.toml").write_text(settings)
+
+    def threshold_of_next_run() -> float | None:
+        answer = engine.ask("How many days of paid annual leave do full-time staff get?")
+        scored = [step for step in engine.progress(answer.run_id).steps if isinstance(step, ScoreStep)]
+        return scored[-1].facts.threshold
+
+    with Veracity(audited) as engine:
+        configuration = engine.configuration
+        assert threshold_of_next_run() == 0.75
+        assert run("calibrate", *RISK, "--workspace", str(audited)).code == 0
+        statement = engine.calibrator.statement()
+        assert statement
+        for threshold in (0.6, 0.9):
+            certificate = statement.certificate.model_copy(update={"threshold": threshold})
+            write_statement(audited, statement.model_copy(update={"certificate": certificate}))
+            assert threshold_of_next_run() == threshold
+            assert (engine.settings.approval.threshold, engine.configuration) == (threshold, configuration)
+        write_statement(audited, statement.model_copy(update={"withdrawn": "for a test"}))
+        assert threshold_of_next_run() == 0.75
+        certificate = statement.certificate.model_copy(update={"threshold": 0.6})
+        write_statement(audited, statement.model_copy(update={"certificate": certificate}))
+        assert threshold_of_next_run() == 0.6
+        (audited / "configs").mkdir(exist_ok=True)
+        (audited / "configs" / "evaluator.toml").write_text("[[metrics]]\nname = 'Groundedness'\n")
+        assert threshold_of_next_run() == 0.75
+
+
+@pytest.mark.only_sqlite
+def test_the_gate_uses_the_threshold_of_the_language(audited: Path, run: Run) -> None:
+    (audited / "veracity.toml").write_text("[models]\nembedder = 'none'\n[approval]\nthreshold = 'calibrated'\n")
+    ran = run("calibrate", *RISK, "--per-language", "--workspace", str(audited))
+    assert (ran.code, ran.out.count("in en, ")) == (0, 1)
+    with Veracity(audited) as engine:
+        statement = engine.calibrator.statement()
+        assert statement and statement.separate
+        strict = statement.languages["en"].model_copy(update={"threshold": 1.0})
+        common = statement.certificate.model_copy(update={"threshold": 0.1})
+        changed = {"certificate": common, "languages": {"en": strict}}
+        write_statement(audited, statement.model_copy(update=changed))
+        assert engine.settings.approval.language_thresholds == {"en": 1.0}
+        engine.add(Document(id="假期", text="全职员工每年有二十四天带薪年假。"))
+        questions = "How many days of leave do staff get?", "全职员工每年有多少天带薪年假？"
+        answers = [engine.ask(question, user=question) for question in questions]
+        thresholds = [
+            step.facts.threshold
+            for answer in answers
+            for step in engine.progress(answer.run_id).steps
+            if isinstance(step, ScoreStep)
+        ]
+        assert thresholds == [1.0, 0.1]
+        write_statement(audited, statement.model_copy(update={**changed, "withdrawn": "for a test"}))
+        assert engine.settings.approval.for_language("zh").threshold == 0.75
 
 
 def test_a_calibrated_threshold_needs_a_statement(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,8 @@
 """Comparisons, gates and reports of experiments, from results that a test wrote (SPEC X6)."""
 
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -167,6 +169,39 @@ def test_reports_are_whole_and_escaped(tmp_path: Path) -> None:
     stored = json.loads(files[0].read_text())
     assert stored["verdict"] == report.verdict
     assert Summary.model_validate(stored["summary"]) == summary
+
+
+def texts_of(page: str) -> str:
+    """What a reader sees: without style sheet and tags."""
+    shown = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return html.unescape(" ".join([*re.findall(r'aria-label="([^"]*)"', shown), re.sub(r"<[^>]*>", " ", shown)]))
+
+
+def words_of(text: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z]{2,}", text))
+
+
+@pytest.mark.parametrize("language", ["zh", "ja"])
+def test_the_page_is_in_the_language_of_its_reader(tmp_path: Path, language: str) -> None:
+    """No English word is left, besides names, methods of statistics, and what was recorded."""
+    a = experiment(tmp_path, "a", [True] * 30)
+    b = experiment(tmp_path, "b", [True] * 20 + [False] * 10, cases=40)
+    gate = Gate(pass_rate=0.9, wrong_released=0.1, metrics={"Groundedness": 80, "Clarity": 80}, baseline="a")
+    alone, both = summarize(b), compare(a, b)
+    reports = [
+        make_report(alone, both, check_gate(gate, alone, both)),
+        make_report(alone, None, check_gate(gate, alone, None)),
+        make_report(summarize(experiment(tmp_path, "c", [], cases=5)), None, None),
+    ]
+    faults = {fault for case in alone.missed for fault in case.faults}
+    intervals = [alone.passed, alone.released, alone.wrong_released, both.passed.difference, *alone.metrics.values()]
+    methods = {both.passed.method, *(interval.method for interval in intervals if interval)}
+    names = "Groundedness Clarity en zh team run-1 writer test:writer settings suite UTC Veracity Holm results.jsonl"
+    allowed = words_of(f"{faults} {methods} {names}")
+    for report in reports:
+        page = render_html(report, no_receipt, language)
+        assert f'<html lang="{language}">' in page
+        assert words_of(texts_of(page)) - allowed == set()
 
 
 def test_an_experiment_without_results_has_a_report(tmp_path: Path) -> None:

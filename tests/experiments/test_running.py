@@ -279,6 +279,35 @@ def test_a_budget_needs_known_prices(workspace: Path, write: Write) -> None:
         engine.experiment("team", concurrency=1, budget_usd=1)
 
 
+def test_a_case_that_fails_counts_towards_the_budget(workspace: Path, write: Write) -> None:
+    """Every reply is paid for, also one that cannot be used. Its price is not known here, so the first one ends it."""
+    write(
+        *({"id": str(n), "question": "How?", "submission": "So.", "context": ["So."]} for n in range(5)),
+        settings="metrics = ['ClarityCoherence']\n",
+    )
+    settings = WORDS_ONLY.model_copy(update={"models": ModelSettings(embedder="none", judge="test:judge")})
+    with Veracity(workspace, settings=settings, llm=ScriptedLLM("no verdict")) as engine:
+        with pytest.raises(BudgetError, match="price of a model is not known"):
+            engine.experiment("team", concurrency=1, budget_usd=1)
+        (failed,) = results(workspace, "team-1").values()
+        assert (failed.status, failed.usage.calls, failed.usage.cost_usd) == ("failed", 4, None)
+        summary = engine.experiment("team", name="team-1", concurrency=1)
+    assert (len(summary.failed), summary.usage.calls) == (5, 6 * 4)
+
+
+def test_a_run_that_fails_counts_towards_the_budget(workspace: Path, write: Write) -> None:
+    write(CASES[0], {**CASES[0], "id": "next"})
+    settings = WORDS_ONLY.model_copy(update={"models": ModelSettings(embedder="none", writer="test:writer")})
+
+    with (
+        Veracity(workspace, settings=settings, llm=ScriptedLLM.by_role(writer="")) as engine,
+        pytest.raises(BudgetError, match="price of a model is not known"),
+    ):
+        engine.experiment("team", name="first", concurrency=1, budget_usd=1)
+    (failed,) = results(workspace, "first").values()
+    assert (failed.case, failed.status, failed.usage.calls) == ("en", "failed", 4)
+
+
 def test_earlier_questions_belong_to_the_conversation(engine: Veracity, workspace: Path, write: Write) -> None:
     write(
         {

@@ -127,4 +127,4 @@ def test_a_case_survives_writing_and_reading(tmp_path_factory: pytest.TempPathFa
     path = write(tmp_path_factory.mktemp("suite"), case)
     (found,) = open_suite(path).cases()
     assert found == Case.model_validate(case)
-    assert found.digest() == Case.model_validate(case).digest()
+    assert found.digest == Case.model_validate(case).digest

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from veracity.cli.options import JsonOption, WorkspaceOption, name_option
+from veracity.cli.options import JsonOption, LanguageOption, WorkspaceOption, name_option
 
 experiments = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 judges = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -47,6 +47,7 @@ def run_experiment(
         float | None, typer.Option("--budget-usd", metavar="USD", help="Start no more cases when this is spent.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Reuse no results of earlier experiments.")] = False,
+    language: LanguageOption = None,
     gate: GateOption = False,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
@@ -70,7 +71,7 @@ def run_experiment(
         budget_usd=budget_usd,
         fresh=fresh,
     )
-    run_experiment(suite, options, gate, workspace, as_json)
+    run_experiment(suite, options, gate, language, workspace, as_json)
 
 
 @experiments.command("list")
@@ -128,13 +129,14 @@ def report_experiment(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Default: the folder of the experiment.")
     ] = None,
+    language: LanguageOption = None,
     gate: GateOption = False,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Write report.html, summary.json, summary.md and junit.xml."""
     from veracity.cli.commands.experiment import write_reports
 
-    write_reports(name, against or "", output, gate, workspace)
+    write_reports(name, against or "", output, gate, language, workspace)
 
 
 @judges.command("test")

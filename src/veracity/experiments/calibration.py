@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,6 +62,23 @@ def calibrate(
         labels=sum(label.score >= in_force for label in fair),
         needed=least_labels(risk, confidence),
     )
+
+
+def calibrate_languages(
+    labels: Sequence[Label], in_force: float, risk: float, confidence: float, seed: int = SEED
+) -> dict[str, Calibration]:
+    """Calibrates every language with enough labels by itself, and all others together, under the name "".
+
+    The groups share the error probability. So all their promises hold at once, and with them the promise about all
+    answers. Which language is a group depends on the number of its labels, never on the labels themselves.
+    """
+    counts = Counter(label.language for label in labels if label.score >= in_force)
+    level = 1 - (1 - confidence) / max(1, len({label.language for label in labels}))
+    needed = least_labels(risk, level)
+    groups: dict[str, list[Label]] = {}
+    for label in labels:
+        groups.setdefault(label.language if counts[label.language] >= needed else "", []).append(label)
+    return {name: calibrate(group, in_force, risk, level, seed) for name, group in sorted(groups.items())}
 
 
 def thin(labels: Sequence[Label], seed: int = SEED) -> list[Label]:

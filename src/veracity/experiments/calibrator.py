@@ -23,13 +23,25 @@ class Calibrator:
     conditions: Conditions
     ledger: Ledger | None
 
-    def calibrate(self, risk: float, confidence: float) -> CalibrationReport:
-        """Find the lowest threshold that keeps the promise. Counts decisions on answers made and scored as now."""
+    def calibrate(
+        self, *, risk: float = 0.05, confidence: float = 0.95, separate: bool = False, write: bool = True
+    ) -> CalibrationReport:
+        """Find the lowest threshold of the gate that keeps a promise: of the answers released unseen, at most `risk`
+        are wrong, with this confidence. Uses the decisions on audited and held answers that were made and scored as
+        now. With `separate`, languages with enough decisions have thresholds of their own.
+
+        With `write`, a promise that can be made is kept in the workspace. It counts if `approval.threshold` is
+        "calibrated".
+        """
         approvals = self.ledger.approvals(MAX_DECISIONS, None, "any") if self.ledger else []
         own = self.conditions
-        return calibrate(self._made_as_now(approvals), own.workspace, own.settings, risk, confidence)
+        labels = self._made_as_now(approvals)
+        report = calibrate(labels, own.workspace, own.settings, risk, confidence, separate=separate)
+        if write:
+            self._keep(report.statement)
+        return report
 
-    def keep(self, statement: Statement | None) -> None:
+    def _keep(self, statement: Statement | None) -> None:
         """Write the statement to the workspace. A promise that can no longer be made withdraws the last one."""
         last = self.statement() if statement is None else None
         if last and not last.withdrawn:
@@ -38,7 +50,8 @@ class Calibrator:
             write_statement(self.conditions.workspace.root, statement)
 
     def statement(self) -> Statement | None:
-        """The last statement, marked as withdrawn if what it relies on has changed."""
+        """The statement of the last calibration, marked as withdrawn if what it relies on has changed: models, metrics,
+        or the languages of the questions."""
         statement = read_statement(self.conditions.workspace, self.conditions.settings)
         if statement is None or statement.withdrawn or self.ledger is None:
             return statement

@@ -9,18 +9,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from veracity.deadlines import NEVER, Stop
+from veracity.deadlines import Stop
 from veracity.errors import ShutdownError, VeracityError
+from veracity.evaluator import Evaluator
 from veracity.experiments.records import CaseResult
 from veracity.experiments.suite import Case
-from veracity.language import content_tokens, normalized
+from veracity.language import content_tokens, guess_language, normalized
 from veracity.language.citations import without_marks
+from veracity.ledger.membership import Membership
+from veracity.llm import Budget
 from veracity.models import (
+    NOTHING_USED,
     Answer,
+    EvaluationRequest,
     EvaluationResult,
-    Member,
+    Receipt,
     RunEvent,
     RunProgress,
     RunStanding,
@@ -29,6 +35,7 @@ from veracity.models import (
     Usage,
 )
 from veracity.models.people import experiment_user
+from veracity.printable import encodable
 from veracity.runs.outcome import doubt_about
 from veracity.settings import Settings
 
@@ -46,7 +53,8 @@ class Engine(Protocol):
     @property
     def configuration(self) -> str: ...
 
-    def members(self) -> list[Member]: ...
+    @property
+    def membership(self) -> Membership: ...
 
     def begin(
         self, question: str, *, conversation: str = "", key: str = "", queued: bool = False, experiment: str = ""
@@ -60,39 +68,71 @@ class Engine(Protocol):
 
     def resume(self, run_id: str) -> Iterator[RunEvent]: ...
 
-    def progress(self, run_id: str) -> RunProgress: ...
+    def receipt(self, run: str) -> Receipt: ...
 
-    def evaluate(
-        self,
-        question: str,
-        answer: str,
-        context: str | Sequence[str] = (),
-        *,
-        metrics: str | Sequence[str] | None = None,
-        user: str = ...,
-        stop: Stop = NEVER,
-    ) -> EvaluationResult: ...
+    def progress(self, run_id: str) -> RunProgress: ...
 
     def leave(self) -> None: ...
 
 
+@dataclass(slots=True)
+class Spent:
+    """What a case has used so far: also one that fails costs money."""
+
+    usage: Usage = NOTHING_USED
+
+    def add(self, usage: Usage) -> None:
+        self.usage += usage
+
+
+class Scorer:
+    """Scores answers with the metrics of the workspace, or the named ones. `stop` ends evaluations under way.
+
+    What is the same for all answers is done once: nothing may change while an experiment runs.
+    """
+
+    def __init__(self, evaluator: Evaluator, metrics: Sequence[str], user: str, stop: Stop) -> None:
+        self._evaluator, self._user, self._stop = evaluator, user, stop
+        self._chosen = evaluator.choose(metrics) if metrics else None
+        self._limits = evaluator.settings.budget
+
+    @property
+    def has_own_metrics(self) -> bool:
+        return self._chosen is not None
+
+    def score(self, question: str, answer: str, context: Sequence[str], spent: Spent) -> EvaluationResult:
+        budget = Budget(self._limits.tokens, self._limits.cost_usd)
+        request = EvaluationRequest(
+            user_query=encodable(question),
+            submission=encodable(answer),
+            team_id=self._user,
+            context=[encodable(text) for text in context],
+            config=self._chosen,
+        )
+        try:
+            return self._evaluator.evaluate(request, budget=budget, stop=self._stop)
+        finally:
+            spent.add(budget.spent)
+
+
 class CaseRunner:
-    """Runs the cases of one experiment. `metrics` are additional ones for the results; `stop` ends evaluations under
-    way; `documents` are the ids of those that `must_cite` names."""
+    """Runs the cases of one experiment. `stop` ends the wait for workers; `documents` are the ids of those that
+    `must_cite` names."""
 
     def __init__(
         self,
         engine: Engine,
+        scorer: Scorer,
         experiment: str,
         identity: str,
-        metrics: Sequence[str],
         stop: Stop,
         documents: Mapping[str, Collection[str]],
     ) -> None:
         self._engine = engine
+        self._scorer = scorer
+        self._approval = engine.settings.approval  # one gate for all cases, also if it is calibrated meanwhile
         self._experiment, self._identity = experiment, identity
         self._user = experiment_user(experiment)
-        self._metrics = list(metrics)
         self._stop = stop
         self._documents = documents
         self._uses_workers = has_workers(engine)
@@ -100,23 +140,24 @@ class CaseRunner:
 
     def run(self, case: Case, repeat: int, attempt: int) -> CaseResult:
         """A case that cannot be run is a result, too: one with a problem. `attempt` counts such results before."""
+        spent = Spent()
         try:
             if case.submission is not None:
-                return self._score(case, repeat, attempt)
-            return self._ask(case, repeat, attempt)
+                return self._score(case, repeat, attempt, spent)
+            return self._ask(case, repeat, attempt, spent)
         except ShutdownError:
             raise
         except VeracityError as problem:
-            return _result(case, repeat, attempt, status="failed", problem=str(problem))
+            return _result(case, repeat, attempt, status="failed", problem=str(problem), usage=spent.usage)
 
-    def _ask(self, case: Case, repeat: int, attempt: int) -> CaseResult:
-        name = f"{case.id}#{repeat}#{attempt}#{self._identity}#{case.digest()}"
+    def _ask(self, case: Case, repeat: int, attempt: int, spent: Spent) -> CaseResult:
+        name = f"{case.id}#{repeat}#{attempt}#{self._identity}#{case.digest}"
         conversation = name if case.history else ""
         questions = enumerate((*case.history, case.question))
-        turns = [self._run(question, conversation, f"{name}#{number}") for number, question in questions]
-        return self._judge(case, repeat, attempt, turns)
+        turns = [self._run(question, conversation, f"{name}#{number}", spent) for number, question in questions]
+        return self._judge(case, repeat, attempt, turns, spent)
 
-    def _run(self, question: str, conversation: str, key: str) -> Answer:
+    def _run(self, question: str, conversation: str, key: str, spent: Spent) -> Answer:
         """The answer of the run with this key, which may have begun or even ended before a kill."""
         run = self._engine.asked(user=self._user, key=key)
         if run is None:
@@ -125,8 +166,19 @@ class CaseRunner:
             )
         else:
             run_id = run.run_id
-        if run is None or run.status in UNFINISHED:
-            self._finish(run_id)
+        try:
+            if run is None or run.status in UNFINISHED:
+                self._finish(run_id)
+            answer = self._answer(run_id)
+        except ShutdownError:
+            raise
+        except VeracityError:
+            spent.add(self._engine.receipt(run_id).usage)
+            raise
+        spent.add(answer.usage)
+        return answer
+
+    def _answer(self, run_id: str) -> Answer:
         progress = self._engine.progress(run_id)
         if progress.answer is None:
             raise VeracityError(progress.run.problem or f'The run "{run_id}" did not end: run the experiment again.')
@@ -149,14 +201,14 @@ class CaseRunner:
                 return
             time.sleep(POLL_SECONDS)
 
-    def _judge(self, case: Case, repeat: int, attempt: int, turns: Sequence[Answer]) -> CaseResult:
+    def _judge(self, case: Case, repeat: int, attempt: int, turns: Sequence[Answer], spent: Spent) -> CaseResult:
         answer = turns[-1]
-        is_answered, usage = answer.status == "answered", sum((turn.usage for turn in turns), Usage())
+        is_answered = answer.status == "answered"
         scores = {score.metric_name: score.score for score in answer.grounding}
         evaluation = answer.evaluation
-        if is_answered and self._metrics:
-            evaluation = self._evaluate(case.question, answer.text, [item.text for item in answer.evidence])
-            usage += evaluation.usage
+        if is_answered and self._scorer.has_own_metrics:
+            evidence = [item.text for item in answer.evidence]
+            evaluation = self._scorer.score(case.question, answer.text, evidence, spent)
         if evaluation:
             scores |= {score.metric_name: score.score for score in evaluation.metrics}
         faults = list(find_faults(case, answer, self._documents))
@@ -167,17 +219,18 @@ class CaseRunner:
             status="answered" if is_answered else "abstained",
             passed=not faults,
             faults=faults,
-            held=doubt_about(answer, self._engine.settings.approval) if is_answered else None,
+            held=doubt_about(answer, self._approval.for_language(answer.language)) if is_answered else None,
             score=answer.score,
             metrics=scores,
             run_id=answer.run_id,
-            usage=usage,
+            usage=spent.usage,
             seconds=sum(turn.seconds for turn in turns),
         )
 
-    def _score(self, case: Case, repeat: int, attempt: int) -> CaseResult:
-        result = self._evaluate(case.question, case.submission or "", case.context)
-        score, threshold = result.overall_score / 100, self._engine.settings.approval.threshold
+    def _score(self, case: Case, repeat: int, attempt: int, spent: Spent) -> CaseResult:
+        result = self._scorer.score(case.question, case.submission or "", case.context, spent)
+        score = result.overall_score / 100
+        threshold = self._approval.for_language(guess_language(case.question)).threshold
         is_released = score >= threshold
         passed = is_released == (case.expect == "answer")
         fault = f"released with a score of {score:.2f}" if is_released else f"held with a score of {score:.2f}"
@@ -191,13 +244,8 @@ class CaseRunner:
             held=None if is_released else "low_score",
             score=score,
             metrics={item.metric_name: item.score for item in result.metrics},
-            usage=result.usage,
+            usage=spent.usage,
             seconds=result.seconds,
-        )
-
-    def _evaluate(self, question: str, answer: str, context: Sequence[str]) -> EvaluationResult:
-        return self._engine.evaluate(
-            question, answer, context, metrics=self._metrics or None, user=self._user, stop=self._stop
         )
 
 
@@ -230,7 +278,7 @@ def has_workers(engine: Engine) -> bool:
     if not engine.settings.store.ledger:
         return False
     own = engine.configuration
-    return any(member.kind == "worker" and member.configuration == own for member in engine.members())
+    return any(member.kind == "worker" and member.configuration == own for member in engine.membership.list_alive())
 
 
 def find_faults(case: Case, answer: Answer, documents: Mapping[str, Collection[str]]) -> Iterator[str]:
@@ -281,12 +329,11 @@ def _result(case: Case, repeat: int, attempt: int, **outcome: object) -> CaseRes
             "case": case.id,
             "repeat": repeat,
             "attempt": attempt,
-            "digest": case.digest(),
+            "digest": case.digest,
             "group": case.group,
             "language": case.asked_in,
             "tags": case.tags,
             "expect": case.expect,
-            "usage": Usage(),
             **outcome,
         }
     )

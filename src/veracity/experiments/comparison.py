@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pydantic import BaseModel, ConfigDict
 
 from veracity.errors import InputError
 from veracity.experiments.paired import PairedTest, Verdict, adjust, compare_means, compare_passes
 from veracity.experiments.records import Manifest, Records
 from veracity.experiments.summary import CaseRow, metric_names, read_rows, slices
+from veracity.locales import text
 
+TEXTS = "experiment_report"  # their section in the locale files
 SCALE = 100.0  # of the metrics
 MAX_PAIRS = 1000  # that are listed
 
@@ -53,7 +57,10 @@ class Comparison(BaseModel):
 
     @property
     def sentence(self) -> str:
-        return describe(self.passed, self.a.name, self.b.name)
+        return self.describe("en")
+
+    def describe(self, language: str) -> str:
+        return describe(self.passed, self.a.name, self.b.name, language)
 
 
 def compare(a: Records, b: Records) -> Comparison:
@@ -86,19 +93,23 @@ def compare(a: Records, b: Records) -> Comparison:
     )
 
 
-def describe(test: PairedTest, a: str, b: str) -> str:
+def describe(test: PairedTest, a: str, b: str, language: str = "en") -> str:
     """The verdict in one sentence, with its numbers."""
-    interval = test.difference
-    measured = (
-        f"{percent(test.b)} of {interval.n} cases passed, against {percent(test.a)} ({points(interval.value)}, "
-        f"95 % interval {points(interval.low)} to {points(interval.high)}, {test.method} p = {test.p:.3f})"
+    say, interval = partial(text, language, TEXTS), test.difference
+    measured = say(
+        "compare.measured",
+        a_share=percent(test.a),
+        b_share=percent(test.b),
+        cases=interval.n,
+        difference=points(interval.value),
+        low=points(interval.low),
+        high=points(interval.high),
+        method=test.method,
+        p=f"{test.p:.3f}",
     )
-    if test.verdict == "equivalent":
-        return f"{b} and {a} are equivalent within {points(test.margin, signed=False)} points: {measured}."
-    if test.verdict == "cannot tell":
-        more = f"about {test.more_cases:,} more cases" if test.more_cases else "far more cases"
-        return f"Cannot tell whether {b} is better than {a}: {measured}. A verdict needs {more}, if the rates stay."
-    return f"{b} is {test.verdict} than {a}: {measured}."
+    more = say("compare.more", count=f"{test.more_cases:,}") if test.more_cases else say("compare.far_more")
+    margin = points(test.margin, signed=False)
+    return say(f"compare.{test.verdict}", a=a, b=b, measured=measured, margin=margin, more=more)
 
 
 def percent(share: float) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +20,12 @@ from xml.etree import ElementTree
 from pydantic import BaseModel, ConfigDict
 
 from veracity.errors import InputError, reason_of
-from veracity.experiments.comparison import Comparison, percent, points
+from veracity.experiments.comparison import TEXTS, Comparison, percent, points
 from veracity.experiments.gate import GateVerdict
 from veracity.experiments.intervals import Interval
 from veracity.experiments.paired import PairedTest
 from veracity.experiments.summary import Summary
+from veracity.locales import text
 from veracity.models import Receipt
 from veracity.printable import visible
 
@@ -82,35 +83,35 @@ def make_report(summary: Summary, comparison: Comparison | None, gate: GateVerdi
     )
 
 
-def describe(summary: Summary) -> str:
+def describe(summary: Summary, language: str = "en") -> str:
     """One experiment in one sentence."""
-    name, passed = summary.manifest.name, summary.passed
+    say, name, passed = partial(text, language, TEXTS), summary.manifest.name, summary.passed
     if passed is None:
-        return f"{name}: no case was finished."
-    parts = [f"{name}: {percent(passed.value)} of {passed.n} cases passed ({interval_text(passed)})"]
+        return say("summary.nothing", name=name)
+    rate = {"share": percent(passed.value), "cases": passed.n, "interval": _describe_interval(passed, language)}
+    parts = [say("summary.passed", name=name, **rate)]
     if summary.wrong_released and summary.released:
-        parts.append(
-            f"the gate would release {percent(summary.released.value)} of the answers, and "
-            f"{percent(summary.wrong_released.value)} of those are wrong"
-        )
+        wrong = percent(summary.wrong_released.value)
+        parts.append(say("summary.released", share=percent(summary.released.value), wrong=wrong))
     if summary.not_run:
-        parts.append(f"{summary.not_run} of {summary.manifest.total} were not run")
-    return f"{'; '.join(parts)}."
+        parts.append(say("summary.not_run", count=summary.not_run, total=summary.manifest.total))
+    return say("summary.join").join(parts) + say("summary.end")
 
 
-def interval_text(interval: Interval, scale: float = 100) -> str:
-    low, high = scale * interval.low, scale * interval.high
-    clusters = "" if interval.clusters == interval.n else f", {interval.clusters} clusters"
-    return f"95 % interval {low:.1f} to {high:.1f}, {interval.method}{clusters}"
+def _describe_interval(interval: Interval, language: str) -> str:
+    say, low, high = partial(text, language, TEXTS), f"{100 * interval.low:.1f}", f"{100 * interval.high:.1f}"
+    clusters = "" if interval.clusters == interval.n else say("summary.clusters", count=interval.clusters)
+    return say("summary.interval", low=low, high=high, method=interval.method, clusters=clusters)
 
 
-def write_report(folder: Path, report: Report, receipt: FindReceipt) -> list[Path]:
-    """Write all forms beside the results. Raises `InputError` if the folder cannot be written."""
+def write_report(folder: Path, report: Report, receipt: FindReceipt, language: str = "en") -> list[Path]:
+    """Write all forms beside the results; the page is in the given language. Raises `InputError` if the folder cannot
+    be written."""
     contents = {
         "summary.json": report.model_dump_json(indent=2),
         "summary.md": render_markdown(report),
         "junit.xml": render_junit(report),
-        "report.html": render_html(report, receipt),
+        "report.html": render_html(report, receipt, language),
     }
     for name, content in contents.items():
         try:
@@ -168,20 +169,22 @@ def render_junit(report: Report) -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def measures(summary: Summary) -> list[tuple[str, Interval, float]]:
+def measures(summary: Summary, language: str = "en") -> list[tuple[str, Interval, float]]:
     """The rows of the table: name, interval, and what makes a percentage of it."""
+    say = partial(text, language, TEXTS)
     rates = [
-        ("passed", summary.passed),
-        (f"passed in all {summary.manifest.repeats} repeats", summary.passed_always),
-        ("released by the gate", summary.released),
-        ("wrong, of those released", summary.wrong_released),
-        *((f"passed, {part.name}", part.passed) for part in summary.slices),
+        (say("measure.passed"), summary.passed),
+        (say("measure.always", repeats=summary.manifest.repeats), summary.passed_always),
+        (say("measure.released"), summary.released),
+        (say("measure.wrong"), summary.wrong_released),
+        *((say("measure.slice", name=part.name), part.passed) for part in summary.slices),
     ]
     found = [(name, interval, 100.0) for name, interval in rates if interval]
     return found + [(name, interval, 1.0) for name, interval in summary.metrics.items()]
 
 
-def render_html(report: Report, receipt: FindReceipt) -> str:
+def render_html(report: Report, receipt: FindReceipt, language: str = "en") -> str:
+    """One page in the given language. Faults and problems of cases are as they were recorded."""
     from markupsafe import Markup  # noqa: PLC0415 - only reports need it
 
     style = "".join(
@@ -193,7 +196,13 @@ def render_html(report: Report, receipt: FindReceipt) -> str:
         report=report,
         summary=report.summary,
         comparison=comparison,
-        measures=measures(report.summary),
+        language=language,
+        space=" " if language == "en" else "",  # between two sentences
+        say=partial(text, language, TEXTS),
+        status=lambda status: text(language, "receipt", f"status.{status}"),
+        verdict=comparison.describe(language) if comparison else describe(report.summary, language),
+        difference=partial(_difference, language=language),
+        measures=measures(report.summary, language),
         tests=[comparison.passed, *comparison.slices, *comparison.metrics] if comparison else [],
         cases=list(_views(report, receipt)),
         shown=MAX_SHOWN,
@@ -245,7 +254,7 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - only reports need it
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_printable)
-    environment.filters |= {"percent": percent, "interval": interval_text, "bar": _bar, "difference": _difference}
+    environment.filters |= {"bar": _bar}
     environment.globals |= {"curve": _curve}
     source = files("veracity.experiments").joinpath("report.html.j2").read_text(encoding="utf-8")
     return environment.from_string("".join(line.strip() for line in source.splitlines()))
@@ -260,7 +269,7 @@ def _bar(interval: Interval, scale: float) -> dict[str, str]:
     return {name: f"{min(max(scale * getattr(interval, name), 0), 100):.2f}%" for name in ("low", "value", "high")}
 
 
-def _difference(test: PairedTest) -> dict[str, str]:
+def _difference(test: PairedTest, language: str) -> dict[str, str]:
     """Positions of a difference on an axis that shows four margins to each side, and its text."""
     span, interval = 4 * test.margin, test.difference
 
@@ -268,9 +277,10 @@ def _difference(test: PairedTest) -> dict[str, str]:
         return f"{min(max(50 + 50 * value / span, 0), 100):.2f}%"
 
     scale = 1.0 if test.margin < 1 else 0.01
-    text = f"{points(scale * interval.value)} ({points(scale * interval.low)} to {points(scale * interval.high)})"
+    low, high = points(scale * interval.low), points(scale * interval.high)
+    written = f"{points(scale * interval.value)} ({text(language, TEXTS, 'range', low=low, high=high)})"
     places = {name: place(getattr(interval, name)) for name in ("low", "value", "high")}
-    return {**places, "margin_low": place(-test.margin), "margin_high": place(test.margin), "text": text}
+    return {**places, "margin_low": place(-test.margin), "margin_high": place(test.margin), "text": written}
 
 
 def _curve(summary: Summary) -> str:

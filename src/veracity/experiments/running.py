@@ -7,21 +7,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from pydantic import BaseModel, ConfigDict
 
 from veracity.deadlines import Stop
 from veracity.errors import BudgetError, InputError, VeracityError
-from veracity.evaluator.evaluator import map_in_order
 from veracity.experiments import records
-from veracity.experiments.case_runs import CaseRunner, Engine
+from veracity.experiments.case_runs import CaseRunner, Engine, Scorer
 from veracity.experiments.conditions import Conditions
 from veracity.experiments.records import Appender, CaseResult, Manifest, Records
 from veracity.experiments.suite import MAX_REPEATS, Case, Suite, find_suite, open_suite
 from veracity.models import KnownDocument, Usage
+from veracity.models.people import experiment_user
 from veracity.secrets import presentable
 from veracity.version import __version__
+from veracity.workers import run_all
 
 MAX_CONCURRENCY = 256
 MAX_FAILURES = 10  # in a row, after which the rest is not tried
@@ -37,6 +38,17 @@ class Workspace(Engine, Protocol):
 
     @property
     def conditions(self) -> Conditions: ...
+
+
+class ExperimentOptions(TypedDict, total=False):
+    """The options of `Veracity.experiment`: fields of `Options`, with the same defaults."""
+
+    name: str
+    repeat: int | None
+    sample: int | None
+    seed: int
+    concurrency: int
+    budget_usd: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,16 +152,14 @@ def plan(engine: Workspace, workspace: Path, suite_name: str, options: Options) 
 def require_documents(engine: Workspace, suite: Suite) -> dict[str, frozenset[str]]:
     """The ids of the documents that each `must_cite` names. Raises `InputError` for one that matches none."""
     found: dict[str, frozenset[str]] = {}
-    for case in suite.cases():
-        for name in case.must_cite:
-            if name not in found:
-                try:
-                    found[name] = frozenset(document.id for document in engine.documents(only=name))
-                except InputError:
-                    raise InputError(
-                        f'{suite.file}: the case "{presentable(case.id)}" must cite "{presentable(name)}", but no '
-                        'document matches that: run "veracity documents" to list them.'
-                    ) from None
+    for name, case in suite.cited.items():
+        try:
+            found[name] = frozenset(document.id for document in engine.documents(only=name))
+        except InputError:
+            raise InputError(
+                f'{suite.file}: the case "{presentable(case)}" must cite "{presentable(name)}", but no document '
+                'matches that: run "veracity documents" to list them.'
+            ) from None
     return found
 
 
@@ -160,7 +170,8 @@ def run(engine: Workspace, work: Plan, on_progress: OnProgress = lambda progress
     """
     stop, documents = Stop(), require_documents(engine, work.suite)
     manifest = work.records.manifest
-    runner = CaseRunner(engine, manifest.name, manifest.identity, work.suite.settings.metrics, stop, documents)
+    scorer = Scorer(engine.conditions.evaluator, work.suite.settings.metrics, experiment_user(manifest.name), stop)
+    runner = CaseRunner(engine, scorer, manifest.name, manifest.identity, stop, documents)
     with work.records.open() as appender:
         work.finished |= _finished(work.records, work.suite)  # another process may have ended just before
         work.reusable = {key: result for key, result in work.reusable.items() if key not in work.finished}
@@ -168,19 +179,15 @@ def run(engine: Workspace, work: Plan, on_progress: OnProgress = lambda progress
         for result in work.reusable.values():
             recorder.add(result)
 
-        def run_case(item: Work) -> CaseResult | None:
-            if recorder.is_closed:
-                return None
-            result = runner.run(*item)
-            recorder.add(result)
-            return result
+        def run_case(item: Work) -> None:
+            if not recorder.is_closed:
+                recorder.add(runner.run(*item))
 
         def stop_all() -> None:
             stop.set()
             engine.leave()
 
-        for _ in map_in_order(run_case, _work(work), work.options.concurrency, stop_all):
-            pass
+        run_all(run_case, _work(work), max(1, min(work.options.concurrency, work.forecast.left)), stop_all)
         recorder.require_no_problem()
     return work.records
 

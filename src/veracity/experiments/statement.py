@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from veracity.errors import ConfigurationError, InputError, reason_of
+from veracity.errors import ConfigurationError, InputError, VeracityError, reason_of
 from veracity.models.calibration import Statement
 from veracity.settings import ApprovalSettings, Settings
 from veracity.settings.toml import read_bytes
@@ -58,28 +59,54 @@ def write_statement(root: Path, statement: Statement) -> Path:
     return file
 
 
-def with_calibrated_threshold(workspace: Workspace, settings: Settings) -> Settings:
-    """Settings with the threshold of the statement in force, if `approval.threshold` is "calibrated".
+class CalibratedSettings:
+    """Settings whose threshold is that of the statement in force. Without one, the default counts, or a withdrawn
+    threshold that is higher.
 
-    Without one, the default counts, or a withdrawn threshold that is higher.
+    Follows the statement and what it relies on, by content (ADR 3), so that a server needs no restart. Thread-safe.
     """
-    if not settings.approval.calibrated:
-        return settings
-    default, statement = float(ApprovalSettings().threshold), None
-    try:
-        statement = read_statement(workspace, settings)
-    except ConfigurationError as problem:  # veracity calibrate writes it again
-        log.warning("%s", problem)
-    if statement and not statement.withdrawn:
-        return _with_threshold(settings, statement.certificate.threshold)
-    reason = f"was withdrawn ({statement.withdrawn})" if statement else "does not exist"
-    threshold = max(default, statement.certificate.threshold) if statement else default
-    log.warning(
-        'approval.threshold is "calibrated", but the statement %s: %g is in force. Run veracity calibrate.',
-        reason,
-        threshold,
-    )
-    return _with_threshold(settings, threshold)
+
+    def __init__(self, workspace: Workspace, settings: Settings) -> None:
+        self._workspace, self._given = workspace, settings
+        self._lock = threading.Lock()
+        self._last: tuple[float, dict[str, float], str] | None = None
+        self.settings = settings
+        self.refresh()
+
+    def refresh(self) -> Settings:
+        """Read the statement again. A threshold that has changed is logged."""
+        with self._lock:
+            found = threshold, languages, problem = self._find_thresholds()
+            if found != self._last:
+                self._log(threshold, problem)
+                approval = self._given.approval.with_thresholds(threshold, languages)
+                self._last, self.settings = found, self._given.model_copy(update={"approval": approval})
+            return self.settings
+
+    def _find_thresholds(self) -> tuple[float, dict[str, float], str]:
+        """The threshold, those of languages, and why they are not those of a statement in force."""
+        default = float(ApprovalSettings().threshold)
+        try:
+            statement = read_statement(self._workspace, self._given)
+        except VeracityError as problem:  # veracity calibrate writes it again
+            return default, {}, f"cannot be read ({problem})"
+        if statement is None:
+            return default, {}, "does not exist"
+        lowest = default if statement.withdrawn else 0.0
+        own = max(lowest, statement.certificate.threshold)
+        named = statement.languages if statement.separate else {}
+        languages = {language: max(lowest, certificate.threshold) for language, certificate in named.items()}
+        return own, languages, f"was withdrawn ({statement.withdrawn})" if statement.withdrawn else ""
+
+    def _log(self, threshold: float, problem: str) -> None:
+        if problem:
+            log.warning(
+                'approval.threshold is "calibrated", but the statement %s: %g is in force. Run veracity calibrate.',
+                problem,
+                threshold,
+            )
+        elif self._last:
+            log.info("The calibrated threshold %g is in force.", threshold)
 
 
 def language_mix(languages: Iterable[str]) -> dict[str, float]:
@@ -98,8 +125,3 @@ def with_current_mix(statement: Statement, languages: Sequence[str]) -> Statemen
 def _shift(before: Mapping[str, float], after: Mapping[str, float]) -> float:
     """The share of answers that would have to change their language to make both mixes equal."""
     return sum(abs(before.get(name, 0.0) - after.get(name, 0.0)) for name in {*before, *after}) / 2
-
-
-def _with_threshold(settings: Settings, threshold: float) -> Settings:
-    approval = settings.approval.model_copy(update={"threshold": threshold})
-    return settings.model_copy(update={"approval": approval})

@@ -11,6 +11,7 @@ import os.path
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -82,6 +83,7 @@ class Case(BaseModel):
         """Cases of one group are not independent. A case without a cluster is a group of its own."""
         return f"cluster {self.cluster}" if self.cluster else f"case {self.id}"
 
+    @cached_property
     def digest(self) -> str:
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
@@ -116,13 +118,15 @@ KEYS = {"": list(SuiteSettings.model_fields), "gate": list(Gate.model_fields)}
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """`digest` covers both files, `digests` are those of the cases."""
+    """`digest` covers both files, `digests` are those of the cases. `cited` has each name in `must_cite`, with the id
+    of the first case that has it."""
 
     name: str
     file: Path
     settings: SuiteSettings
     digest: str
     digests: dict[str, str]
+    cited: dict[str, str]
     has_runs: bool  # some case asks a question
     has_submissions: bool
 
@@ -131,7 +135,7 @@ class Suite:
         wanted = None if chosen is None else set(chosen)
         digest = hashlib.sha256()
         for case in _read_cases(self.file, digest.update):
-            if self.digests.get(case.id) != case.digest():
+            if self.digests.get(case.id) != case.digest:
                 raise self._changed()
             if wanted is None or case.id in wanted:
                 yield case
@@ -168,13 +172,15 @@ def find_suite(name: str, workspace: Path) -> Path:
 def open_suite(path: Path) -> Suite:
     """Validate every case. Raises `InputError` with the place of the first fault."""
     digest, seen, digests = hashlib.sha256(), dict[str, int](), dict[str, str]()
-    has_runs = has_submissions = False
+    cited, has_runs, has_submissions = dict[str, str](), False, False
     for number, case in enumerate(_read_cases(path, digest.update), 1):
         if case.id in seen:
             raise InputError(
                 f'{path}: cases {seen[case.id]} and {number} have the same id "{presentable(case.id)}": rename one.'
             )
-        seen[case.id], digests[case.id] = number, case.digest()
+        seen[case.id], digests[case.id] = number, case.digest
+        for name in case.must_cite:
+            cited.setdefault(name, case.id)
         has_runs |= case.submission is None
         has_submissions |= case.submission is not None
     if not seen:
@@ -185,6 +191,7 @@ def open_suite(path: Path) -> Suite:
         settings=_read_settings(path.with_suffix(".toml")),
         digest=_whole_digest(digest.hexdigest(), path),
         digests=digests,
+        cited=cited,
         has_runs=has_runs,
         has_submissions=has_submissions,
     )

@@ -154,13 +154,13 @@ class _Totals:
 
     def add(self, result: CaseResult) -> None:
         key = (result.case, result.repeat)
+        self.usage += result.usage
         if result.status == "failed":
             self.failed[key] = result.problem
             return
         self.failed.pop(key, None)
         self.finished += 1
         self.reused += bool(result.reused_from)
-        self.usage += result.usage
         self.seconds += result.seconds
         if result.status != "scored":
             is_expected = (result.status == "abstained") == (result.expect == "abstain")

@@ -21,14 +21,18 @@ class Certificate(BaseModel):
 
 
 class Statement(BaseModel):
-    """What `veracity calibrate` found. `conditions` are hashes of the metrics and the names of the models, `languages`
-    the certificates of languages with enough labels, `mix` the share of each language among the labels. A `withdrawn`
-    statement says why it no longer holds."""
+    """What `veracity calibrate` found. `conditions` are hashes of the metrics and the names of the models, `mix` the
+    share of each language among the labels. A `withdrawn` statement says why it no longer holds.
+
+    `languages` are the certificates of languages with enough labels. With `separate`, the gate uses their thresholds,
+    and that of `certificate` for all other languages; else they are for information.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     certificate: Certificate
     languages: dict[str, Certificate] = {}
+    separate: bool = Field(default=False, description="whether the languages have thresholds of their own")
     mix: dict[str, float] = Field(default={}, description="share of each language among the decisions")
     conditions: dict[str, str]
     created: datetime
@@ -47,5 +51,12 @@ class Statement(BaseModel):
         own = self.certificate
         return (
             f"At most {100 * own.risk:g} % of the answers that are released unseen, with a score of at least "
-            f"{own.threshold:g}, are wrong ({100 * own.confidence:g} % sure, {own.labels} decisions)."
+            f"{self._thresholds}, are wrong ({100 * own.confidence:g} % sure, {own.labels} decisions)."
         )
+
+    @property
+    def _thresholds(self) -> str:
+        if not self.separate:
+            return f"{self.certificate.threshold:g}"
+        named = [f"{own.threshold:g} in {language}" for language, own in self.languages.items()]
+        return ", ".join([*named, f"{self.certificate.threshold:g} in other languages"])

@@ -80,6 +80,7 @@ def test_a_failed_gate_exits_with_1(run: Run, filled: Path, suite: Path) -> None
         (("run", "team", "--name", "../x"), "cannot name an experiment"),
         (("run", "team", "--budget-usd", "-1"), "--budget-usd must be more than 0"),
         (("show", "missing"), 'There is no experiment "missing".'),
+        (("run", "team", "--language", "fr"), "--language must be en, zh or ja, not fr."),
         (("show", "last"), "There is no experiment yet"),
         (("compare", "a", "b"), 'There is no experiment "a".'),
     ],
@@ -105,3 +106,16 @@ def test_forgetting_removes_reports(run: Run, filled: Path, suite: Path) -> None
     assert not (folder / "report.html").exists()
     assert (folder / "results.jsonl").exists()
     assert run("experiment", "report", "base", *where).code == 0
+
+
+def test_the_page_of_a_report_is_in_the_readers_language(
+    filled: Path, suite: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, page = ("--workspace", str(filled)), filled / "experiments" / "base" / "report.html"
+    run("experiment", "run", "team", "--name", "base", "--language", "ja", *where)
+    assert '<html lang="ja">' in page.read_text()
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert run("experiment", "report", "base", *where).code == 0
+    assert "费用与时间" in page.read_text()
+    assert run("experiment", "report", "base", "--language", "en", *where).code == 0
+    assert "Cost and time" in page.read_text()

@@ -13,10 +13,12 @@ from veracity.experiments.decisions import CalibrationReport
 CANNOT_TELL = 6
 
 
-def calibrate(risk: float, confidence: float, dry_run: bool, workspace: Path | None, as_json: bool) -> None:
+def calibrate(
+    risk: float, confidence: float, separate: bool, dry_run: bool, workspace: Path | None, as_json: bool
+) -> None:
     with Veracity(require_existing_workspace(workspace)) as engine:
         in_use = engine.settings.approval.calibrated
-        report = engine.calibrate(risk=risk, confidence=confidence, write=not dry_run)
+        report = engine.calibrator.calibrate(risk=risk, confidence=confidence, separate=separate, write=not dry_run)
     if as_json:
         print_json(report)
     else:
@@ -32,7 +34,8 @@ def _show(report: CalibrationReport, *, in_use: bool, written: bool) -> None:
         console.print(plain(waiting, "yellow"), soft_wrap=True)
     if report.statement is None:
         return
-    for language, own in report.statement.languages.items():
+    shown = {} if report.statement.separate else report.statement.languages
+    for language, own in shown.items():
         console.print(plain(f"  {language}: {own.threshold:g} ({own.labels} decisions)"))
     if written:
         hint = "It is in force." if in_use else 'To use it, set approval.threshold = "calibrated" in veracity.toml.'

@@ -10,7 +10,17 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from veracity.cli.ui.console import console, count, error_console, format_usage, one_line, plain, print_json, table
+from veracity.cli.ui.console import (
+    console,
+    count,
+    error_console,
+    format_usage,
+    one_line,
+    plain,
+    print_json,
+    reader_language,
+    table,
+)
 from veracity.engine import Veracity, require_existing_workspace
 from veracity.errors import InputError, NotFoundError, VeracityError
 from veracity.experiments.comparison import Comparison, percent, points
@@ -25,7 +35,9 @@ from veracity.experiments.running import Progress as CaseProgress
 from veracity.experiments.suite import FOLDER as SUITES
 from veracity.experiments.suite import Case, find_suite, open_suite
 from veracity.experiments.summary import Summary, summarize
+from veracity.locales import LANGUAGES
 from veracity.models import Receipt
+from veracity.secrets import presentable
 
 SOURCES = ("approvals", "feedback")
 MAX_PROPOSED = 10_000
@@ -43,15 +55,17 @@ def check_suite(name: str, workspace: Path | None) -> None:
     console.print(plain(f"{suite.file}: {count(len(suite.ids), 'case')}, valid."), soft_wrap=True)
 
 
-def run_experiment(suite: str, options: Options, gate: bool, workspace: Path | None, as_json: bool) -> None:
-    root = require_existing_workspace(workspace)
+def run_experiment(
+    suite: str, options: Options, gate: bool, language: str | None, workspace: Path | None, as_json: bool
+) -> None:
+    root, written_in = require_existing_workspace(workspace), _choose_language(language)
     with Veracity(root) as engine, engine.variant(options.overrides) as variant:
         work = plan(variant, root, suite, options)
         baseline = _baseline(root, work.records, "")
         error_console.print(plain(format_forecast(work)), soft_wrap=True)
         problem = _run(variant, work)
         report = _report(work.records, baseline, judge_gate=gate)
-        files = write_report(work.records.folder, report, lambda run_id: _receipt(engine, run_id))
+        files = write_report(work.records.folder, report, lambda run_id: _receipt(engine, run_id), written_in)
     if as_json:
         print_json(report)
     else:
@@ -105,19 +119,30 @@ def compare(a: str, b: str, gate: bool, workspace: Path | None, as_json: bool) -
         raise typer.Exit({"worse": 1, "cannot tell": 6}.get(comparison.verdict, 0))
 
 
-def write_reports(name: str, against: str, output: Path | None, gate: bool, workspace: Path | None) -> None:
-    root = require_existing_workspace(workspace)
+def write_reports(
+    name: str, against: str, output: Path | None, gate: bool, language: str | None, workspace: Path | None
+) -> None:
+    root, written_in = require_existing_workspace(workspace), _choose_language(language)
     records = _find(root, name)
     report = _report(records, _baseline(root, records, against), judge_gate=gate)
     folder = output or records.folder
     folder.mkdir(parents=True, exist_ok=True)
     with Veracity(root) as engine:
-        files = write_report(folder, report, lambda run_id: _receipt(engine, run_id))
+        files = write_report(folder, report, lambda run_id: _receipt(engine, run_id), written_in)
     console.print(plain(report.verdict), soft_wrap=True)
     for file in files:
         console.print(plain(file), soft_wrap=True)
     if gate and report.gate:
         raise typer.Exit(EXIT_CODES[report.gate.outcome])
+
+
+def _choose_language(given: str | None) -> str:
+    """The language of the page: the given one, or that of the terminal. Raises `InputError` for one without texts."""
+    if given is not None and given not in LANGUAGES:
+        raise InputError(
+            f"--language must be {', '.join(LANGUAGES[:-1])} or {LANGUAGES[-1]}, not {presentable(given)}."
+        )
+    return given or reader_language() or "en"
 
 
 def propose_cases(source: str, output: Path | None, force: bool, workspace: Path | None) -> None:
