@@ -4,9 +4,10 @@
 
 CLONES are the repositories of `benchmarks.real_documents`, DIRECTORY the data sets of `benchmarks.answers`. Per
 language five questions are asked about real documents (the development part; one has no answer there) and three of a
-data set (one without an answer), through `Veracity.ask`. The model plays every role in `--roles`. Results are appended
-to the file as they come: a question that is in it is not asked again. The table has every question; a run is "good" if
-the answer is right, or if there is none and it abstains.
+data set (one without an answer), through `Veracity.ask`. The model plays every role in `--roles`; without `--model` the
+local parts answer, and `--guide` lets them help the model. Results are appended to the file as they come: a question
+that is in it is not asked again. The table has every question; a run is "good" if the answer is right, or if there is
+none and it abstains.
 """
 
 from __future__ import annotations
@@ -133,19 +134,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clones", type=Path)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--model", required=True)
+    parser.add_argument("--model", default="", help="none: the local parts answer")
     parser.add_argument("--roles", nargs="+", default=["writer", "reviewer", "judge"])
     parser.add_argument("--evidence", type=int, default=AnsweringSettings().evidence, help="passages for the writer")
     parser.add_argument("--redrafts", type=int, default=AnsweringSettings().gener_epoch)
+    parser.add_argument("--guide", action="store_true", help="as answering.guide")
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--output-mode", choices=get_args(OutputMode), default="auto", help="as llm.output_mode")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=LANGUAGES)
     chosen = parser.parse_args()
     settings = Settings(
-        models=ModelSettings(**dict.fromkeys(chosen.roles, chosen.model)),
+        models=ModelSettings(**dict.fromkeys(chosen.roles if chosen.model else [], chosen.model)),
         llm=LLMSettings(workers=1, call_timeout=600, deadline=1800, output_mode=chosen.output_mode),
-        answering=AnsweringSettings(evidence=chosen.evidence, gener_epoch=chosen.redrafts, run_deadline=3600),
+        answering=AnsweringSettings(
+            evidence=chosen.evidence, gener_epoch=chosen.redrafts, run_deadline=3600, guide=chosen.guide
+        ),
     )
     results = load_results(chosen.results)
     done = {found.id for found in results}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.agents.passages import LEAVE, QUESTION, SOUND, WRONG
 from veracity.agents.base import Reviewer, ReviewTask
-from veracity.agents.local_reviewer import LocalReviewer
+from veracity.agents.local_reviewer import Fault, LocalReviewer, check_draft
 from veracity.models import Evidence, Review
 from veracity.settings import AnsweringSettings
 
@@ -102,6 +102,53 @@ def test_missing_kind_next_to_an_answered_part_counts() -> None:
     assert found.confidence >= COUNTS and "为什么" in found.suggestions[0]
 
 
+@pytest.mark.parametrize(
+    ("question", "source", "draft", "enough"),
+    [
+        (
+            "When was FastAPI released?",
+            "FastAPI was released.",
+            "FastAPI was released [1].",
+            "FastAPI was released in 2018 [1].",
+        ),
+        (
+            "How many days of leave are there?",
+            "Leave is granted in days.",
+            "Leave is granted in days [1].",
+            "There are no days of leave [1].",
+        ),
+        ("年假有多少天？", "年假按天计算。", "年假按天计算。[1]", "年假有二十天。[1]"),
+        (
+            "休暇は何回取れますか？",
+            "休暇は上長の承認を得て取れる。",
+            "休暇は上長の承認を得て取れる。[1]",
+            "休暇は3回取れる。[1]",
+        ),
+    ],
+)
+def test_answer_without_the_number_asked_for_fails(question: str, source: str, draft: str, enough: str) -> None:
+    def sure_faults(text: str) -> list[Fault]:
+        faults = check_draft(question, text, [LEAVE["en"][0].model_copy(update={"text": source})]).faults
+        return [fault for fault in faults if fault.sure and fault.dimension == "reasonableness"]
+
+    assert sure_faults(draft) and not sure_faults(enough)
+
+
+@pytest.mark.parametrize(
+    ("question", "draft"),
+    [
+        ("How long may I work from abroad?", "You may work from abroad until your visa ends [1]."),
+        ("When do I need a form?", "You need a form if you leave the country [1]."),
+        ("How do I count how many times a line occurs?", "Count lines with uniq [1]."),
+        ("怎么统计每一行出现了几次？", "用 uniq 命令统计。[1]"),
+        ("How many days of leave are there?", "The documents do not say how many days of leave there are [1]."),
+    ],
+)
+def test_answer_may_do_without_a_number(question: str, draft: str) -> None:
+    check = check_draft(question, draft, [LEAVE["en"][0].model_copy(update={"text": draft.replace(" [1]", "")})])
+    assert not [fault for fault in check.faults if fault.sure]
+
+
 @pytest.mark.parametrize("draft", ["", "   \n", "Yes.", "## Leave", "[1]"])
 def test_draft_without_statements_fails(draft: str) -> None:
     found = review(draft)
@@ -109,8 +156,9 @@ def test_draft_without_statements_fails(draft: str) -> None:
 
 
 @LANGUAGES
-def test_draft_that_repeats_the_question_fails(language: str) -> None:
-    found = review(f"{QUESTION[language]} [1]", language)
+@pytest.mark.parametrize("draft", ["{question} [1]", "{question} [1]\n\n{question} [1]"])
+def test_draft_that_repeats_the_question_fails(language: str, draft: str) -> None:
+    found = review(draft.format(question=QUESTION[language]), language)
     assert found.outcome == "failed" and found.confidence >= 0.9
     assert found.reasonableness is not None and not found.reasonableness.passed
 
@@ -129,7 +177,8 @@ def test_statement_that_the_documents_do_not_say_passes() -> None:
 def test_source_in_another_language_is_compared_by_meaning_and_by_numbers() -> None:
     question = "How many days of annual leave are there in Shanghai?"
     assert review("Employees in Shanghai are entitled to 12 days of annual leave [1].", "zh", question=question).passed
-    other = review("Employees in Shanghai may bring their dogs to the office [1].", "zh", question=question)
+    dogs = "Employees in Shanghai may bring their dogs to the office [1]."
+    other = review(dogs, "zh", question="Which leave is there in Shanghai?")
     assert other.outcome == "failed" and other.confidence < COUNTS
     wrong = review("Employees in Shanghai are entitled to 77 days of annual leave [1].", "zh", question=question)
     assert wrong.confidence >= COUNTS

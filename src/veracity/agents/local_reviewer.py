@@ -27,6 +27,7 @@ from veracity.language.questions import (
     ANSWERS,
     kind_asked_for,
     kinds_answered,
+    needs_number,
     parts_addressed,
     question_parts,
 )
@@ -184,10 +185,11 @@ def _cited_text(checked: Sequence[CheckedSentence], evidence: Sequence[Evidence]
 
 
 def _repetition_faults(question: str, draft: str, language: Language) -> Iterator[Fault]:
-    """Small models return the question, with the mark of a passage that has most of its words. Returning a statement
-    confirms it."""
+    """Small models return the question, once or several times, with the mark of a passage that has most of its words.
+    Returning a statement confirms it."""
     asks = question.rstrip().endswith(("?", "？")) or kind_asked_for(question) is not None
-    if asks and _letters(without_marks(draft)) == _letters(question):
+    asked, answered = _letters(question), _letters(without_marks(draft))
+    if asks and asked and answered and not answered.replace(asked, ""):
         yield Fault("reasonableness", agent_text(language, "fault_repeats_question"), 0.9, sure=True)
 
 
@@ -203,15 +205,17 @@ def _answer_faults(
     if not abstains and not any(item.sentence.states for item in checked):
         yield Fault("reasonableness", agent_text(language, "fault_states_nothing"), 0.8, sure=True)
         return
-    for part, confidence in _unanswered_parts(parts, draft, cited_text, abstains):
-        text = agent_text(language, "fault_unanswered_part", part=part)
-        yield Fault("reasonableness", text, confidence)
+    for part, confidence, sure in _unanswered_parts(parts, draft, cited_text, abstains):
+        yield Fault("reasonableness", agent_text(language, "fault_unanswered_part", part=part), confidence, sure)
 
 
-def _unanswered_parts(parts: list[str], draft: str, cited_text: str, abstains: bool) -> Iterator[tuple[str, float]]:
+def _unanswered_parts(
+    parts: list[str], draft: str, cited_text: str, abstains: bool
+) -> Iterator[tuple[str, float, bool]]:
     """A good answer need not repeat the question, so missing words alone give a confidence below one half. It is
-    higher if another part is answered and nothing of the kind that this part asks for occurs. An answer in another
-    language than the question has none of its words; `QuestionCoverage` compares their meaning."""
+    higher if another part is answered and nothing of the kind that this part asks for occurs. An answer without any
+    number does not say how many: of 70 gold answers to such questions, one has none. An answer in another language
+    than the question has none of its words; `QuestionCoverage` compares their meaning."""
     answer = without_marks(draft)
     if possible_languages(" ".join(parts)).isdisjoint(possible_languages(answer)):
         return
@@ -220,10 +224,12 @@ def _unanswered_parts(parts: list[str], draft: str, cited_text: str, abstains: b
     kinds = set(ANSWERS) if abstains else kinds_answered(answer)
     shares = parts_addressed(parts, words, kinds)
     for part, share in shares.items():
-        if share < ADDRESSED:
-            lacks_kind = kind_asked_for(part) not in {None, *kinds}
+        lacks_kind = kind_asked_for(part) not in {None, *kinds}
+        if lacks_kind and needs_number(part):
+            yield part, 0.8, True
+        elif share < ADDRESSED:
             answers_another = max(shares.values()) >= ADDRESSED
-            yield part, 0.55 if lacks_kind and answers_another else 0.4
+            yield part, 0.55 if lacks_kind and answers_another else 0.4, False
 
 
 def _subject_faults(

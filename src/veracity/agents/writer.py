@@ -61,14 +61,16 @@ def opening_messages(question: str, language: Language, instructions: str | None
     return [Message("system", f"{instructions}\n\n{rules}"), Message("user", question)]
 
 
-def evidence_message(question: str, evidence: Sequence[Evidence], background: dict[str, Any] | None = None) -> Message:
+def evidence_message(
+    question: str, evidence: Sequence[Evidence], background: dict[str, Any] | None = None, quotes: str = ""
+) -> Message:
     """The message before the first draft of an attempt.
 
     Repeats the question after the evidence, where models heed it best. `background` is what led to this attempt: the
-    conversation, and a rejected answer with the reason."""
-    material = to_json(_material(question, evidence, background))
-    name = f"{guess_language(question)}/writer_evidence"
-    return Message("user", load_prompt(name, material=material))
+    conversation, and a rejected answer with the reason. `quotes` are sentences of the evidence that probably answer."""
+    material = to_json(_material(question, evidence, background) | ({"quotes": quotes} if quotes else {}))
+    request = "writer_quotes" if quotes else "writer_evidence"
+    return Message("user", load_prompt(f"{guess_language(question)}/{request}", material=material))
 
 
 def feedback_message(
@@ -77,12 +79,15 @@ def feedback_message(
     last_answer: str,
     suggestions: Sequence[str],
     background: dict[str, Any] | None = None,
+    notes: Sequence[str] = (),
 ) -> Message:
     """The message before a redraft, instead of the evidence message. It begins as that does, for the prompt caches of
-    providers. It does not repeat how to abstain, or weak models would rather abstain."""
-    review = {"last_answer": last_answer, "suggestions": list(suggestions)}
+    providers. It does not repeat how to abstain, or weak models would rather abstain. `notes` are by people who sent
+    drafts back. They may ask for any change, suggestions only correct what is wrong."""
+    review = {"last_answer": last_answer, **({"notes": list(notes)} if notes else {}), "suggestions": list(suggestions)}
     material = to_json({**_material(question, evidence, background), **review})
-    return Message("user", load_prompt(f"{guess_language(question)}/writer_feedback", material=material))
+    request = "writer_sent_back" if notes else "writer_feedback"
+    return Message("user", load_prompt(f"{guess_language(question)}/{request}", material=material))
 
 
 def _material(question: str, evidence: Sequence[Evidence], background: dict[str, Any] | None) -> dict[str, Any]:

@@ -62,18 +62,22 @@ def prepare_messages(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     """
     context, question = runtime.context, standalone_question(state)
     if state["last_evaluation"] is not None:
-        suggestions = [*state.get("notes", []), *state["last_evaluation"]["suggestions"]]
+        notes, suggestions = state.get("notes", []), state["last_evaluation"]["suggestions"]
         last_answer, background = state["last_answer"], _background(state)
-        feedback = writer_agent.feedback_message(question, _evidence(state), last_answer, suggestions, background)
+        evidence = _evidence(state)
+        feedback = writer_agent.feedback_message(question, evidence, last_answer, suggestions, background, notes)
         messages = [*_reset_messages(state), to_langchain(feedback)]
-        return {"messages": messages, **report(PrepareFacts(suggestions=len(suggestions)))}
+        return {"messages": messages, **report(PrepareFacts(suggestions=len(notes) + len(suggestions)))}
     best, quality = state["best_round"], state["best_round"]["quality"]
     chosen = _choose_evidence(best["evidence"], state["first_round"], context.settings.answering.evidence)
     evidence = [Evidence.model_validate(item) for item in chosen]
     context.memory.keep_evidence(state["run_id"], evidence, given=True)
-    message = writer_agent.evidence_message(question, evidence, _background(state))
+    guide = _make_guide(state, context, evidence)
+    quotes = guide["quotes"] if guide else ""
+    message = writer_agent.evidence_message(question, evidence, _background(state), quotes)
     return {
         **fresh_attempt(),
+        "guide": guide,
         "quality_grade": quality["grade"] if quality else "",
         "quality_score": quality["score"] if quality else 0.0,
         "quality_issues": [issue["text"] for issue in quality["issues"]] if quality else [],
@@ -97,7 +101,8 @@ def generate_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     is_redraft = state["last_evaluation"] is not None
     local_writer = context.recaller if state["evidence_from"] == "history" else context.extractor
     has_evidence = bool(state["retrieved_nodes_score"])  # without evidence there is nothing to write from
-    writer = context.writer if has_evidence and context.writer.form != "extractive" else local_writer
+    is_local = context.writer.form == "extractive" or not has_evidence or _is_guided(state, context, is_redraft)
+    writer = local_writer if is_local else context.writer
     stream = DraftStream(runtime.stream_writer, _allowed_texts(state)) if context.limits.drafts else None
     try:
         output = _write(writer, state, context, stream)
@@ -201,13 +206,14 @@ def settle_answer(state: RunState, runtime: Runtime[RunContext]) -> Plain:
         notices.append({"code": "review_failed", "times": state["epoch"]})
     elif state["epoch"]:
         notices.append({"code": "revised", "times": state["epoch"]})
-    if state.get("tentative"):
-        notices.append({"code": "uncertain"})
+    is_tentative = bool(state.get("tentative")) and chosen is last
+    notices += [{"code": "uncertain"}] if is_tentative else []
     index = len(drafts) - 1 - drafts[::-1].index(chosen)  # among those of this attempt
     return {
         "final_answer": chosen["text"],
         "final_review": chosen["review"],
         "form": chosen["form"],
+        "tentative": is_tentative,
         "notices": notices,
         **report(SettleFacts(draft=index, outcome=chosen["review"]["outcome"])),
     }
@@ -339,6 +345,30 @@ def _make_output_inert(output: WriterOutput, state: RunState) -> WriterOutput:
     if not output.abstains and not text.strip():
         raise ModelAnswerError("The draft held only markup and addresses that are not in the evidence.")
     return replace(output, text=text)
+
+
+def _make_guide(state: RunState, context: RunContext, evidence: Sequence[Evidence]) -> Plain | None:
+    """What the local writer quotes from the evidence, for a model that finds an answer less well."""
+    is_on = context.settings.answering.guide and context.writer.form != "extractive"
+    if not is_on or not evidence or state["evidence_from"] == "history":
+        return None
+    typed_relevance = _typed_relevance(state)
+    task = WritingTask(answer_topic(state), evidence, (), corrected=state["mended"], typed_relevance=typed_relevance)
+    output = context.extractor.write(task)
+    quotes = output.text.partition("\n")[2] if output.tentative else output.text  # the first line introduces a passage
+    return {"quotes": "" if output.abstains else quotes, "abstains": output.abstains}
+
+
+def _is_guided(state: RunState, context: RunContext, is_redraft: bool) -> bool:
+    """Whether the local writer writes in place of the model: an abstention, or the last redraft. A passage of which it
+    is not sure waits for a person, as the failed draft would, and is easier to check."""
+    guide = state.get("guide")
+    if guide is None or _is_sent_back(state):
+        return False
+    if not is_redraft:
+        return bool(guide["abstains"])
+    is_last = state["epoch"] + 1 >= context.settings.answering.gener_epoch
+    return is_last and not guide["abstains"]
 
 
 def _background(state: RunState) -> Plain:

@@ -62,7 +62,7 @@ def evaluate(state: RunState, runtime: Runtime[RunContext]) -> Plain:
 
     A failed evaluation leaves the answer unscored, and an unscored answer never passes.
     """
-    context, approval = runtime.context, runtime.context.settings.approval
+    context, approval = runtime.context, _gate(state, runtime)
     request = EvaluationRequest(
         user_query=_answered_question(state),
         submission=state["final_answer"],
@@ -96,7 +96,7 @@ def evaluate(state: RunState, runtime: Runtime[RunContext]) -> Plain:
 
 def after_evaluate(state: RunState, runtime: Runtime[RunContext]) -> Literal["human_approval", "__end__"]:
     """Decides whether the answer waits for a person: if a check failed, unless the policy is "always" or "never"."""
-    settings = runtime.context.settings.approval
+    settings = _gate(state, runtime)
     if settings.policy == "never":
         return "__end__"
     return "human_approval" if settings.policy == "always" or _doubt(state, settings) else "__end__"
@@ -106,8 +106,8 @@ def human_approval(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     """Interrupt the graph until the ledger holds a decision. Has no side effects: it runs again after a crash."""
     memory, run_id, attempt = runtime.context.memory, state["run_id"], state["attempt"]
     while (decision := memory.decision(run_id, attempt)) is None:
-        why = _doubt(state, runtime.context.settings.approval) or "policy"
-        send_backs = _send_backs_left(state, runtime.context.settings.approval)
+        settings = _gate(state, runtime)
+        why, send_backs = _doubt(state, settings) or "policy", _send_backs_left(state, settings)
         interrupt({"why": why, "on_reject": _on_reject(state, runtime.context), "send_backs": send_backs})
     return {
         "decisions": [*state["decisions"], decision.model_dump(mode="json")],
@@ -179,6 +179,10 @@ def _send_backs_left(state: RunState, settings: ApprovalSettings) -> int:
     """0 for an abstention: there is no draft to write again."""
     used = sum(decision["verdict"] == "send_back" for decision in state["decisions"])
     return 0 if state["abstains"] else max(0, settings.send_backs - used)
+
+
+def _gate(state: RunState, runtime: Runtime[RunContext]) -> ApprovalSettings:
+    return runtime.context.settings.approval.for_language(state["language"])
 
 
 def _doubt(state: RunState, settings: ApprovalSettings) -> ApprovalReason | None:

@@ -21,7 +21,7 @@ from veracity.models import Decision, Evidence, PastTurn, Remembered, RunParamet
 from veracity.models.people import is_experiment
 from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
-from veracity.settings import Settings
+from veracity.settings import ApprovalSettings, Settings
 from veracity.workers import NATIVE_CLOSE_SECONDS, Workers
 
 T = TypeVar("T")
@@ -119,6 +119,8 @@ class RunContext:
 
     `embed` returns a text's vector, or None for a language without one. `web` is None without a provider.
 
+    `approval_in_force` returns the settings of the gate now: a calibrated threshold may change between two runs.
+
     The `local_` agents replace a model that fails; `extractor` writes when time or budget for the writer is used up;
     `recaller` quotes earlier answers.
     """
@@ -141,6 +143,7 @@ class RunContext:
     memory: Memory
     settings: Settings
     workers: Workers
+    approval_in_force: Callable[[], ApprovalSettings]
     run: RunParameters = field(init=False)
     token: int = field(init=False)
     limits: RunLimits = field(init=False)
@@ -150,8 +153,9 @@ class RunContext:
         context = copy(self)
         context.run, context.token = run, token
         context.limits = RunLimits(run, self.settings, drafts=drafts, send_backs=send_backs)
+        context.settings = self.settings.model_copy(update={"approval": self.approval_in_force()})
         if is_experiment(run.user):
-            context.settings = _for_experiments(self.settings)
+            context.settings = _for_experiments(context.settings)
         context.searcher = self.searcher_for(run.only)
         return context
 

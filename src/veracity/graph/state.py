@@ -72,6 +72,7 @@ class RunState(TypedDict, total=False):
 
     # The answer review loop (SPEC A11).
     retrieved_nodes_score: list[Plain]  # the evidence for writer and reviewer
+    guide: Plain | None  # what the local writer makes of it, with `answering.guide`
     epoch: int
     last_answer: str
     last_evaluation: Plain | None
@@ -94,6 +95,7 @@ class Attempt(TypedDict):
     """The keys that start afresh with every attempt within a turn."""
 
     retrieved_nodes_score: list[Plain]
+    guide: Plain | None
     epoch: int
     last_answer: str
     last_evaluation: Plain | None
@@ -159,6 +161,7 @@ def fresh_attempt() -> Attempt:
     """Every default of an attempt (SPEC A11)."""
     return Attempt(
         retrieved_nodes_score=[],
+        guide=None,
         epoch=0,
         last_answer="",
         last_evaluation=None,

@@ -28,6 +28,12 @@ def kind_asked_for(part: str) -> str | None:
     return next((kind for kind, asked in ASKED.items() if asked.search(part)), None)
 
 
+def needs_number(part: str) -> bool:
+    """Whether only a number or a date answers. "How long" and "when" also ask for conditions ("until you leave"), and
+    "how do I count how many" for a way."""
+    return NUMBER_ASKED.search(part) is not None and WAY_ASKED.search(part) is None
+
+
 def kinds_answered(submission: str) -> set[str]:
     """The kinds of things the submission contains."""
     return {kind for kind, sign in ANSWERS.items() if sign.search(submission)}
@@ -89,6 +95,13 @@ ASKED = {
     "place": re.compile(r"\bwhere\b|哪里|哪儿|何处|どこ", re.I),
     "cause": re.compile(r"\bwhy\b|为什么|为何|なぜ|どうして", re.I),
 }
+
+NUMBER_ASKED = re.compile(
+    r"\bhow (?:many|much)\b|\bwhen (?:was|were|did)\b|\bwhat (?:year|date)\b"
+    r"|多少|几[个天年月次人]|哪一?[年天]|いくつ|いくら|何[人個回件円年月]",
+    re.I,
+)
+WAY_ASKED = re.compile(r"\bhow (?:do|does|can|could|should|to)\b|怎么|怎样|如何|どうやって|どのように|方法", re.I)
 
 # Words that indicate an answer of that kind.
 ANSWERS = {

@@ -93,6 +93,7 @@ def _comma_separated(example: str) -> BeforeValidator:
 EmbedderName = Annotated[str, AfterValidator(_checked_embedder)]
 HostNames = Annotated[list[Annotated[str, AfterValidator(host_name)]], _comma_separated('["answers.example.com"]')]
 SourceNames = Annotated[list[SourceName], _comma_separated('["knowledge", "graph"]'), Field(min_length=1)]
+Threshold = Annotated[float, Field(ge=0, le=1)]
 Days = Annotated[int, Field(ge=1, le=36_500)]
 
 
@@ -151,8 +152,15 @@ class MaxTokensSettings(Section):
 class BudgetSettings(Section):
     """Limits of one run or one evaluation. Unset: no limit."""
 
-    tokens: int | None = Field(default=None, ge=1, le=10**12)
-    cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens: int | None = Field(
+        default=None, ge=1, le=10**12, description="tokens one run or one evaluation may consume; unset: no limit"
+    )
+    cost_usd: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="US dollars one run or one evaluation may consume; unset: no limit",
+    )
 
 
 class ReadingSettings(Section):
@@ -213,6 +221,10 @@ class AnsweringSettings(Section):
         default=0.5, ge=0, le=1, description="a failed review below this confidence does not count"
     )
     run_deadline: float = Field(default=120, gt=0, le=86400, description="seconds per run")
+    guide: bool = Field(
+        default=False,
+        description="for small models: the local writer puts quotes in the prompt, and abstains if it finds no answer",
+    )
 
 
 class ConversationSettings(Section):
@@ -239,6 +251,9 @@ class ApprovalSettings(Section):
     threshold: float = Field(
         default=0.75, ge=0, le=1, description='minimum score of an answer that needs no approval, or `"calibrated"`'
     )
+    threshold_en: Threshold | None = Field(default=None, description="`threshold` of English answers, if it differs")
+    threshold_zh: Threshold | None = Field(default=None, description="`threshold` of Chinese answers, if it differs")
+    threshold_ja: Threshold | None = Field(default=None, description="`threshold` of Japanese answers, if it differs")
     on_failed_review: bool = Field(default=True, description="whether an answer that failed its review needs approval")
     grounding_floor: float = Field(
         default=0.5, ge=0, le=1, description="minimum of both local grounding checks without approval; 0 disables it"
@@ -261,6 +276,21 @@ class ApprovalSettings(Section):
         default=False,
         description='whether the threshold is that of `veracity calibrate`; as `threshold = "calibrated"`',
     )
+
+    def for_language(self, language: str) -> ApprovalSettings:
+        """The settings of the gate for an answer in this language."""
+        return self.model_copy(update={"threshold": self.language_thresholds.get(language, self.threshold)})
+
+    @property
+    def language_thresholds(self) -> dict[str, float]:
+        """Of languages with a threshold of their own."""
+        own = {"en": self.threshold_en, "zh": self.threshold_zh, "ja": self.threshold_ja}
+        return {language: threshold for language, threshold in own.items() if threshold is not None}
+
+    def with_thresholds(self, threshold: float, languages: Mapping[str, float]) -> ApprovalSettings:
+        """With these thresholds, for all answers and for languages, instead of its own."""
+        own = {f"threshold_{language}": languages.get(language) for language in ("en", "zh", "ja")}
+        return self.model_copy(update={"threshold": threshold, **own})
 
     @model_validator(mode="before")
     @classmethod

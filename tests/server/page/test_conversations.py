@@ -117,11 +117,11 @@ def test_an_empty_list_explains_itself(engine_with: MakeEngine, serve: Serve, op
     assert title and title["height"] < 40, "the title fits on a line"
 
 
-def test_recent_conversations_are_in_the_side_bar_with_their_status(served: Served, open_page: OpenPage) -> None:
+def test_recent_conversations_are_in_the_side_bar_with_their_verdict(served: Served, open_page: OpenPage) -> None:
     served.engine.ask("What does a taxi to the moon cost?", conversation="moon")
     page = open_page(served)
     recent = page.get_by_role("navigation", name="Recent").get_by_role("link")
-    expect(recent).to_have_text([re.compile("taxi to the moon.*no answer found", re.S), QUESTION, LEAVE_ZH])
+    expect(recent).to_have_text([re.compile("taxi to the moon.*no answer in the documents", re.S), QUESTION, LEAVE_ZH])
     recent.nth(1).click()
     expect(page).to_have_url(re.compile("#/c/leave$"))
     expect(recent.nth(1)).to_have_attribute("aria-current", "page")
@@ -129,15 +129,50 @@ def test_recent_conversations_are_in_the_side_bar_with_their_status(served: Serv
     page.keyboard.press("Enter")
     expect(recent.first).to_have_text(QUESTION)  # now it is the latest
     page.goto(f"{served.url}/#/conversations")
-    expect(titles(page).nth(1)).to_contain_text("no answer found")
+    expect(titles(page).nth(1)).to_contain_text("no answer in the documents")
     page.set_viewport_size({"width": 390, "height": 800})
     expect(page.get_by_role("navigation", name="Recent")).to_have_count(0)
+
+
+def verdict_of(row: Locator) -> Locator:
+    return row.locator(".verdict")
+
+
+def test_rows_have_the_verdict_of_the_last_answer_in_the_same_words_as_the_answer(
+    served: Served, open_page: OpenPage
+) -> None:
+    page = open_page(served, "#/c/leave")
+    expect(page.locator(".verdict-bar .verdict")).to_have_count(2)
+    shown = page.locator(".verdict-bar .verdict").last
+    texts, tone = shown.locator(".verdict-part").all_inner_texts(), shown.get_attribute("data-tone")
+    faults = shown.locator(".verdict-part:is([data-tone=warn], [data-tone=bad])").all_inner_texts()
+    page.goto(f"{served.url}/#/conversations")
+    expect(titles(page).first).to_contain_text("Last answer:")
+    expect(verdict_of(titles(page).first).locator(".verdict-part")).to_have_text(faults or texts)
+    expect(verdict_of(titles(page).first)).to_have_attribute("data-tone", tone or "")
+    expect(titles(page).nth(1)).not_to_contain_text("Last answer:")  # its only one
+    expect(verdict_of(page.get_by_role("region", name="Single questions").locator("a"))).to_be_visible()
+
+
+def test_a_row_says_that_an_earlier_answer_waits(engine_with: MakeEngine, serve: Serve, open_page: OpenPage) -> None:
+    waiting = engine_with(approval={"policy": "always"}).ask(QUESTION, conversation="leave")
+    assert waiting.status == "awaiting_approval"
+    engine = engine_with()
+    assert engine.ask(HOTEL, conversation="leave").status == "answered"
+    page = open_page(serve(engine), "#/conversations", locale="ja-JP")
+    expect(verdict_of(titles(page).first)).to_have_text("承認待ち")
+    expect(verdict_of(titles(page).first)).to_have_attribute("data-tone", "accent")
+    recent = page.get_by_role("navigation", name="最近の会話").get_by_role("link")
+    expect(verdict_of(recent.first)).to_have_text("承認待ち")
+    engine.decide(waiting.approval_id, "reject", by="anna")
+    page.reload()
+    expect(verdict_of(titles(page).first)).not_to_have_text("承認待ち")
+    expect(titles(page).first).to_contain_text("最新の回答：")
 
 
 def test_a_conversation_is_renamed_pinned_and_grouped_by_day(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, "#/conversations")
     expect(page.get_by_role("heading", level=2).first).to_have_text("today")
-    expect(titles(page).first).to_contain_text("answered")
     page.get_by_role("button", name=f"Pin “{LEAVE_ZH}”").click()
     expect(page.get_by_role("heading", level=2)).to_contain_text(["Pinned", "today"])
     expect(titles(page).first).to_contain_text(LEAVE_ZH)

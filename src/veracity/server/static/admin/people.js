@@ -28,6 +28,7 @@ export function People({ me }) {
     reload();
   };
   const changeRole = async (/** @type {User} */ person, /** @type {string} */ role) => {
+    setMessage({ text: "", isBad: false });
     try {
       await put(userPath("/role", person), { role });
       setMessage({ text: t("admin.role.changed", { name: printable(person.name), role: t(`shell.role.${role}`) }), isBad: false });
@@ -44,7 +45,7 @@ export function People({ me }) {
   };
 
   return html`<p class="muted">${t("admin.people.intro")}</p>
-    <${AddForm} onAdded=${issue} />
+    <${AddForm} onAdded=${issue} onInput=${() => setMessage({ text: "", isBad: false })} />
     <div role="status">${message.text && html`<p class=${`notice ${message.isBad ? "bad" : "good"}`}>${message.text}</p>`}</div>
     ${error && html`<${ErrorNotice} text=${error.message} onRetry=${reload} />`}
     ${!people && !error && html`<${Loading} text=${t("shell.loading")} />`}
@@ -56,8 +57,8 @@ export function People({ me }) {
     ${open.issued && html`<${TokenDialog} issued=${open.issued} onClose=${close} />`}`;
 }
 
-/** @param {{ onAdded: (issued: UserToken) => void }} props */
-function AddForm({ onAdded }) {
+/** `onInput` is called when somebody types or chooses. @param {{ onAdded: (issued: UserToken) => void, onInput: () => void }} props */
+function AddForm({ onAdded, onInput }) {
   const [name, setName] = useState("");
   const [role, setRole] = useState("asker");
   const [problem, setProblem] = useState("");
@@ -75,7 +76,11 @@ function AddForm({ onAdded }) {
     }
     setBusy(false);
   };
-  return html`<form class="card admin-add" onSubmit=${submit}>
+  const clear = () => { // what was wrong is being corrected
+    setProblem("");
+    onInput();
+  };
+  return html`<form class="card admin-add" onSubmit=${submit} onInput=${clear}>
     <label>${t("admin.name")}<input value=${name} onInput=${withValue(setName)} maxlength="200" autocomplete="off" spellcheck=${false} required
       aria-invalid=${problem ? "true" : null} aria-describedby=${problem ? "admin-problem" : null} /></label>
     <label>${t("admin.role")}<${RoleChoice} role=${role} label=${t("admin.role")} onChange=${setRole} /></label>

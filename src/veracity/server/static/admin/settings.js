@@ -3,7 +3,7 @@ import { html, useState } from "../lib/preact.js";
 import { ErrorNotice, Loading, withValue } from "../lib/components.js";
 import { useLoaded } from "../lib/feed.js";
 import { get } from "../lib/http.js";
-import { nameOf, t } from "../lib/i18n.js";
+import { hasText, nameOf, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { fold, printable } from "../lib/text.js";
 /** @import { RoleState, SettingState, Setup } from "../lib/types.d.ts" */
@@ -29,7 +29,7 @@ function Problems({ problems }) {
 function Models({ setup }) {
   return html`<section class="admin-section"><h2>${t("admin.models")}</h2>
     <dl class="card admin-models">${setup.roles.map((role) => html`<div><dt>${describeRole(role)}</dt>
-      <dd>${role.model ? html`<code>${printable(role.model)}</code>` : html`<span class="muted">${t("admin.models.none")}</span>`}</dd></div>`)}
+      <dd><${Value} name=${`models.${role.role}`} value=${role.model} /></dd></div>`)}
       ${setup.servers.map((server) => html`<div><dt>${t("admin.server", { name: server.name })}</dt>
         <dd><code>${printable(server.url)}</code>${server.key_env && html` <span class=${`badge ${server.has_key ? "good" : "bad"}`}>
           ${t(server.has_key ? "admin.key.set" : "admin.key.missing", { name: server.key_env })}</span>`}</dd></div>`)}</dl></section>`;
@@ -46,25 +46,63 @@ function SettingList({ settings }) {
   const [text, setText] = useState("");
   const words = fold(text).split(/\s+/).filter(Boolean);
   const found = settings.filter((setting) => {
-    const whole = fold(`${setting.name} ${setting.variable} ${setting.description} ${formatValue(setting.value)} ${t(`admin.source.${setting.source}`)}`);
+    const { name, variable, description, source } = setting;
+    const whole = fold([name, variable, description, describe(setting), shownValue(setting), t(`admin.section.${sectionOf(setting)}`), t(`admin.source.${source}`)].join(" "));
     return words.every((word) => whole.includes(word));
   });
+  const changed = found.filter((setting) => setting.is_changed);
   return html`<section class="admin-section"><h2>${t("admin.tab.settings")}</h2>
     <input type="search" value=${text} onInput=${withValue(setText)} aria-label=${t("admin.search")} placeholder=${t("admin.search")} autocomplete="off" />
-    <p class="small muted" role="status">${t("admin.found", { n: found.length, changed: found.filter((setting) => setting.is_changed).length })}</p>
-    <ul class="admin-settings">${found.map((setting) => html`<${Setting} key=${setting.name} setting=${setting} />`)}</ul></section>`;
+    <p class="small muted" role="status">${t("admin.found", { n: found.length, changed: changed.length })}</p>
+    ${groupSettings(found).map(([section, members]) => html`<div key=${section}><h3>${nameOf("admin.section.", section)}</h3>
+      <ul class="admin-settings">${members.map((setting) => html`<${Setting} key=${setting.name} setting=${setting} />`)}</ul></div>`)}</section>`;
+}
+
+/** The section of veracity.toml. @param {SettingState} setting */
+const sectionOf = ({ name }) => name.split(".")[0];
+
+/** Those that were changed, then the others by section. @param {SettingState[]} settings @returns {[string, SettingState[]][]} */
+function groupSettings(settings) {
+  /** @type {Map<string, SettingState[]>} */
+  const groups = new Map();
+  for (const setting of settings) {
+    const group = setting.is_changed ? "changed" : sectionOf(setting);
+    groups.set(group, [...groups.get(group) ?? [], setting]);
+  }
+  return [...groups];
 }
 
 /** @param {{ setting: SettingState }} props */
 function Setting({ setting }) {
-  const { name, value, source, variable, description, is_changed: isChanged } = setting;
-  const shown = formatValue(value);
+  const { name, value, source, variable, is_changed: isChanged } = setting;
   return html`<li>
-    <span class="admin-setting"><code>${name}</code><span class="small muted" lang="en">${description.replaceAll("`", "")}</span></span>
-    <span class="admin-value">${shown ? html`<code>${printable(shown)}</code>` : html`<span class="muted">${t("admin.unset")}</span>`}</span>
+    <span class="admin-setting"><code>${name}</code>
+      <span class="small muted" lang=${hasText(`admin.setting.${name}`) ? null : "en"}>${describe(setting)}</span></span>
+    <span class="admin-value"><${Value} name=${name} value=${value} /></span>
     <span class=${`badge ${isChanged ? "accent" : ""}`} title=${source === "environment" ? variable : null}>${t(`admin.source.${source}`)}</span>
   </li>`;
 }
+
+/** The server describes settings in English; the most used ones are translated. @param {SettingState} setting */
+function describe({ name, description }) {
+  return hasText(`admin.setting.${name}`) ? t(`admin.setting.${name}`) : description.replaceAll("`", "");
+}
+
+/** @param {{ name: string, value: SettingState["value"] }} props */
+function Value({ name, value }) {
+  const shown = shownValue({ name, value });
+  return isNone(value) && shown !== value ? html`<span class="muted">${shown}</span>` : html`<code>${printable(shown)}</code>`;
+}
+
+/** The value, or what is used without one. @param {{ name: string, value: SettingState["value"] }} setting */
+function shownValue({ name, value }) {
+  const shown = formatValue(value);
+  if (isNone(value) && hasText(`admin.none.${name}`)) return t("admin.none", { instead: t(`admin.none.${name}`) });
+  return shown || t("admin.unset");
+}
+
+/** @param {SettingState["value"]} value */
+const isNone = (value) => !formatValue(value) || value === "none";
 
 /** @param {SettingState["value"]} value */
 function formatValue(value) {

@@ -2,15 +2,17 @@
 import { html } from "../lib/preact.js";
 import { points, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
-import { rate, scoreScale } from "../lib/strength.js";
+import { rate, scoreScale, thresholdFor } from "../lib/strength.js";
 import { printable } from "../lib/text.js";
-/** @import { Answer } from "../lib/types.d.ts" */
+/** @import { Examination, RunSummary } from "../lib/types.d.ts" */
 
 /** @typedef {{ key: string, values: Record<string, unknown>, tone: string }} Part a string key, its values, and a tone */
 
 /** @type {Record<string, string>} */
 const ICONS = { good: "check", warn: "warn", bad: "cross", accent: "clock", "": "info" };
 const TONES = ["bad", "warn", "accent", "good", ""]; // the worst first
+/** @type {Partial<Record<RunSummary["status"], string>>} */
+const STATUS_TONES = { failed: "bad", interrupted: "warn" };
 /** @type {Record<string, string>} */
 const REVIEW_TONES = { passed: "good", failed: "bad", doubtful: "warn", not_reviewed: "warn" };
 
@@ -19,7 +21,7 @@ const part = (name, tone, values = {}) => ({ key: `answer.verdict.${name}`, valu
 
 /**
  * What is known about an answer or a draft, in the order of its examination.
- * @param {Answer} answer
+ * @param {Examination} answer
  * @param {number} threshold of the score
  */
 export function verdictParts(answer, threshold) {
@@ -33,11 +35,11 @@ export function verdictParts(answer, threshold) {
   if (answer.status === "abstained") {
     return [part("abstained", "warn"), ...(decision ? [part({ approve: "approved", expire: "expired" }[/** @type {string} */ (decision.verdict)] ?? "rejected.draft", "", { name })] : [])];
   }
-  return [...reviewParts(answer), ...supportParts(answer), ...scoreParts(answer, threshold),
+  return [...reviewParts(answer), ...supportParts(answer), ...scoreParts(answer, thresholdFor(answer.language, threshold)),
     ...(decision?.verdict === "approve" ? [part(answer.form === "edited" ? "edited" : "approved", "good", { name })] : [])];
 }
 
-/** @param {Answer} answer */
+/** @param {Examination} answer */
 function reviewParts({ review, notices = [] }) {
   const parts = notices.some(({ code }) => code === "uncertain") ? [part("uncertain", "warn")] : [];
   if (!review) return parts;
@@ -45,7 +47,7 @@ function reviewParts({ review, notices = [] }) {
   return [part(isLocal ? "review.local" : `review.${review.outcome}`, REVIEW_TONES[review.outcome]), ...parts];
 }
 
-/** @param {Answer} answer */
+/** @param {Examination} answer */
 function supportParts({ sentences = [] }) {
   const stated = sentences.filter(({ states }) => states);
   const supported = stated.filter((sentence) => sentence.supported).length;
@@ -54,8 +56,8 @@ function supportParts({ sentences = [] }) {
   return [part("support", tone, { supported, n: stated.length })];
 }
 
-/** @param {Answer} answer @param {number} threshold */
-function scoreParts({ score, form }, threshold) {
+/** @param {Examination} answer @param {number} threshold */
+function scoreParts({ score = null, form }, threshold) {
   if (score === null) return form === "edited" || form === "recalled" ? [] : [part("not_scored", "warn")];
   const { word, tone } = rate(score, scoreScale(threshold));
   return [part(`score.${word}`, tone, { score: points(score, threshold), threshold: points(threshold) })];
@@ -66,10 +68,26 @@ export const worstTone = (parts) => TONES.find((tone) => parts.some((one) => one
 
 /**
  * `isShort` leaves out what is as it should be.
- * @param {{ answer: Answer, threshold: number, isShort?: boolean }} props
+ * @param {{ answer: Examination, threshold: number, isShort?: boolean }} props
  */
 export function Verdict({ answer, threshold, isShort = false }) {
-  const parts = verdictParts(answer, threshold);
+  return html`<${Parts} parts=${verdictParts(answer, threshold)} isShort=${isShort} />`;
+}
+
+/**
+ * The verdict on a run in a list. A run without an answer has its status instead. `isQuiet` shows only what needs attention.
+ * @param {{ status: RunSummary["status"], examined?: Examination | null, threshold: number, isQuiet?: boolean }} props
+ */
+export function RunVerdict({ status, examined, threshold, isQuiet = false }) {
+  const parts = status === "awaiting_approval" ? [part("waiting", "accent")]
+    : examined ? verdictParts(examined, threshold)
+    : [{ key: `conversations.status.${status}`, values: {}, tone: STATUS_TONES[status] ?? "" }];
+  const needsAttention = (!examined && status !== "answered") || ["bad", "warn", "accent"].includes(worstTone(parts));
+  return isQuiet && !needsAttention ? null : html`<${Parts} parts=${parts} isShort />`;
+}
+
+/** @param {{ parts: Part[], isShort: boolean }} props */
+function Parts({ parts, isShort }) {
   const faults = parts.filter(({ tone }) => tone === "bad" || tone === "warn");
   const shown = isShort && faults.length ? faults : parts;
   if (!shown.length) return null;

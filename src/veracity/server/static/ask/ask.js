@@ -90,9 +90,9 @@ function Conversation({ me, conversation, address, isNew }) {
         onAccepted=${showAddress} onRunning=${setRunning} ...${actions} onAskAgain=${(/** @type {Run} */ run) => askAgain(run, key)} />`)}
       <div class="ask-foot-bar">
         <div class="ask-limits row">
-          ${!isEmpty && html`<a class="button small ask-new" href="#/"><${Icon} name="plus" size=${16} /> ${t("shell.new")}</a>
-            <button type="button" class="small ask-export" onClick=${() => setExporting(true)}><${Icon} name="download" size=${16} /> ${t("conversations.export")}</button>`}
-          <${DocumentPicker} only=${only} onChange=${setOnly} />
+          ${!isEmpty && html`<a class="button small ask-new" href="#/" title=${t("shell.new")}><${Icon} name="plus" size=${16} /> <span class="ask-label">${t("shell.new")}</span></a>
+            <button type="button" class="small ask-export" title=${t("conversations.export")} onClick=${() => setExporting(true)}><${Icon} name="download" size=${16} /> <span class="ask-label">${t("conversations.export")}</span></button>`}
+          ${!hasNone && html`<${DocumentPicker} only=${only} onChange=${setOnly} />`}
           <${Chips} only=${only} onRemove=${(/** @type {string} */ path) => setOnly(only.filter((other) => other !== path))} /></div>
         <${Composer} conversation=${address} isFollowUp=${!isEmpty} isBusy=${Boolean(running)} isBlocked=${hasNone} fill=${fill}
           onSend=${send} onStop=${running?.runId && stop} />

@@ -1,5 +1,6 @@
 // The user's conversations by day: search, open, pin, rename, export, delete; and single questions outside of them.
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { RunVerdict } from "../answer/verdict.js";
 import { ConfirmDialog, ErrorNotice, isComposing, withValue } from "../lib/components.js";
 import { feed, useLoaded } from "../lib/feed.js";
 import { asApiError, del, get, patch } from "../lib/http.js";
@@ -8,16 +9,15 @@ import { Icon } from "../lib/icons.js";
 import { conversationLink, runLink } from "../lib/routes.js";
 import { printable } from "../lib/text.js";
 import { ExportDialog, RenameDialog } from "./dialogs.js";
-/** @import { ConversationSummary, RunSummary } from "../lib/types.d.ts" */
+/** @import { ConversationSummary, Me, RunSummary } from "../lib/types.d.ts" */
 
 const SEARCH_DELAY = 250; // milliseconds after the last key press
 const PAGE_SIZE = 50;
 const MAX_CONVERSATIONS = 500;
 const RECENT_RUNS = 50;
-/** @type {Partial<Record<RunSummary["status"], string>>} */
-const TONES = { answered: "good", awaiting_approval: "warn", rejected: "bad", failed: "bad" };
 
-export function Conversations() {
+/** @param {{ me: Me }} props */
+export function Conversations({ me }) {
   const search = useSearch();
   const [limit, setLimit] = useState(PAGE_SIZE);
   const parameters = new URLSearchParams({ query: search.query, limit: String(limit) }).toString();
@@ -57,11 +57,11 @@ export function Conversations() {
       ${error ? html`<${ErrorNotice} text=${error.message} onRetry=${reload} />`
         : !conversations ? html`<p class="muted">${t("shell.loading")}</p>`
         : html`${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-          <${List} conversations=${conversations} query=${search.query} onPin=${pin} onRename=${setToRename} onExport=${setToExport} onDelete=${setToDelete} />`}
+          <${List} threshold=${me.threshold} conversations=${conversations} query=${search.query} onPin=${pin} onRename=${setToRename} onExport=${setToExport} onDelete=${setToDelete} />`}
       ${conversations?.length === limit && limit < MAX_CONVERSATIONS && html`
         <p class="conversations-more"><button type="button" onClick=${() => setLimit(Math.min(MAX_CONVERSATIONS, limit * 2))}>
           ${t("conversations.more")}</button></p>`}
-      ${!search.query && html`<${RecentRuns} />`}
+      ${!search.query && html`<${RecentRuns} threshold=${me.threshold} />`}
       ${toRename && html`<${RenameDialog} conversation=${toRename} onRenamed=${onChanged} onClose=${() => setToRename(null)} />`}
       ${toExport && html`<${ExportDialog} conversation=${toExport.conversation} title=${titleOf(toExport)} onClose=${() => setToExport(null)} />`}
       ${toDelete && html`<${DeleteDialog} conversation=${toDelete} onDeleted=${onDeleted} onClose=${() => setToDelete(null)} />`}
@@ -113,11 +113,11 @@ function SearchBox({ search }) {
 
 /**
  * @typedef {(conversation: ConversationSummary) => void} Action
- * @typedef {{ onPin: Action, onRename: Action, onExport: Action, onDelete: Action }} Actions
+ * @typedef {{ threshold: number, onPin: Action, onRename: Action, onExport: Action, onDelete: Action }} Shared
  */
 
-/** Pinned ones, then the others by day. @param {Actions & { conversations: ConversationSummary[], query: string }} props */
-function List({ conversations, query, ...actions }) {
+/** Pinned ones, then the others by day. @param {Shared & { conversations: ConversationSummary[], query: string }} props */
+function List({ conversations, query, ...shared }) {
   if (!conversations.length && query) return html`<p class="empty">${t("conversations.nothing", { query: printable(query) })}</p>`;
   if (!conversations.length) {
     return html`<div class="empty"><${Icon} name="conversations" size=${28} /><h2>${t("conversations.none.title")}</h2>
@@ -132,18 +132,21 @@ function List({ conversations, query, ...actions }) {
   return html`<div role="group" aria-label=${t("conversations.list")}>${[...groups].map(([name, members]) => html`<section key=${name}>
     <h2 class="conversations-day small muted">${name}</h2>
     <ul class="conversations-list" aria-label=${name}>${members.map((conversation) => html`
-      <${Row} key=${conversation.conversation} conversation=${conversation} ...${actions} />`)}</ul></section>`)}</div>`;
+      <${Row} key=${conversation.conversation} conversation=${conversation} ...${shared} />`)}</ul></section>`)}</div>`;
 }
 
-/** @param {Actions & { conversation: ConversationSummary }} props */
-function Row({ conversation, onPin, onRename, onExport, onDelete }) {
-  const { conversation: id, status, turns, last, pinned } = conversation;
+/** @param {Shared & { conversation: ConversationSummary }} props */
+function Row({ conversation, threshold, onPin, onRename, onExport, onDelete }) {
+  const { conversation: id, status = "answered", examined, turns, last, pinned } = conversation;
+  const isOfLast = turns > 1 && status !== "awaiting_approval";
   /** @type {[string, string, Action][]} */
   const buttons = [[pinned ? "unpin" : "pin", "pin", onPin], ["rename", "edit", onRename], ["export", "download", onExport], ["delete", "trash", onDelete]];
   return html`<li data-pinned=${Boolean(pinned)}>
     <a href=${conversationLink(id)}>
       <span class="conversations-title">${titleOf(conversation)}</span>
-      <span class="small muted"><${Status} status=${status ?? "answered"} />${" "}
+      <span class="small conversations-verdict">${isOfLast && html`<span class="muted">${t("conversations.lastAnswer")}</span>`}
+        <${RunVerdict} status=${status} examined=${examined} threshold=${threshold} /></span>
+      <span class="small muted">
         ${t("conversations.turns", { n: turns })} ·${" "}
         <time datetime=${last} title=${dateTime(last)}>${t("conversations.last", { when: ago(last) })}</time></span>
     </a>
@@ -179,13 +182,8 @@ function DeleteDialog({ conversation, onDeleted, onClose }) {
   <//>`;
 }
 
-/** @param {{ status: RunSummary["status"] }} props */
-export function Status({ status }) {
-  return html`<span class=${`badge ${TONES[status] ?? ""}`}>${t(`conversations.status.${status}`)}</span>`;
-}
-
-/** Questions outside of conversations. */
-function RecentRuns() {
+/** Questions outside of conversations. @param {{ threshold: number }} props */
+function RecentRuns({ threshold }) {
   const load = async () => /** @type {RunSummary[]} */ (await get(`/api/runs?limit=${RECENT_RUNS}`)).filter(({ conversation }) => !conversation);
   const { value: runs } = useLoaded(load, []);
   if (!runs?.length) return null;
@@ -196,8 +194,8 @@ function RecentRuns() {
       <ul class="conversations-list">${runs.map((run) => html`
         <li key=${run.run_id}><a href=${runLink(run.run_id)}>
           <span class="conversations-title">${printable(run.question) || t("conversations.untitled")}</span>
-          <span class="small muted row"><${Status} status=${run.status} />
-            <time datetime=${run.started} title=${dateTime(run.started)}>${ago(run.started)}</time></span>
+          <span class="small conversations-verdict"><${RunVerdict} status=${run.status} examined=${run.examined} threshold=${threshold} />
+            <time class="muted" datetime=${run.started} title=${dateTime(run.started)}>${ago(run.started)}</time></span>
         </a></li>`)}</ul>
     </section>`;
 }

@@ -12,6 +12,7 @@ import { Icon } from "../lib/icons.js";
 import { Markdown } from "../lib/markdown.js";
 import { approvalLink, runLink } from "../lib/routes.js";
 import { useTyped } from "../lib/storage.js";
+import { thresholdFor } from "../lib/strength.js";
 import { printable } from "../lib/text.js";
 import { Assignee } from "./assignee.js";
 import { Actions, offersWebSearch, RejectForm, SendBackForm, SendStatus, useDecision } from "./decision.js";
@@ -91,8 +92,9 @@ export function Approval({ me, approval, newer, next, merge, onBack, onDecided }
             ${draft.text ? html`<${Answer} answer=${draft} onCite=${setCited} />`
               : html`<p class="muted">${t(approval.state === "pending" ? "inbox.hidden" : "inbox.removed")}</p>`}
           <//>`}
-      ${(draft.evaluation || draft.grounding.length > 0) && html`<${Section} title=${t("inbox.scores")}>
-        <${Scores} evaluation=${draft.evaluation} score=${draft.score} threshold=${me.threshold}
+      ${(draft.evaluation || draft.grounding.length > 0) && html`<${Section} title=${t("inbox.scores")}
+        note=${(sent || form === "edit") && t("inbox.scores.before")}>
+        <${Scores} evaluation=${draft.evaluation} score=${draft.score} threshold=${thresholdFor(draft.language, me.threshold)}
           grounding=${draft.grounding} floor=${me.grounding_floor} /><//>`}
       ${draft.text && draft.status !== "abstained" && html`<${Section} title=${t("inbox.history")}>
         <${History} key=${approval.draft_hash} approval=${approval} /><//>`}
@@ -115,7 +117,7 @@ export function Approval({ me, approval, newer, next, merge, onBack, onDecided }
  * What a person wrote instead of the draft. Its sentences were not examined, so citations open whole passages.
  * @param {ApprovalData} approval @returns {AnswerData | null}
  */
-function editedAnswer({ draft, decision }) {
+export function editedAnswer({ draft, decision }) {
   if (!decision?.edit) return null;
   return { ...draft, status: "answered", form: "edited", text: decision.edit, sentences: [], missing: [], notices: [], review: null, score: null, decisions: [decision] };
 }

@@ -1,11 +1,25 @@
 // Deciding on several drafts at once: they are selected in the list, and a dialog asks before anything is sent.
-import { html, useState } from "../lib/preact.js";
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { ConfirmDialog, withValue } from "../lib/components.js";
 import { asApiError } from "../lib/http.js";
 import { t } from "../lib/i18n.js";
 import { assign, useApprovers } from "./assignee.js";
 import { randomKey, sendDecision } from "./decision.js";
 /** @import { Approval, Me } from "../lib/types.d.ts" */
+
+/**
+ * Selects every draft that the list shows, or none.
+ * @param {{ rows: Approval[], selected: Approval[], setSelection: (selection: Set<string>) => void }} props
+ */
+export function SelectAll({ rows, selected, setSelection }) {
+  const box = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const ids = rows.filter(({ state }) => state === "pending").map(({ approval_id: id }) => id);
+  const areAll = selected.length === ids.length;
+  useEffect(() => { if (box.current) box.current.indeterminate = selected.length > 0 && !areAll; });
+  if (ids.length < 2) return null;
+  return html`<label class="inbox-all small"><input ref=${box} type="checkbox" checked=${areAll}
+    onChange=${() => setSelection(new Set(areAll ? [] : ids))} />${t("inbox.bulk.all", { n: ids.length })}</label>`;
+}
 
 /**
  * The bar above the list. `onDecided` gets what was decided.

@@ -106,17 +106,21 @@ async function handleError(approval, error, merge) {
  */
 export function Actions({ approval, isBusy, onApprove, onReject, onEdit, onSendBack }) {
   const kind = offersWebSearch(approval) ? ".abstained" : "";
+  const sentBack = approval.draft.decisions.filter(({ verdict }) => verdict === "send_back").length;
+  const isLimit = sentBack > 0 && approval.send_backs < 1;
   return html`
     <div class="inbox-actions" role="group" aria-label=${t("inbox.actions")}>
       <button type="button" class="primary" disabled=${isBusy} onClick=${onApprove} aria-keyshortcuts=${shortcut("a")}>
         <${Icon} name="check" />${t(`inbox.approve${kind}`)}<kbd aria-hidden="true">a</kbd></button>
       <button type="button" disabled=${isBusy} onClick=${onEdit} aria-keyshortcuts=${shortcut("e")}>
         <${Icon} name="edit" />${t("inbox.edit")}<kbd aria-hidden="true">e</kbd></button>
-      ${approval.send_backs > 0 && html`<button type="button" disabled=${isBusy} onClick=${onSendBack} aria-keyshortcuts=${shortcut("s")}>
+      ${(approval.send_backs > 0 || isLimit) && html`<button type="button" disabled=${isBusy || isLimit} onClick=${onSendBack}
+        aria-keyshortcuts=${shortcut("s")} aria-describedby=${isLimit ? "inbox-limit" : null}>
         <${Icon} name="again" />${t("inbox.sendBack")}<kbd aria-hidden="true">s</kbd></button>`}
       <button type="button" class=${kind ? "" : "danger"} disabled=${isBusy} onClick=${onReject} aria-keyshortcuts=${shortcut("r")}>
         <${Icon} name=${kind ? "globe" : "cross"} />${t(`inbox.reject${kind}`)}<kbd aria-hidden="true">r</kbd></button>
-    </div>`;
+    </div>
+    ${isLimit && html`<p id="inbox-limit" class="small muted">${t("inbox.sendBack.limit", { n: sentBack })}</p>`}`;
 }
 
 /** @param {{ approval: Approval, isBusy: boolean, reason: string, setReason: (reason: string) => void, onSend: () => void, onCancel: () => void }} props */

@@ -6,8 +6,8 @@ import { ago, dateTime, points, t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
 import { approvalLink, go, replaceRoute } from "../lib/routes.js";
 import { printable } from "../lib/text.js";
-import { Approval, canDecide } from "./approval.js";
-import { BulkBar } from "./bulk.js";
+import { Approval, canDecide, editedAnswer } from "./approval.js";
+import { BulkBar, SelectAll } from "./bulk.js";
 import { Filters, matchesFilters, NO_FILTERS } from "./filters.js";
 import { KeysHelp, shortcut, useKeys, useKeysSetting } from "./keys.js";
 import { listApprovals, useApprovals } from "./store.js";
@@ -76,7 +76,8 @@ export function Inbox({ me, route }) {
             ${t(`inbox.tab.${name}`)}</button>`)}
         </div>
         <${Filters} me=${me} approvals=${listed} filters=${filters} setFilters=${setFilters} />
-        ${canDecide(me) && html`<${BulkBar} me=${me} selected=${selected} merge=${store.merge} onDecided=${decided} onClear=${() => setSelection(new Set())} />`}
+        ${canDecide(me) && html`<${SelectAll} rows=${rows} selected=${selected} setSelection=${setSelection} />
+          <${BulkBar} me=${me} selected=${selected} merge=${store.merge} onDecided=${decided} onClear=${() => setSelection(new Set())} />`}
         ${listed.length > 0 && !rows.length && html`<p class="empty">${t("inbox.filter.nothing")}</p>`}
         <${List} me=${me} store=${store} rows=${rows} isFiltered=${rows.length < listed.length} tab=${tab} openId=${openId}
           selection=${selection} setSelection=${setSelection} />
@@ -94,11 +95,13 @@ export function Inbox({ me, route }) {
 }
 
 /** @param {NonNullable<Me["calibration"]>} statement */
-function calibrationText({ certificate, withdrawn }) {
+function calibrationText({ certificate, languages, separate, withdrawn }) {
   if (withdrawn) return t("inbox.calibration.withdrawn", { reason: withdrawn });
   const { threshold, risk, confidence, labels } = certificate;
   const percent = (/** @type {number} */ share) => `${Math.round(1000 * share) / 10}`;
-  return t("inbox.calibration", { threshold: points(threshold), risk: percent(risk), confidence: percent(confidence), labels });
+  const own = separate ? Object.entries(languages).map(([language, { threshold }]) => `${language} ${points(threshold)}`) : [];
+  const shown = own.length ? `${own.join(", ")}, ${t("inbox.calibration.others")} ${points(threshold)}` : points(threshold);
+  return t("inbox.calibration", { threshold: shown, risk: percent(risk), confidence: percent(confidence), labels });
 }
 
 /** @param {Me} me */
@@ -208,7 +211,7 @@ function Row({ me, approval, isOpen }) {
       <span class="inbox-row-question" lang=${draft.language || null}>${printable(approval.question) || t("inbox.removed")}</span>
       <span class="inbox-row-facts small muted">
         <span class="inbox-row-labels"><span class=${`badge ${tone}`}>${label}</span>
-        ${draft.text && html`<${Verdict} answer=${draft} threshold=${me.threshold} isShort />`}
+        ${draft.text && html`<${Verdict} answer=${editedAnswer(approval) ?? draft} threshold=${me.threshold} isShort />`}
         ${approval.attempt > 1 && html`<span>${t("inbox.attempt", { number: approval.attempt })}</span>`}
         ${!isDecided && approval.assignee && html`<span>${t("inbox.row.assignee", { name: approval.assignee === me.user ? t("inbox.decided.you") : printable(approval.assignee) })}</span>`}
         ${decision?.verdict !== "expire" && html`<span>${t(isDecided && decision ? "inbox.row.decider" : "inbox.row.asker", { name: person === me.user ? t("inbox.decided.you") : printable(person) })}</span>`}</span>

@@ -68,13 +68,14 @@ export function useApprovals(tab) {
 }
 
 /**
- * A decision that took effect is final: a list that was read before it may arrive after it.
+ * A decision that took effect is final: a list that was read before it may arrive after it. The feed does not say when a
+ * decision takes effect, so one that is known only from the feed is not final.
  * @param {Approvals} approvals
  * @param {Approval} loaded
  */
 function isNews(approvals, loaded) {
   const known = approvals?.get(loaded.approval_id);
-  return loaded.state !== "pending" || !known || known.state === "pending" || mayBeWithdrawn(known);
+  return loaded.state !== "pending" || !known || known.state === "pending" || known.decision?.at === "" || mayBeWithdrawn(known);
 }
 
 /** Whether the decision can be withdrawn, or could a moment ago. @param {Approval} approval */

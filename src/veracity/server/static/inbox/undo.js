@@ -1,5 +1,5 @@
 // Undoing decisions: they are stored at once and take effect after some seconds. Until then a bar offers to withdraw them.
-import { html, useCallback, useEffect, useState } from "../lib/preact.js";
+import { html, useCallback, useEffect, useRef, useState } from "../lib/preact.js";
 import { asApiError, del } from "../lib/http.js";
 import { t } from "../lib/i18n.js";
 import { Icon } from "../lib/icons.js";
@@ -30,15 +30,17 @@ export function useUndo(merge, seconds, onUndone) {
   }, [seconds]);
   const held = stack.at(-1) ?? null;
   const drop = () => setStack((before) => before.slice(0, -1).filter(({ until }) => until > Date.now()));
+  const latest = useRef(/** @type {Held | null} */ (null));
   const undo = async () => {
-    if (!held) return;
+    if (!held || held === latest.current) return; // pressed twice before the bar was drawn again
+    latest.current = held;
     drop();
     const results = await Promise.allSettled(held.approvals.map(({ approval_id: id }) => del(`${approvalPath(id)}/decision`)));
     const undone = results.flatMap((result) => (result.status === "fulfilled" ? [/** @type {Approval} */ (result.value)] : []));
     const failed = results.find((result) => result.status === "rejected");
     merge(undone);
     if (failed) setProblem(asApiError(/** @type {PromiseRejectedResult} */ (failed).reason).message);
-    if (undone.length) onUndone(undone[0]);
+    if (undone.length && held === latest.current) onUndone(undone[0]); // responses arrive in any order
   };
   return { held, hold, undo, problem, clear: () => { drop(); setProblem(""); } };
 }

@@ -151,6 +151,7 @@ export interface ConversationSummary {
   last: string;
   status: "running" | "interrupted" | "awaiting_approval" | "answered" | "abstained" | "rejected" | "failed";
   pinned: boolean;
+  examined: Examination | null;
 }
 
 export interface CoveragePoint {
@@ -277,6 +278,74 @@ export interface Evidence {
 export interface EvidenceMetadata {
   relevance_score: number;
   found_by: string[];
+}
+
+export interface Examination {
+  status: "answered" | "abstained" | "awaiting_approval" | "rejected";
+  form: "extractive" | "written" | "recalled" | "edited" | "direct";
+  language: string;
+  review: ExaminedReview | null;
+  sentences: ExaminedSentence[];
+  score: number | null;
+  decisions: ExaminedDecision[];
+  notices: ExaminedNotice[];
+}
+
+export interface ExaminedDecision {
+  verdict: "approve" | "reject" | "send_back" | "expire";
+  by: string;
+}
+
+export interface ExaminedNotice {
+  code:
+    | "extractive"
+    | "revised"
+    | "review_failed"
+    | "evidence_weak"
+    | "not_reviewed"
+    | "doubtful_review"
+    | "unsupported"
+    | "deadline"
+    | "budget"
+    | "redraft_failed"
+    | "rewrite_failed"
+    | "search_incomplete"
+    | "outdated_index"
+    | "not_reranked"
+    | "forgotten"
+    | "reduced"
+    | "recalled"
+    | "from_web"
+    | "snippets"
+    | "waiting"
+    | "approved"
+    | "edited"
+    | "rejected"
+    | "sent_back"
+    | "expired"
+    | "uncertain"
+    | "low_score"
+    | "low_grounding"
+    | "not_scored"
+    | "evaluator_warning"
+    | "not_from_documents"
+    | "web_not_configured"
+    | "web_failed"
+    | "web_empty"
+    | "web_not_written"
+    | "progress_lost"
+    | "not_routed"
+    | "not_summarized";
+}
+
+export interface ExaminedReview {
+  outcome: "passed" | "failed" | "doubtful" | "not_reviewed";
+  reviewer: string;
+}
+
+export interface ExaminedSentence {
+  states: boolean;
+  supported: boolean;
 }
 
 export interface ExampleQuestion {
@@ -446,6 +515,7 @@ export interface Me {
   version: string;
   drafts: string;
   threshold: number;
+  language_thresholds: Record<string, number>;
   grounding_floor: number;
   scales: Scales;
   policy: string;
@@ -785,6 +855,7 @@ export interface RunSummary {
   seconds: number | null;
   problem: string;
   conversation: string;
+  examined: Examination | null;
 }
 
 export interface Scale {
@@ -909,6 +980,7 @@ export interface Slice {
 export interface Statement {
   certificate: Certificate;
   languages: Record<string, Certificate>;
+  separate: boolean;
   mix: Record<string, number>;
   conditions: Record<string, string>;
   created: string;
@@ -1000,6 +1072,7 @@ export interface TranscriptSource {
   number: number;
   title: string;
   location: string;
+  pages: number[];
   quotes: string[];
 }
 

@@ -1,6 +1,8 @@
 // Requests to the server, and its errors in the language of the page.
 import { hasText, language, t } from "./i18n.js";
 
+/** @typedef {{ kind: string, message: string, code?: string, values?: Record<string, string | number> }} ErrorDetail the body of an error response */
+
 /** @type {Record<number, string>} */
 const KINDS = { 403: "Forbidden", 404: "NotFoundError", 413: "TooLarge", 429: "TooMany", 500: "ServerError", 503: "Stopping" };
 const RETRYABLE = new Set([0, 429, 500, 502, 503, 504]);
@@ -58,25 +60,25 @@ export function onSignedOut(handler) {
 
 /** The error for an error response. @param {number} status @param {string} body @param {string | null} retryAfter */
 export function errorFrom(status, body, retryAfter) {
-  let error = { kind: "", message: "" };
+  /** @type {Partial<ErrorDetail>} */
+  let error = {};
   try { error = JSON.parse(body).error || error; } catch { /* not from the server, but from a proxy in between */ }
   const kind = error.kind || KINDS[status] || "Error";
   const seconds = Number(retryAfter) || 0;
-  const message = status === 401 ? t("shell.signedOut") : describe(kind, error.message || "", seconds) || `HTTP ${status}`;
+  const message = status === 401 ? t("shell.signedOut") : describe({ ...error, kind }, seconds) || `HTTP ${status}`;
   if (status === 401) signedOutListeners.forEach((listener) => listener());
   return new ApiError(status, kind, message, seconds);
 }
 
 /**
- * Prefers the server's own, more precise message where it is in the reader's language.
- * @param {string} kind
- * @param {string} message
+ * Prefers the server's own, more precise message where it is in the reader's language. A code is more precise than a kind.
+ * @param {Partial<ErrorDetail>} error
  * @param {number} seconds
  */
-function describe(kind, message, seconds) {
-  const key = `shell.refused.${kind}`;
-  if (!hasText(key) || (message && language() === "en")) return message;
-  return t(key, { n: Math.max(1, seconds) });
+function describe({ kind, message = "", code, values }, seconds) {
+  if (message && language() === "en") return message;
+  if (code && hasText(`shell.wrong.${code}`)) return t(`shell.wrong.${code}`, values ?? {});
+  return hasText(`shell.refused.${kind}`) ? t(`shell.refused.${kind}`, { n: Math.max(1, seconds) }) : message;
 }
 
 /** Why a run or a file failed, as a sentence, translated as far as possible. @param {string} reason @returns {string} */

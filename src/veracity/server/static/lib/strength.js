@@ -12,6 +12,15 @@ export const scales = { evidence: NONE, relevance: NONE, confidence: NONE, score
 /** @param {Scales} known */
 export const setScales = (known) => { Object.assign(scales, known); };
 
+/** Of languages with a threshold of their own. @type {Record<string, number>} */
+let thresholds = {};
+
+/** @param {Record<string, number>} known */
+export const setThresholds = (known) => { thresholds = known; };
+
+/** The least score that needs no approval. @param {string} language @param {number} common */
+export const thresholdFor = (language, common) => thresholds[language] ?? common;
+
 /** Strong is what needs no approval. @param {number} threshold @returns {Scale} */
 export const scoreScale = (threshold) => ({ fair: (2 / 3) * threshold, strong: threshold });
 

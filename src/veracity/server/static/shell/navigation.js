@@ -1,6 +1,6 @@
 // The header of every view: links, language, theme, and the signed-in user.
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { Status } from "../conversations/conversations.js";
+import { RunVerdict } from "../answer/verdict.js";
 import { withValue } from "../lib/components.js";
 import { feed, useLoaded } from "../lib/feed.js";
 import { get } from "../lib/http.js";
@@ -36,22 +36,22 @@ export function Navigation({ me, view, path, pending, onPalette, onSignOut }) {
       <ul>${linksFor(me).map(([name, address]) => html`<li><${Link} name=${name} address=${address} isCurrent=${name === (PARENTS[view] ?? view)}
         pending=${name === "inbox" && me?.role !== "asker" ? pending : 0} /></li>`)}</ul>
     </nav>
-    ${me && html`<${Recent} key=${me.user} path=${path} />`}
+    ${me && html`<${Recent} key=${me.user} path=${path} threshold=${me.threshold} />`}
     <${Preferences} me=${me} onSignOut=${onSignOut} />
   </header>`;
 }
 
-/** The latest conversations, on screens that have room for them. @param {{ path: string }} props */
-function Recent({ path }) {
+/** The latest conversations, on screens that have room for them, with what needs attention. @param {{ path: string, threshold: number }} props */
+function Recent({ path, threshold }) {
   const load = () => /** @type {Promise<ConversationSummary[]>} */ (get(`/api/conversations?limit=${RECENT}`));
   const { value: conversations, reload } = useLoaded(WIDE.matches ? load : async () => [], [path]);
   useEffect(() => feed.on("conversations", reload), [reload]);
   if (!conversations?.length) return null;
   return html`<nav class="shell-recent" aria-label=${t("shell.recent")}><p class="small muted" aria-hidden="true">${t("shell.recent")}</p>
-    <ul>${conversations.map(({ conversation, title, status }) => html`<li key=${conversation}>
+    <ul>${conversations.map(({ conversation, title, status = "answered", examined }) => html`<li key=${conversation}>
       <a href=${conversationLink(conversation)} aria-current=${path === conversationLink(conversation).slice(1) ? "page" : null}>
         <span class="clip">${printable(title) || t("conversations.untitled")}</span>
-        ${status !== "answered" && html`<${Status} status=${status} />`}</a></li>`)}</ul></nav>`;
+        <${RunVerdict} status=${status} examined=${examined} threshold=${threshold} isQuiet /></a></li>`)}</ul></nav>`;
 }
 
 /** @param {{ name: string, address: string, isCurrent: boolean, pending: number }} props */

@@ -1,5 +1,5 @@
 // The command palette (Ctrl-K): views, conversations, documents and preferences by name, chosen with the keyboard.
-import { html, useLayoutEffect, useMemo, useRef, useState } from "../lib/preact.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib/preact.js";
 import { isComposing, useModal, withValue } from "../lib/components.js";
 import { useLoaded } from "../lib/feed.js";
 import { get } from "../lib/http.js";
@@ -23,11 +23,11 @@ function open(address) {
   else go(path);
 }
 
-/** @param {Me} me @returns {Item[]} */
+/** What can be chosen, and whether more is on its way. @param {Me} me @returns {{ items: Item[], isLoading: boolean }} */
 function useItems(me) {
   const { value: conversations } = useLoaded(() => /** @type {Promise<ConversationSummary[]>} */ (get(`/api/conversations?limit=${MAX_CONVERSATIONS}`)), []);
   const { value: documents } = useLoaded(() => /** @type {Promise<KnownDocument[]>} */ (get("/api/documents")), []);
-  return useMemo(() => [
+  const items = useMemo(() => [
     { id: "new", icon: "plus", label: t("shell.new"), kind: "", act: () => open("#/") },
     ...linksFor(me).filter(([name]) => name !== "ask").map(([name, address]) => ({ id: name, icon: name, label: t(`shell.${name}`), kind: t("shell.palette.view"), act: () => open(address) })),
     ...(conversations ?? []).map(({ conversation, title }, place) => ({
@@ -41,6 +41,7 @@ function useItems(me) {
     ...Object.entries(LANGUAGES).filter(([code]) => code !== language()).map(([code, name]) => ({ id: code, icon: "globe", label: name, kind: t("shell.language"), act: () => { setLanguage(code); } })),
     ...Object.entries(THEMES).map(([name, icon]) => ({ id: name, icon, label: t(`shell.theme.${name}`), kind: t("shell.theme"), act: () => setTheme(name) })),
   ], [conversations, documents, me]);
+  return { items, isLoading: !conversations || !documents };
 }
 
 /** @param {Item[]} items @param {string} text */
@@ -56,7 +57,8 @@ export function Palette({ me, onClose }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const [text, setText] = useState("");
   const [place, setPlace] = useState(0);
-  const items = useItems(me);
+  const [isWanted, setWanted] = useState(false); // Enter came before the list
+  const { items, isLoading } = useItems(me);
   const found = useMemo(() => match(items, text), [items, text]);
   const at = Math.min(place, found.length - 1);
   useLayoutEffect(() => { list.current?.children[at]?.scrollIntoView({ block: "nearest" }); }, [at, found]);
@@ -64,12 +66,14 @@ export function Palette({ me, onClose }) {
   const onText = (/** @type {string} */ next) => {
     setText(next);
     setPlace(0);
+    setWanted(false);
   };
   const choose = (/** @type {Item | undefined} */ item) => {
-    if (!item) return;
+    if (!item) return setWanted(isLoading);
     dialog.current?.close(); // gives the focus back before the view may take it
     item.act();
   };
+  useEffect(() => { if (isWanted && found.length) choose(found[0]); }, [isWanted, found]);
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
     if (isComposing(event)) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

@@ -5,7 +5,7 @@ import { asApiError, get, onSignedOut, signIn, signOut } from "../lib/http.js";
 import { t } from "../lib/i18n.js";
 import { takeToken } from "../lib/routes.js";
 import { session as storage } from "../lib/storage.js";
-import { setScales } from "../lib/strength.js";
+import { setScales, setThresholds } from "../lib/strength.js";
 import { describeSignInError } from "./sign-in.js";
 /** @import { Me } from "../lib/types.d.ts" */
 
@@ -24,6 +24,7 @@ export function useSession(initialToken) {
     /** @type {Me} */
     const me = await get("/api/me");
     setScales(me.scales);
+    setThresholds(me.language_thresholds);
     if (user.current && user.current !== me.user) await startOver();
     user.current = me.user;
     storage.set(LAST_USER, me.user);
