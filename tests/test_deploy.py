@@ -382,7 +382,7 @@ def test_the_queries_of_the_page_run(workspace: Path, tmp_path: Path, tmp_path_f
     create_tables(url)
     queries = [query for block in re.findall(r"^```sql\n(.*?)^```", PAGE, re.M | re.S) for query in block.splitlines()]
     with Veracity(workspace, settings=Settings.model_validate({"store": {"ledger": url}})) as engine:
-        engine.join("server")
+        engine.membership.join("server", engine.configuration)
         with psycopg.connect(url) as connection:
             rows = [connection.execute(query.encode()).fetchall() for query in queries]
         assert rows == [[("server", engine.configuration, 1)], [], []]

@@ -19,7 +19,7 @@ from veracity import (
     OutdatedIndexError,
     Veracity,
 )
-from veracity.engine import MAX_QUERY_LENGTH, MAX_RESULTS
+from veracity.inputs import MAX_QUERY_LENGTH, MAX_RESULTS
 from veracity.models import Outcome
 from veracity.settings import ModelSettings, ReadingSettings, RetrievalSettings, Settings
 

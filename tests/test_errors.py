@@ -13,6 +13,8 @@ from veracity.errors import (
     ModelAnswerError,
     ModelUnreachableError,
     VeracityError,
+    error_from_json,
+    error_to_json,
 )
 
 ALL = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, VeracityError)]
@@ -35,18 +37,23 @@ def test_exit_codes_of_input_and_configuration_errors() -> None:
     "error",
     [
         InputError("a"),
+        InputError("a", "too_long", n=5),
         MissingKeyError("p", ("P_KEY", "Q_KEY"), "p:m"),
         ModelUnreachableError("b", retry_after=3),
         ModelAnswerError("c", complaint="d"),
         EvaluationError("M", ModelUnreachableError("e")),
     ],
-    ids=lambda error: type(error).__name__,
+    ids=str,
 )
 def test_every_error_can_be_pickled(error: VeracityError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert again.exit_code == error.exit_code
+    sent = error_from_json(error_to_json(error))
+    for other in (again, sent):
+        assert getattr(other, "code", "") == getattr(error, "code", "")
+        assert getattr(other, "values", {}) == getattr(error, "values", {})
 
 
 def test_a_missing_server_url_is_not_called_a_key() -> None:

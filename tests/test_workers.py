@@ -1,14 +1,16 @@
 """The thread pool for calls (DESIGN 3)."""
 
 import asyncio
+import itertools
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from veracity.errors import ConfigurationError
-from veracity.workers import Workers
+from veracity.workers import Workers, run_all
 
 
 def test_the_number_of_threads_is_limited() -> None:
@@ -127,3 +129,39 @@ def test_jobs_submitted_before_closing_are_run() -> None:
     assert [future.result(10) for future in futures] == [1] * 5
     with pytest.raises(ConfigurationError):
         workers.submit(lambda _: 1)
+
+
+def test_every_item_is_taken_once() -> None:
+    taken: list[int] = []
+    run_all(taken.append, iter(range(500)), 8)
+    assert sorted(taken) == list(range(500))
+
+
+def test_an_exception_ends_the_others() -> None:
+    stopped = threading.Event()
+
+    def work(item: int) -> None:
+        if item == 3:
+            raise ValueError("the third")
+        if item > 3:
+            stopped.wait(30)
+
+    with pytest.raises(ValueError, match="the third"):
+        run_all(work, itertools.count(), 2, stopped.set)
+    assert stopped.is_set()
+
+
+def test_what_came_before_an_exception_of_the_source_is_finished() -> None:
+    finished: list[int] = []
+
+    def source() -> Iterator[int]:
+        yield from range(4)
+        raise LookupError("the file has changed")
+
+    def work(item: int) -> None:
+        time.sleep(0.05)
+        finished.append(item)
+
+    with pytest.raises(LookupError, match="has changed"):
+        run_all(work, source(), 4)
+    assert sorted(finished) == [0, 1, 2, 3]

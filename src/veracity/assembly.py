@@ -17,6 +17,9 @@ from veracity.workspace import Workspace, open_workspace
 if TYPE_CHECKING:
     from veracity.embedding import Embedder
     from veracity.evaluator import Evaluator
+    from veracity.experiments.calibrator import Calibrator
+    from veracity.experiments.conditions import Conditions
+    from veracity.experiments.statement import CalibratedSettings
     from veracity.graph.context import RunContext
     from veracity.knowledge.library import Library
     from veracity.knowledge.location import Location, SharedLock
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from veracity.knowledge.page_images import PageImages
     from veracity.knowledge.store import Store
     from veracity.knowledge.uploads import Uploads
-    from veracity.ledger import Ledger
+    from veracity.ledger import Ledger, Observations
     from veracity.notify import Notifier
     from veracity.queues.evaluation_queue import EvaluationQueue
     from veracity.queues.ingestion_queue import IngestionQueue
@@ -59,7 +62,8 @@ class Assembly:
     def __init__(self, root: Path | str, *, settings: Settings | None = None, llm: LLM | None = None) -> None:
         self.workspace = Workspace(Path(root).expanduser())
         loaded = with_pace(settings) if settings else _load_settings(self.workspace)
-        self.settings = own = _with_threshold(self.workspace, loaded)
+        self._loaded_settings, self._calibrated = loaded, _follow_calibration(self.workspace, loaded)
+        own = self.settings
         self.custom_llm = llm
         self.shares_llm = False
         self.llm = llm or LLM(own.llm, max_tokens=own.max_tokens, servers=own.servers)
@@ -67,6 +71,15 @@ class Assembly:
         self.built: dict[str, Any] = {}
         self.explicit_settings = settings and self.settings
         self._is_closed = False
+
+    @property
+    def settings(self) -> Settings:
+        """With the threshold at the last refresh, if that is calibrated."""
+        return self._calibrated.settings if self._calibrated else self._loaded_settings
+
+    def refresh_settings(self) -> Settings:
+        """The settings with the calibrated threshold that is in force now."""
+        return self._calibrated.refresh() if self._calibrated else self._loaded_settings
 
     def close(self) -> None:
         with self.lock:
@@ -106,6 +119,12 @@ class Assembly:
         ledger.inbox.channels = self.settings.notify.channels
         return ledger
 
+    @property
+    def observations(self) -> Observations:
+        from veracity.ledger import Observations  # noqa: PLC0415 - imports SQLAlchemy
+
+        return Observations(self.workspace.observations_file)
+
     @_part
     def notifier(self) -> Notifier:
         from veracity.notify import Notifier  # noqa: PLC0415 - only needed with a `notify` setting
@@ -132,6 +151,7 @@ class Assembly:
             self.searcher_for,
             self._ledger,
             self.evaluator,
+            lambda: self.refresh_settings().approval,
         )
 
     @_part
@@ -146,6 +166,19 @@ class Assembly:
             keep_last_good=True,
             only_named_judges=True,
         )
+
+    @property
+    def conditions(self) -> Conditions:
+        """What answers and scores depend on, as it is now."""
+        from veracity.experiments.conditions import Conditions  # noqa: PLC0415 - only experiments need it
+
+        return Conditions(self.workspace, self.settings, self.evaluator, self.documents)
+
+    @property
+    def calibrator(self) -> Calibrator:
+        from veracity.experiments.calibrator import Calibrator  # noqa: PLC0415 - imports NumPy
+
+        return Calibrator(self.conditions, self.ledger if self.has_ledger else None)
 
     @_part
     def embedder(self) -> Embedder:
@@ -172,9 +205,14 @@ class Assembly:
             self.shared_lock,
         )
 
-    @_part
+    @property
     def documents(self) -> Store:
         """The stored documents, without an embedder: reading them needs no model and no key."""
+        self.require_workspace()
+        return self._documents
+
+    @_part
+    def _documents(self) -> Store:
         from veracity.knowledge.store import Store  # noqa: PLC0415 - imports LanceDB
 
         return Store(self._knowledge_location, 1, {})
@@ -195,13 +233,13 @@ class Assembly:
     def originals(self) -> Originals:
         from veracity.knowledge.originals import Originals  # noqa: PLC0415 - imports LanceDB
 
-        return Originals(self.documents, self.uploads)
+        return Originals(self._documents, self.uploads)
 
     @_part
     def page_images(self) -> PageImages:
         from veracity.knowledge.page_images import PageImages  # noqa: PLC0415 - imports PDFium
 
-        return PageImages(self.documents, self.originals, self.settings.reading)
+        return PageImages(self._documents, self.originals, self.settings.reading)
 
     @_part
     def ingestion_queue(self) -> IngestionQueue:
@@ -285,13 +323,13 @@ class Assembly:
         )
 
 
-def _with_threshold(workspace: Workspace, settings: Settings) -> Settings:
-    """With the threshold that `veracity calibrate` found, if the settings ask for it."""
+def _follow_calibration(workspace: Workspace, settings: Settings) -> CalibratedSettings | None:
+    """For the threshold that `veracity calibrate` finds, if the settings ask for it."""
     if not settings.approval.calibrated:
-        return settings
-    from veracity.experiments.statement import with_calibrated_threshold  # noqa: PLC0415 - rarely needed
+        return None
+    from veracity.experiments.statement import CalibratedSettings  # noqa: PLC0415 - rarely needed
 
-    return with_calibrated_threshold(workspace, settings)
+    return CalibratedSettings(workspace, settings)
 
 
 def _load_settings(workspace: Workspace) -> Settings:

@@ -40,6 +40,7 @@ Each message is one sentence: what is wrong, where, and how to fix it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from veracity.secrets import without_secrets
@@ -57,7 +58,17 @@ class VeracityError(Exception):
 
 
 class InputError(VeracityError):
+    """`code` says what is wrong where a person can cause it: programs and the page, which has the sentence in three
+    languages, fill in `values`. Elsewhere it is empty. docs/errors.md lists the codes."""
+
     exit_code = 2
+    code: str = ""
+    values: Mapping[str, str | int] = MappingProxyType({})
+
+    def __init__(self, message: str, code: str = "", **values: str | int) -> None:
+        super().__init__(message)
+        self.code = code
+        self.values = values
 
 
 class LackingContextError(InputError):
@@ -228,7 +239,8 @@ class Stopped(BaseException):
 def error_to_json(error: VeracityError) -> dict[str, Any]:
     """For another process, which raises the same error with `error_from_json`."""
     cause = error.cause if isinstance(error, EvaluationError) and isinstance(error.cause, VeracityError) else None
-    return {"kind": type(error).__name__, "message": str(error), "cause": cause and error_to_json(cause)}
+    code = {"code": error.code, "values": dict(error.values)} if isinstance(error, InputError) else {}
+    return {"kind": type(error).__name__, "message": str(error), "cause": cause and error_to_json(cause), **code}
 
 
 def error_from_json(stored: Mapping[str, Any]) -> VeracityError:
@@ -236,6 +248,8 @@ def error_from_json(stored: Mapping[str, Any]) -> VeracityError:
     found = globals().get(stored["kind"])
     kind = found if isinstance(found, type) and issubclass(found, VeracityError) else VeracityError
     error = kind.__new__(kind, stored["message"])  # without __init__, whose arguments are not known
+    if isinstance(error, InputError):
+        error.code, error.values = stored.get("code", ""), stored.get("values", {})
     if isinstance(error, EvaluationError):
         error.cause = error_from_json(stored["cause"]) if stored["cause"] else error
     return error

@@ -21,13 +21,14 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, Field, ValidationError
 
 from veracity.assembly import Assembly
-from veracity.engine import MAX_REWRITES, check_question, new_run_id
 from veracity.errors import InputError
 from veracity.graph.build import build_graph
 from veracity.graph.context import RunContext
 from veracity.graph.state import RunState, fresh_turn
+from veracity.inputs import MAX_REWRITES, check_question
 from veracity.ledger import Ledger
 from veracity.models import LOCAL, Decision, Evidence, Remembered, RunParameters
+from veracity.run_requests import new_run_id
 from veracity.runs.driver import EXHAUSTED, isolated, langsmith_tracing
 
 VARIABLE = "VERACITY_WORKSPACE"

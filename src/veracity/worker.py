@@ -73,7 +73,7 @@ class Worker:
         """Returns after stop(), when running jobs have ended or were given back."""
         await run_sync(partial(create_tables, self._url))
         await run_sync(self._engine.prepare)
-        await run_sync(self._engine.join, "worker")
+        await run_sync(lambda: self._engine.membership.join("worker", self._engine.configuration))
         app = self._make_app()
         async with app.open_async():
             sweeping = asyncio.create_task(self._sweep(app))
@@ -123,7 +123,7 @@ class Worker:
         equal_looks = 0
         while not self._stopping.is_set():
             with suppress(VeracityError):  # Postgres is being restarted
-                leader = await run_sync(self._engine.other_leader)
+                leader = await run_sync(self._engine.membership.other_leader)
                 equal_looks = equal_looks + 1 if leader is None else 0
                 if leader and not self._has_differed:
                     log.error(DIFFERS, leader.kind, leader.host)
@@ -195,7 +195,7 @@ class Worker:
         while True:
             try:
                 await run_sync(self._engine.inbox.expire)
-                await run_sync(self._engine.queue_interrupted)
+                await run_sync(self._engine.maintenance.queue_interrupted)
                 await run_sync(self._end_stopped)
                 if time.monotonic() >= polled + POLL_SECONDS:
                     polled = time.monotonic()

@@ -12,16 +12,17 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from veracity.errors import ConfigurationError
 
 ThreadLocals = dict[Hashable, Any]
 Job = Callable[[ThreadLocals], Any]
+T = TypeVar("T")
 
 CLOSE_SECONDS = 1.0  # how long closing waits for running jobs
 NATIVE_CLOSE_SECONDS = 5.0  # for jobs in native code, such as a search: it crashes if the interpreter exits under it
@@ -92,6 +93,58 @@ class Workers:
         end = time.monotonic() + timeout_seconds
         for thread in self._threads:
             thread.join(timeout=max(0.0, end - time.monotonic()))
+
+
+def run_all(
+    function: Callable[[T], object], items: Iterable[T], threads: int, stop: Callable[[], None] = lambda: None
+) -> None:
+    """Call the function for every item. Each thread takes the next item itself, so that none waits for this one.
+
+    `stop` is called at the end, to end calls under way after an exception. An exception of `items` is raised when the
+    calls for the items before it have ended.
+    """
+    source, problems = _Source(items), list[BaseException]()
+
+    def work(_: ThreadLocals) -> None:
+        for item in source:
+            if problems:
+                return
+            try:
+                function(item)
+            except BaseException as problem:
+                problems.append(problem)
+                raise
+
+    workers = Workers(threads, "veracity-batch")
+    try:
+        jobs = [workers.submit(work) for _ in range(threads)]
+        for job in wait(jobs, return_when=FIRST_EXCEPTION).done:
+            job.result()
+        if source.problem:
+            raise source.problem
+    finally:
+        stop()
+        workers.close()
+
+
+class _Source(Iterable[T]):
+    """Items that threads share. An exception ends them, and is kept."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self._items, self._lock = iter(items), threading.Lock()
+        self.problem: Exception | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        while (item := self._next()) is not None:
+            yield item
+
+    def _next(self) -> T | None:
+        with self._lock:
+            try:
+                return None if self.problem else next(self._items, None)
+            except Exception as problem:  # noqa: BLE001 - raised by `run_all`
+                self.problem = problem
+                return None
 
 
 def _work(tasks: Tasks, idle: threading.Semaphore) -> None:

@@ -11,9 +11,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from veracity.errors import ConfigurationError, FullDiskError, InputError, reason_of
-from veracity.settings import Settings
+from veracity.settings import ApprovalSettings, Settings
 from veracity.settings.toml import read_bytes
 from veracity.version import __version__
+
+CHAT_HISTORY_FILE = "chat_history"  # of the terminal, in the folder of the ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,10 @@ class Workspace:
     @property
     def ledger_folder(self) -> Path:
         return self.root / "ledger"
+
+    @property
+    def chat_history_file(self) -> Path:
+        return self.ledger_folder / CHAT_HISTORY_FILE
 
     @property
     def observations_file(self) -> Path:
@@ -80,7 +86,10 @@ class Workspace:
 
 def hash_configuration(workspace: Workspace, settings: Settings) -> str:
     """Equal for processes that give the same answers: of the version, the settings, the metrics and the prompts. How a
-    server listens and where its models are does not count."""
+    server listens and where its models are does not count, nor a calibrated threshold: each follows the statement."""
+    if settings.approval.calibrated:
+        approval = settings.approval.with_thresholds(ApprovalSettings().threshold, {})
+        settings = settings.model_copy(update={"approval": approval})
     return _digest(f"{name} {part}\n".encode() for name, part in hash_parts(workspace, settings).items())
 
 

@@ -24,7 +24,7 @@ def test_workers_answer_the_cases(sharing: MakeEngine, work: StartWorker, root: 
     theirs, own = scripted(), scripted()
     work(sharing(theirs))
     engine = sharing(own)
-    until(lambda: any(member.kind == "worker" for member in engine.members()))
+    until(lambda: any(member.kind == "worker" for member in engine.membership.list_alive()))
     summary = engine.experiment("team", name="shared", concurrency=6)
     assert (summary.finished, summary.not_run) == (6, 0)
     assert len([call for call in theirs.calls if call.role == "writer"]) == 6

@@ -94,12 +94,12 @@ def test_workers_ingest_what_is_uploaded(
 
 def test_outcomes_are_listed_although_the_server_ended(sharing: MakeEngine, url: str) -> None:
     engine = sharing()
-    listed = engine.announce_upload([(name, 9) for name in [*TEXTS, "never sent.md"]], "ann")
-    engine.upload_lists.receive("ann", listed.id, [1, 2, 3])
+    listed = engine.uploads.announce([(name, 9) for name in [*TEXTS, "never sent.md"]], "ann")
+    engine.uploads.lists.receive("ann", listed.id, [1, 2, 3])
     add(engine, TEXTS)
     prepare_all(engine, url)
     engine.ingestion_queue.commit()
-    kept = engine.upload_lists.read("ann")
+    kept = engine.uploads.lists.read("ann")
     assert kept and [file.status for file in kept.files] == ["added", "added", "added", "waiting"]
 
 

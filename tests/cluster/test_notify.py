@@ -54,7 +54,7 @@ def test_followers_and_the_feed_are_woken(
 def test_a_listener_hears_its_own_workspace_also_after_a_lost_connection(tmp_path: Path, url: str) -> None:
     ledger, other = Ledger(tmp_path, url), Ledger(tmp_path, schema_url(url.partition("?")[0], tmp_path / "other"))
     heard: list[LedgerChange] = []
-    listener = ledger.listen(heard.append)
+    listener = ledger.membership.listen(heard.append)
     assert listener
     until(lambda: heard == [EVERYTHING])
     suspend_run(other, "elsewhere")
@@ -80,4 +80,4 @@ def test_a_listener_hears_its_own_workspace_also_after_a_lost_connection(tmp_pat
 
 
 def test_a_ledger_in_a_file_has_no_listener(tmp_path: Path) -> None:
-    assert Ledger(tmp_path).listen(lambda _: None) is None
+    assert Ledger(tmp_path).membership.listen(lambda _: None) is None

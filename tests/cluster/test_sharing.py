@@ -58,7 +58,7 @@ def test_a_lost_session_keeps_its_runs(tmp_path: Path, url: str) -> None:
     """Whoever notices first that it is lost."""
     ledger, other = Ledger(tmp_path, url), Ledger(tmp_path, url)
     token = begin(ledger, "r1")
-    ledger.join("server", "same")
+    ledger.membership.join("server", "same")
     old = ledger._owners.name
     begin(other, "r2")
     for each in (ledger, other):
@@ -69,7 +69,7 @@ def test_a_lost_session_keeps_its_runs(tmp_path: Path, url: str) -> None:
     other._renew()
     assert ledger._owners.name != old
     assert (owner_of(ledger, "r1"), owner_of(ledger, "r2")) == (ledger._owners.name, other._owners.name)
-    assert [member.name for member in other.members()] == [ledger._owners.name]
+    assert [member.name for member in other.membership.list_alive()] == [ledger._owners.name]
     assert other.acquire_lease("r1") is None
     ledger.release("r1", token)
     ledger.close()

@@ -37,9 +37,9 @@ def test_a_worker_answers_what_a_server_queues(
     assert (got["status"], got["text"]) == ("answered", GOOD)
     asked = served.client(role="asker", name="ann")
     assert asked.post("/api/ask", json={"question": QUESTION}).json()["status"] == "answered"
-    kinds = {member.kind for member in served.engine.members()}
+    kinds = {member.kind for member in served.engine.membership.list_alive()}
     assert kinds == {"server", "worker"}
-    assert served.engine.queued() == 0
+    assert served.engine.traffic.queued() == 0
 
 
 def test_a_worker_carries_out_decisions(
@@ -101,12 +101,12 @@ def test_a_worker_with_other_settings_takes_no_jobs(
     sharing: MakeEngine, work: StartWorker, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = sharing(script())
-    server.join("server")
+    server.membership.join("server", server.configuration)
     run_id = server.begin(QUESTION, queued=True)
     with caplog.at_level(logging.ERROR, "veracity.worker"):
         work(sharing(script(), answering={"evidence": 3}))
         until(lambda: "takes no jobs" in caplog.text)
-    assert server.queued() == 1
+    assert server.traffic.queued() == 1
     work(sharing(script()))
     until(lambda: has_ended(server, run_id))
 
@@ -119,12 +119,12 @@ def test_a_server_without_workers_is_not_ready(
     monkeypatch.setattr(health, "CHECK_SECONDS", 60.0)
     served = serve(sharing(script()))
     other = sharing(script(), answering={"evidence": 3})
-    other.join("worker")
+    other.membership.join("worker", other.configuration)
     response = served.client(token="").get("/readyz")
     assert (response.status_code, response.json()["checks"]["workers"]) == (503, False)
     assert response.json()["problems"] == [health.PROBLEMS["workers"]]
     same = sharing(script())
-    same.join("worker")
+    same.membership.join("worker", same.configuration)
     ready = served.client(token="").get("/readyz")
     assert (ready.status_code, ready.json()["problems"], ready.json()["warnings"]) == (200, [], [])
     same.close()
@@ -136,7 +136,7 @@ def test_a_server_with_other_settings_continues_nothing_of_others(
 ) -> None:
     """But answers its own questions, and is ready."""
     leader, llm = sharing(script()), script(WRONG, 20)
-    leader.join("server")
+    leader.membership.join("server", leader.configuration)
     waiting = sharing(script(WRONG, 20), answering={"gener_epoch": 0}).ask(QUESTION)
     left = leader.begin(QUESTION, queued=True)
     with caplog.at_level(logging.ERROR, "veracity.server"), serving(sharing(llm, answering={"evidence": 3})) as served:
@@ -158,15 +158,15 @@ def test_a_server_with_other_settings_continues_nothing_of_others(
 def test_a_member_registers_again_after_an_outage(sharing: MakeEngine) -> None:
     """Another one that started meanwhile took it for dead."""
     engine, other = sharing(script()), sharing(script())
-    engine.join("worker")
-    [before] = engine.members()
+    engine.membership.join("worker", engine.configuration)
+    [before] = engine.membership.list_alive()
     ledger = engine._parts.ledger
     ledger._renewal.close()  # the test renews
     ledger._owners._discard()  # type: ignore[attr-defined]  # as if Postgres had ended its session
-    other.join("server")
-    assert [member.kind for member in other.members()] == ["server"]
+    other.membership.join("server", other.configuration)
+    assert [member.kind for member in other.membership.list_alive()] == ["server"]
     ledger._renew()
-    after = other.members()[0]
+    after = other.membership.list_alive()[0]
     assert (after.kind, after.started) == ("worker", before.started) and after.name != before.name
 
 

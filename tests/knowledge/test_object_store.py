@@ -269,7 +269,7 @@ def test_uploads_are_stored_replaced_and_forgotten(engine: Veracity, moto: Moto,
     ]
     assert [found.location for found in engine.search("有給休暇", 1)] == ["uploads/休暇.md"]
     document_id = engine.search("有給休暇", 1)[0].document_id
-    assert engine.has_original(document_id)
+    assert engine.reader.has_original(document_id)
     with engine.original(document_id) as original:
         assert (original.name, original.file.read()) == ("休暇.md", JAPANESE.encode())
     assert upload(engine, "休暇.md", bytes(range(256)) * 20) in ("skipped", "failed")
@@ -298,7 +298,7 @@ def test_queued_uploads_are_objects_until_they_are_committed(
         [slice_id] = queue.add(name, "ann", [(name, io.BytesIO(text.encode()))])
         assert objects(uploads, moto)[f".queued/upload/{slice_id}/{name}"] == text.encode()
         queue.prepare(str(slice_id))
-    assert engine.unfinished_uploads() == []
+    assert engine.uploads.unfinished() == []
     queue.commit()
     assert objects(uploads, moto).keys() == {"leave #1.md", "休暇.md"}
     assert [found.location for found in engine.search("有給休暇", 1)] == ["uploads/休暇.md"]
@@ -315,10 +315,10 @@ def test_an_interrupted_upload_is_finished(engine: Veracity, moto: Moto, url: st
     location.put(".aside/before-新.txt", b"")
     location.put("新.txt", "大阪の社員です。".encode())
     location.put(".aside/before-none.txt", b"")
-    assert engine.unfinished_uploads() == ["新.txt"]
-    outcome = engine.finish_upload("新.txt")
+    assert engine.uploads.unfinished() == ["新.txt"]
+    outcome = engine.uploads.finish("新.txt")
     assert outcome and (outcome.name, outcome.status) == ("新.txt", "added")
-    assert (engine.unfinished_uploads(), list(objects(f"{url}-uploads", moto))) == ([], ["新.txt"])
+    assert (engine.uploads.unfinished(), list(objects(f"{url}-uploads", moto))) == ([], ["新.txt"])
     assert len(engine.search("大阪")) == 1
 
 

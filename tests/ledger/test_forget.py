@@ -11,13 +11,14 @@ from sqlalchemy import null, update
 from tests.ledger.material import answer_run, begin, bytes_of, fail, make_answer, make_evidence, make_step
 from tests.ledger.test_observations import keys
 from veracity.errors import LedgerError, NotFoundError
-from veracity.ledger import Ledger, Observations, RunRecords, forget
+from veracity.ledger import Ledger, Observations, RunRecords
 from veracity.ledger.forget import QUOTING_NOTICES, erase_notices
 from veracity.ledger.rows import runs
 from veracity.ledger.tables import runs as run_table
 from veracity.locales import LANGUAGES, section_texts
 from veracity.models import Evidence, Notice, RunParameters
 from veracity.models.steps import ERASED_TEXT
+from veracity.workspace import CHAT_HISTORY_FILE
 
 RARE = "zanzibarquartz"
 QUOTE = f"cannot parse: “{RARE}\n{RARE}：有給”"
@@ -288,7 +289,7 @@ def test_limits_to_documents_are_erased_with_a_conversation(ledger: Ledger, tmp_
 @pytest.fixture
 def history(tmp_path: Path) -> FileHistory:
     (tmp_path / "ledger").mkdir()
-    return FileHistory(str(tmp_path / "ledger" / forget.CHAT_HISTORY_FILE))
+    return FileHistory(str(tmp_path / "ledger" / CHAT_HISTORY_FILE))
 
 
 def test_questions_are_erased_from_the_chat_history(ledger: Ledger, tmp_path: Path, history: FileHistory) -> None:
@@ -300,11 +301,11 @@ def test_questions_are_erased_from_the_chat_history(ledger: Ledger, tmp_path: Pa
     assert list(history.load_history_strings())[::-1] == OTHER_LINES
     content = bytes_of(tmp_path / "ledger")
     assert not any(question.encode() in content for question in ("How long is leave?", *TYPED_QUESTIONS[1:]))
-    assert stat.S_IMODE((tmp_path / "ledger" / forget.CHAT_HISTORY_FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "ledger" / CHAT_HISTORY_FILE).stat().st_mode) == 0o600
 
 
 def test_an_undeletable_chat_history_is_reported_and_the_rest_is_erased(ledger: Ledger, tmp_path: Path) -> None:
-    (tmp_path / "ledger" / forget.CHAT_HISTORY_FILE).mkdir(parents=True)
+    (tmp_path / "ledger" / CHAT_HISTORY_FILE).mkdir(parents=True)
     answer_run(ledger, "r1", TYPED_QUESTIONS[1], "24 days.", "c")
     with pytest.raises(LedgerError, match='chat_history" may still contain the conversation'):
         ledger.forget_conversation("ann", "c")

@@ -7,8 +7,6 @@ import sys
 from typing import get_args
 
 import pytest
-from anthropic.resources.messages.messages import DEPRECATED_MODELS
-from anthropic.types.model import Model
 
 from tests.llm.sample_requests import MODEL
 from tests.loopback import LoopbackServer
@@ -19,11 +17,22 @@ from veracity.providers.retirement import _date, retirement_notice
 OLD = "anthropic:claude-sonnet-4-5-20250929"
 
 
-def test_b3_default_judge_is_the_newest_sonnet_without_an_end() -> None:
+@pytest.fixture
+def deprecated() -> dict[str, str]:
+    """The table of the SDK. Imported here, because all workers collect this file and the SDK has 2,800 modules."""
+    from anthropic.resources.messages.messages import DEPRECATED_MODELS
+
+    table: dict[str, str] = DEPRECATED_MODELS
+    return table
+
+
+def test_b3_default_judge_is_the_newest_sonnet_without_an_end(deprecated: dict[str, str]) -> None:
+    from anthropic.types.model import Model
+
     name = DEFAULT_JUDGE.removeprefix("anthropic:")
     listed = next(get_args(choice) for choice in get_args(Model) if get_args(choice))
-    sonnets = [model for model in listed if "sonnet" in model and model not in DEPRECATED_MODELS]
-    assert name not in DEPRECATED_MODELS and sonnets[0] == name, "the SDK lists the newest first"
+    sonnets = [model for model in listed if "sonnet" in model and model not in deprecated]
+    assert name not in deprecated and sonnets[0] == name, "the SDK lists the newest first"
     assert retirement_notice(DEFAULT_JUDGE) == "" and LLMDefaultConfig().model == DEFAULT_JUDGE
 
 
@@ -40,9 +49,9 @@ def test_other_models_have_no_notice(model: str) -> None:
     assert retirement_notice(model) == ""
 
 
-def test_every_date_of_the_table_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert all(_date(written) for written in DEPRECATED_MODELS.values())
-    monkeypatch.setitem(DEPRECATED_MODELS, "claude-y", "some day soon")
+def test_every_date_of_the_table_is_understood(monkeypatch: pytest.MonkeyPatch, deprecated: dict[str, str]) -> None:
+    assert all(_date(written) for written in deprecated.values())
+    monkeypatch.setitem(deprecated, "claude-y", "some day soon")
     assert "will be retired on some day soon" in retirement_notice("anthropic:claude-y")
     assert _date("Smarch 3rd, 2026") is None and _date("February 30th, 2026") is None
 

@@ -24,7 +24,7 @@ FAULTY = {
     "an invented claim": "Staff may return any product within 90 days for cash. [1]",
 }
 # It passes its review: only a fault of which code is sure fails a draft that the model passes.
-VAGUE = "Permanent colleagues enjoy generous holidays. [1]"
+VAGUE = "Permanent colleagues enjoy generous free holidays. [1]"
 
 
 def scored(*scores: float, **roles: Any) -> ScriptedLLM:

@@ -14,9 +14,10 @@ import pytest
 
 from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, PASS, QUESTION, WRONG, fail
-from veracity.engine import Veracity, new_run_id
+from veracity.engine import Veracity
 from veracity.errors import ConfigurationError, InputError, MissingKeyError, ModelAccessError
 from veracity.models import Document
+from veracity.run_requests import new_run_id
 from veracity.settings import Settings
 from veracity.testing import ScriptedLLM
 

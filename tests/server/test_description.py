@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, judged
 from tests.server.conftest import TOKEN, MakeEngine, Serve
-from veracity.engine import MAX_QUERY_LENGTH
+from veracity.inputs import MAX_QUERY_LENGTH
 from veracity.server.app import make_app
 from veracity.testing import ScriptedLLM
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.server.conftest import MakeEngine, Serve, Served
 from veracity.engine import Veracity
+from veracity.maintenance import Maintenance
 from veracity.server import health
 from veracity.settings import Settings
 
@@ -70,7 +71,7 @@ def test_a_check_that_hangs_fails_and_blocks_nobody(
     monkeypatch.setattr(health, "CHECK_SECONDS", 0.2)
     engine, goes_on = engine_with(), threading.Event()
     checks = {**dict.fromkeys(PARTS[:-1], lambda: None), "ledger": lambda: goes_on.wait(60) and None}
-    monkeypatch.setattr(engine, "readiness_checks", lambda: checks)
+    monkeypatch.setattr(Maintenance, "readiness_checks", lambda _: checks)
     served = serve(engine)
     assert ready(served) == (503, ["ledger"], ["The check of the ledger took too long."])
     goes_on.set()

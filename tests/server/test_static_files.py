@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser
@@ -50,13 +51,17 @@ def test_the_page_is_few_requests_and_small(served: Served, open_page: OpenPage)
     entries = """["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
         .map((one) => [new URL(one.name).pathname, one.transferSize])"""
     cold = page.evaluate(entries)
-    page.reload()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(urlsplit(request.url).path))
+    with page.expect_request("**/api/examples"), page.expect_request("**/api/events"):
+        page.reload()
     page.get_by_role("textbox").wait_for()
     warm = page.evaluate(entries)
     assert len(cold) <= 30 and sum(size for _, size in cold) <= 150_000, cold
     fetched = [path for path, size in warm if size and not path.startswith("/api/")]
     assert fetched == ["/"], "unchanged files are neither sent nor asked for again"
-    assert len([path for path, _ in warm if path.startswith("/api/")]) <= 3, warm
+    asked = {path for path in requests if path.startswith("/api/")}
+    assert asked == {"/api/conversations", "/api/documents", "/api/events", "/api/examples", "/api/me"}
 
 
 def test_every_module_is_in_the_bundle_once() -> None:

@@ -292,3 +292,10 @@ def test_a9_servers_with_one_address_are_one_place(
     servers = {name: ModelServer(url=f"http://gpu/{path}") for name, path in addresses.items()}
     monkeypatch.setenv("OPENAI_BASE_URL", "http://gpu/s/")
     assert bool(model_warnings(ModelSettings(writer=writer, reviewer=reviewer), servers)) is is_same
+
+
+def test_every_setting_is_described() -> None:
+    fields = {
+        f"{name}.{key}": field for name, section in SECTIONS.items() for key, field in section.model_fields.items()
+    }
+    assert [name for name, field in fields.items() if not field.description] == []

@@ -226,7 +226,7 @@ def test_a_move_is_refused(run: Run, used: Used, url: str, bucket: str, moto: Mo
         move_store(used.root, ledger=url, knowledge=bucket, s3_endpoint=moto.url)
     move_store(used.root, ledger=url)
     with Veracity(used.root) as engine:
-        engine.join("server")
+        engine.membership.join("server", engine.configuration)
         with pytest.raises(BusyError, match="A server on .* is running"):
             move_store(used.root, ledger="workspace")
 

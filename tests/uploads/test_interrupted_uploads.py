@@ -91,15 +91,15 @@ def test_unfinished_uploads_are_finished_by_another_process(engine: Veracity, fo
         os.utime(folder / name, (0, 0))
         killed(name, NEW)
     engine.ingest(folder / "指南.txt")  # as if it had been killed after that
-    assert engine.unfinished_uploads() == names
-    outcomes = [engine.finish_upload(name) for name in names]
+    assert engine.uploads.unfinished() == names
+    outcomes = [engine.uploads.finish(name) for name in names]
     assert [(outcome.name, outcome.status) for outcome in outcomes if outcome] == [
         ("guide.txt", "updated"),
         ("ガイド.txt", "updated"),
         ("指南.txt", "unchanged"),
     ]
     assert texts(engine) == [NEW] * 3
-    assert (engine.unfinished_uploads(), engine.finish_upload("指南.txt"), set_aside(folder)) == ([], None, [])
+    assert (engine.uploads.unfinished(), engine.uploads.finish("指南.txt"), set_aside(folder)) == ([], None, [])
 
 
 def test_an_unfinished_upload_that_is_no_document_restores_the_old_file(
@@ -109,12 +109,12 @@ def test_an_unfinished_upload_that_is_no_document_restores_the_old_file(
         upload(engine, name, OLD)
         killed(name, content)
         killed(f"new {name}", content)
-    assert engine.unfinished_uploads() == sorted(stored(folder)) and len(stored(folder)) == 4
-    outcomes = [engine.finish_upload(name) for name in engine.unfinished_uploads()]
+    assert engine.uploads.unfinished() == sorted(stored(folder)) and len(stored(folder)) == 4
+    outcomes = [engine.uploads.finish(name) for name in engine.uploads.unfinished()]
     assert {outcome.status for outcome in outcomes if outcome} == {"skipped", "failed"} and None not in outcomes
     assert stored(folder) == {"指南.txt": OLD.encode(), "ガイド.txt": OLD.encode()}
     assert texts(engine) == [OLD] * 2
-    assert (engine.unfinished_uploads(), set_aside(folder)) == ([], [])
+    assert (engine.uploads.unfinished(), set_aside(folder)) == ([], [])
 
 
 def test_a_second_bad_upload_keeps_the_good_file(engine: Veracity, folder: Path, killed: Kill) -> None:
@@ -129,4 +129,4 @@ def test_forgetting_removes_an_interrupted_upload(engine: Veracity, folder: Path
     first = upload(engine, "a.txt", OLD)
     killed("a.txt", NEW)
     engine.forget(first.document_id or "")
-    assert (stored(folder), set_aside(folder), engine.unfinished_uploads()) == ({}, [], [])
+    assert (stored(folder), set_aside(folder), engine.uploads.unfinished()) == ({}, [], [])

@@ -113,14 +113,14 @@ def test_a_failing_source_leaves_no_file(engine: Veracity, folder: Path) -> None
 
 
 def test_files_added_by_hand_are_left_alone(engine: Veracity, folder: Path) -> None:
-    assert engine.unfinished_uploads() == []
+    assert engine.uploads.unfinished() == []
     upload(engine, "年次休暇.txt", "休暇は二週間前までに申請します。")
     (folder / "年次休暇.txt").write_text("changed by hand", encoding="utf-8")
     (folder / "holiday.jpg").write_bytes(BINARY)
     (folder / ".aside" / "before-gone.txt").touch()  # of a file that was never moved into place
-    assert engine.unfinished_uploads() == []
+    assert engine.uploads.unfinished() == []
     for name in ("年次休暇.txt", "holiday.jpg", "gone.txt", "../veracity.toml"):
-        assert engine.finish_upload(name) is None
+        assert engine.uploads.finish(name) is None
     assert set(stored(folder)) == {"年次休暇.txt", "holiday.jpg"}
 
 
@@ -131,7 +131,7 @@ def test_uploads_keep_their_ids_when_the_workspace_is_moved(
     other = upload(engine, "pump.txt", "The pump is switched off before it is opened.")
     (tmp_path / "work").rename(tmp_path / "moved")
     with open_engine(tmp_path / "moved") as moved:
-        assert moved.unfinished_uploads() == []
+        assert moved.uploads.unfinished() == []
         assert [item.location for item in moved.documents()] == ["uploads/pump.txt", "uploads/休暇.txt"]
         again = upload(moved, "休暇.txt", "年に二十五日の休暇があります。")
         assert (again.status, again.document_id) == ("updated", first.document_id)
@@ -165,7 +165,7 @@ def test_ingest_skips_internal_files(engine: Veracity, tmp_path: Path) -> None:
 def test_wrong_types_and_names_are_input_errors(engine: Veracity) -> None:
     upload(engine, "a.txt", "The office opens at nine.")
     wrong: Any = 1
-    for call in (engine.document, engine.text, engine.page_starts, engine.forget):
+    for call in (engine.document, engine.text, engine.reader.page_starts, engine.forget):
         with pytest.raises(InputError, match="must be a string, not int"):
             call(wrong)
     for source in (b"text", io.StringIO("text")):

@@ -1,4 +1,6 @@
-"""Every command with its options; `command_groups` has those with subcommands.
+"""Every command with its options, in the order of `--help`.
+
+`approval_commands` has those that decide on drafts, `command_groups` and `experiment_group` those with subcommands.
 
 A command imports its implementation when it runs, which keeps `--help` fast.
 """
@@ -11,11 +13,11 @@ from typing import Annotated
 
 import typer
 
+from veracity.cli.approval_commands import approvals, approve, assign, reject, send_back
 from veracity.cli.command_groups import models, observations, users
 from veracity.cli.experiment_group import experiments, judges
 from veracity.cli.options import (
     LOCAL,
-    ApprovalArgument,
     ByOption,
     FilterUserOption,
     ForgottenOption,
@@ -195,93 +197,11 @@ def recover(workspace: WorkspaceOption = None) -> None:
     recover(workspace)
 
 
-@app.command()
-def approvals(
-    user: FilterUserOption = None,
-    state: Annotated[
-        str,
-        typer.Option(
-            "--state", metavar="STATE", help="pending, approved, rejected, sent_back, expired, superseded or any."
-        ),
-    ] = "pending",
-    workspace: WorkspaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """List pending approvals, the oldest first; those of another state, the newest first."""
-    from veracity.cli.commands.approvals import list_approvals
-
-    list_approvals(user, state, workspace, as_json)
-
-
-@app.command()
-def approve(
-    approval: ApprovalArgument,
-    edit: Annotated[
-        str | None, typer.Option("--edit", metavar="FILE|-", help="Publish this text instead of the draft.")
-    ] = None,
-    by: ByOption = None,
-    draft: Annotated[
-        str | None, typer.Option("--draft", metavar="HASH", help="Approve only this draft; --show prints the hash.")
-    ] = None,
-    only_show: Annotated[bool, typer.Option("--show", help="Show the draft without deciding.")] = False,
-    workspace: WorkspaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Approve a pending answer.
-
-    If the run has several drafts, the approval's full id is required: you may have seen an earlier one. Exits with 5 if
-    the approval was already decided or the draft has changed.
-    """
-    from veracity.cli.commands.approvals import approve
-
-    approve(approval, edit, by, draft, only_show, workspace, as_json)
-
-
-@app.command()
-def reject(
-    approval: ApprovalArgument,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason.", show_default=False)] = "",
-    by: ByOption = None,
-    workspace: WorkspaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Reject a pending answer and search the web instead, once.
-
-    Exits with 3 if the answer from the web awaits approval too, and with 5 if the approval was already decided.
-    """
-    from veracity.cli.commands.approvals import refuse
-
-    refuse("reject", approval, reason, by, workspace, as_json)
-
-
-@app.command("send-back")
-def send_back(
-    approval: ApprovalArgument,
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What the next draft has to change.")],
-    by: ByOption = None,
-    workspace: WorkspaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Send a pending answer back with a note: another draft is written and checked in the same way.
-
-    Exits with 3 if that draft awaits approval too, and with 5 if the approval was already decided.
-    """
-    from veracity.cli.commands.approvals import refuse
-
-    refuse("send_back", approval, note, by, workspace, as_json)
-
-
-@app.command()
-def assign(
-    approval: ApprovalArgument,
-    person: Annotated[str, typer.Argument(metavar="[PERSON]", help="Nobody, if left out.", show_default=False)] = "",
-    workspace: WorkspaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Name the person who should decide a pending answer. Others may still decide it."""
-    from veracity.cli.commands.approvals import assign
-
-    assign(approval, person, workspace, as_json)
+app.command()(approvals)
+app.command()(approve)
+app.command()(reject)
+app.command("send-back")(send_back)
+app.command()(assign)
 
 
 @app.command()
@@ -522,6 +442,9 @@ def calibrate(
     confidence: Annotated[
         float, typer.Option("--confidence", metavar="SHARE", help="How sure to be that the promise holds.")
     ] = 0.95,
+    separate: Annotated[
+        bool, typer.Option("--per-language", help="A threshold for each language with enough decisions.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what could be promised.")] = False,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
@@ -534,7 +457,7 @@ def calibrate(
     """
     from veracity.cli.commands.calibrate import calibrate
 
-    calibrate(risk, confidence, dry_run, workspace, as_json)
+    calibrate(risk, confidence, separate, dry_run, workspace, as_json)
 
 
 @app.command()

@@ -51,6 +51,12 @@ UserOption = Annotated[str, name_option("The name of the user. Default: local.",
 OwnerOption = Annotated[str, name_option("The conversation's user. Default: local.", "--user")]
 FilterUserOption = Annotated[str | None, name_option("Only questions of this user.", "--user")]
 ByOption = Annotated[str | None, name_option("Your name. Default: the login name.", "--by")]
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--language", metavar="en|zh|ja", help="The language of report.html. Default: that of the terminal, or en."
+    ),
+]
 LimitOption = Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, help="Maximum number of rows.")]
 ApprovalArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The approval's id or a prefix of it, its run's id, or: last.")

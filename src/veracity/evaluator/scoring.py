@@ -37,7 +37,7 @@ class Scoring:
     def check(self) -> None:
         """Raise for everything that is known to fail before the first paid call."""
         if not self.request.submission.strip():
-            raise InputError("The submission is empty: pass the answer to score.")
+            raise InputError("The submission is empty: pass the answer to score.", "empty")
         for planned in self.plan.metrics:
             with _naming(planned.name):
                 planned.metric.check(self.request)

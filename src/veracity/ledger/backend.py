@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from veracity.errors import ConfigurationError
 from veracity.ledger.database import Database
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from veracity.ledger.jobs import Jobs
     from veracity.ledger.notifications import ChangeListener
 
+Listen: TypeAlias = "Callable[[Callable[[LedgerChange], None]], ChangeListener]"
+
 
 class Backend(NamedTuple):
     """`jobs` is None where no worker can see the ledger, `listen` where processes cannot tell each other of changes."""
@@ -24,7 +26,7 @@ class Backend(NamedTuple):
     database: Database
     owners: Owners
     jobs: Jobs | None
-    listen: Callable[[Callable[[LedgerChange], None]], ChangeListener] | None
+    listen: Listen | None
 
 
 def open_backend(folder: Path, url: str, *, is_moving: bool = False) -> Backend:

@@ -23,8 +23,8 @@ from veracity.ledger.tables import runs as run_table
 from veracity.locales import LANGUAGES, text
 from veracity.models import Answer, Dimension, ModelCall, Notice, NoticeCode, Step
 from veracity.models.steps import ERASED_TEXT
+from veracity.workspace import CHAT_HISTORY_FILE
 
-CHAT_HISTORY_FILE = "chat_history"
 BATCH_SIZE = 500
 DRAFT_FORGOTTEN = "A document this draft depends on was forgotten."
 CONVERSATION_FORGOTTEN = "The conversation was forgotten."

@@ -5,21 +5,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from sqlalchemy import Connection
 
-from veracity.errors import DecidedError, DecisionError, NotFoundError
+from veracity.errors import DecidedError, DecisionError, InputError, NotFoundError
 from veracity.ledger.database import Database
 from veracity.ledger.leases import read_clock
 from veracity.ledger.rows import approvals, deliveries, runs
 from veracity.ledger.run_queue import RunQueue
-from veracity.ledger.tables import normalize_name
-from veracity.models import Approval, Channel, Decision, Delivery, DeliveryEvent, LedgerChange
+from veracity.ledger.tables import normalize_name, require_short_reason
+from veracity.models import Approval, Channel, Decision, Delivery, DeliveryEvent, LedgerChange, Verdict
 from veracity.secrets import presentable
 
 if TYPE_CHECKING:
     from veracity.ledger.jobs import Jobs
+
+
+def make_decision(verdict: Verdict, by: str, reason: str, edit: str | None) -> Decision:
+    """A decision of now. Raises `InputError` if it makes no sense, such as an edit of a rejected draft."""
+    if verdict not in get_args(Verdict):
+        known = " or ".join(f'"{name}"' for name in get_args(Verdict))
+        raise InputError(f'The decision must be {known}, not "{presentable(str(verdict))}".')
+    if verdict == "send_back" and not reason.strip():
+        raise InputError("A draft is sent back with a note: write what the next draft has to change.", "empty")
+    if edit is not None and verdict != "approve":
+        raise InputError("Only an approved draft can be edited: reject it without an edit.")
+    if edit is not None and not edit.strip():
+        raise InputError("The edited answer is empty: write the answer to release.", "empty")
+    require_short_reason(reason)
+    by = normalize_name(by, "the approver")
+    return Decision(verdict=verdict, by=by, at=datetime.now(UTC), reason=reason, edit=edit)
 
 
 class Inbox:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, get_args
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, get_args
 
 from sqlalchemy import Connection
 
@@ -23,7 +22,7 @@ from veracity.ledger import forget, leases, observations, prune, rating
 from veracity.ledger.backend import open_backend
 from veracity.ledger.expiry import Cutoffs
 from veracity.ledger.forget import Exposure
-from veracity.ledger.inbox import Inbox
+from veracity.ledger.inbox import Inbox, make_decision
 from veracity.ledger.journal import Journal, name_conversation
 from veracity.ledger.membership import Membership
 from veracity.ledger.observations import Observations
@@ -59,7 +58,6 @@ from veracity.models import (
     Evidence,
     Feedback,
     LedgerChange,
-    Member,
     ModelCall,
     PastTurn,
     Pruned,
@@ -76,10 +74,6 @@ from veracity.models import (
 from veracity.models.steps import ERASED_TEXT
 from veracity.secrets import presentable
 
-if TYPE_CHECKING:
-    from veracity.ledger.notifications import ChangeListener
-
-MAX_REASON_LENGTH = 2000
 MAX_TURNS = 1_000_000
 SCRUB_SECONDS = 60.0  # between attempts to finish interrupted forgetting
 ANY_STATE = "any"
@@ -109,10 +103,10 @@ class Ledger:
 
     def __init__(self, folder: Path, url: str = "") -> None:
         self._folder = folder
-        self._database, self._owners, jobs, self._listen = open_backend(folder, url)
+        self._database, self._owners, jobs, listen = open_backend(folder, url)
         self._renewal = leases.Renewal(self._renew)
         self._is_shared = bool(url)
-        self._membership = Membership(self._database, self._owners)
+        self.membership = Membership(self._database, self._owners, self._register, listen)
         self._run_queue = RunQueue(self._database, jobs)
         self._next_scrub = 0.0
         self.journal = Journal(folder)
@@ -127,7 +121,7 @@ class Ledger:
     def close(self) -> None:
         """Other processes can resume the runs of this one."""
         self._renewal.close()
-        self._membership.leave()
+        self.membership.leave()
         self._database.close()
         self._owners.close()
 
@@ -193,33 +187,6 @@ class Ledger:
     def queue_interrupted(self) -> int:
         """Queue the runs that acquire_lease() would grant now, unless they are queued. Returns their number."""
         return self._run_queue.add_interrupted(self._owners)
-
-    def join(self, kind: Literal["server", "worker"], configuration: str) -> None:
-        """Register this process until it closes the ledger."""
-        self._membership.join(self._register(), kind, configuration)
-
-    def register(self) -> None:
-        """Other processes see that this one lives, until it closes the ledger. A disk that cannot be written is no
-        problem yet."""
-        with suppress(LedgerError):
-            self._owners.register()
-
-    def members(self) -> list[Member]:
-        """The live servers and workers, oldest first."""
-        return self._membership.list_alive()
-
-    def other_leader(self) -> Member | None:
-        """The oldest live member, if its configuration is another than this process registered."""
-        return self._membership.other_leader()
-
-    def listen(self, on_change: Callable[[LedgerChange], None]) -> ChangeListener | None:
-        """Calls `on_change`, on another thread, when any process has changed something that others wait for. None if
-        processes cannot tell each other: then they must poll."""
-        return self._listen(on_change) if self._listen else None
-
-    def waiting_count(self, user: str | None = None) -> int:
-        """The questions that no process works on."""
-        return self._read(leases.count_waiting, user)
 
     def record(
         self,
@@ -318,10 +285,6 @@ class Ledger:
         """The languages of the newest questions, without the cases of experiments."""
         return self._read(runs.list_languages, limit)
 
-    def nth_newest_start(self, user: str, number: int) -> datetime | None:
-        """When the user's newest run but `number` - 1 began."""
-        return self._read(runs.get_nth_newest_start, normalize_user(user), number)
-
     def runs_with_question(self, user: str, question: str, limit: int) -> list[RunSummary]:
         """The user's runs of exactly this question, newest first."""
         return self._read(runs.list_with_question, normalize_user(user), question, limit)
@@ -407,20 +370,9 @@ class Ledger:
 
         `approval_id` is a name as for approval(), but a run with several drafts is refused: the person may have read
         another draft than the pending one."""
-        if verdict not in get_args(Verdict):
-            known = " or ".join(f'"{name}"' for name in get_args(Verdict))
-            raise InputError(f'The decision must be {known}, not "{presentable(str(verdict))}".')
-        if verdict == "send_back" and not reason.strip():
-            raise InputError("A draft is sent back with a note: write what the next draft has to change.")
-        if edit is not None and verdict != "approve":
-            raise InputError("Only an approved draft can be edited: reject it without an edit.")
-        if edit is not None and not edit.strip():
-            raise InputError("The edited answer is empty: write the answer to release.")
-        _require_short_reason(reason)
+        decision = make_decision(verdict, by, reason, edit)
         if not all(value is None or isinstance(value, str) for value in (draft_hash, key)):
             raise InputError("The draft hash and the key of a decision must be text.")
-        by = normalize_name(by, "the approver")
-        decision = Decision(verdict=verdict, by=by, at=datetime.now(UTC), reason=reason, edit=edit)
         with self._database.writing(priority=True) as connection:
             approval = approvals.find_to_decide(connection, approval_id)
             decided = self.inbox.decide(connection, approval, decision, draft_hash, key or "", hold)
@@ -512,11 +464,7 @@ class Ledger:
 
     def rate(self, run_id: str, thumb: Thumb, *, by: str, why: str = "") -> Feedback:
         """Rate an answer. Replaces this person's earlier rating and undoes its effects."""
-        if thumb not in get_args(Thumb):
-            raise InputError(f'The rating must be "up" or "down", not "{presentable(str(thumb))}".')
-        _require_short_reason(why)
-        by = normalize_name(by, "the person who rates")
-        given = Feedback(run_id=run_id, by=by, thumb=thumb, why=why.strip(), at=datetime.now(UTC))
+        given = rating.make_rating(run_id, thumb, by, why)
         with self._database.writing() as connection:
             return rating.rate(connection, given)
 
@@ -588,7 +536,7 @@ class Ledger:
         former_names = set(self._owners.former_names)
         with self._database.writing() as connection:
             leases.renew(connection, owner, former_names)
-            self._membership.renew(connection, owner, former_names)
+            self.membership.renew(connection, owner, former_names)
         self._owners.former_names.difference_update(former_names)
 
     def _notify(self, connection: Connection, run_id: str) -> None:
@@ -635,8 +583,3 @@ class Ledger:
         self.scrub_progress()
         with self._database.writing() as connection:
             forget.mark_scrubbed(connection, document_ids)
-
-
-def _require_short_reason(reason: str) -> None:
-    if len(reason) > MAX_REASON_LENGTH:
-        raise InputError(f"The reason has {len(reason):,} characters: shorten it to {MAX_REASON_LENGTH:,}.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import get_args
+
 from sqlalchemy import Connection
 
 from veracity.errors import InputError
@@ -9,10 +12,20 @@ from veracity.ledger import observations
 from veracity.ledger.forget import Exposure
 from veracity.ledger.rows import conversations, feedback, runs, weak_points
 from veracity.ledger.rows.runs import LockedRun
-from veracity.models import Feedback
+from veracity.ledger.tables import normalize_name, require_short_reason
+from veracity.models import Feedback, Thumb
 from veracity.secrets import presentable
 
 _NOT_RATABLE = {"running": "is still running", "awaiting_approval": "awaits approval", "failed": "has no answer"}
+
+
+def make_rating(run_id: str, thumb: Thumb, by: str, why: str) -> Feedback:
+    """A rating of now. Raises `InputError` if the thumb is unknown or the reason is too long."""
+    if thumb not in get_args(Thumb):
+        raise InputError(f'The rating must be "up" or "down", not "{presentable(str(thumb))}".')
+    require_short_reason(why)
+    by = normalize_name(by, "the person who rates")
+    return Feedback(run_id=run_id, by=by, thumb=thumb, why=why.strip(), at=datetime.now(UTC))
 
 
 def rate(connection: Connection, rating: Feedback) -> Feedback:
@@ -31,9 +44,11 @@ def rate(connection: Connection, rating: Feedback) -> Feedback:
 
 def _require_ratable(run: LockedRun, run_id: str) -> None:
     if run.status in _NOT_RATABLE:
-        raise InputError(f'The run "{presentable(run_id)}" {_NOT_RATABLE[run.status]}: only answers can be rated.')
+        message = f'The run "{presentable(run_id)}" {_NOT_RATABLE[run.status]}: only answers can be rated.'
+        raise InputError(message, "not_ratable")
     if run.forgotten >= Exposure.WRITTEN:
-        raise InputError(f'The answer of run "{presentable(run_id)}" was forgotten: it can no longer be rated.')
+        message = f'The answer of run "{presentable(run_id)}" was forgotten: it can no longer be rated.'
+        raise InputError(message, "not_ratable")
 
 
 def _apply(connection: Connection, run_id: str, run: LockedRun, *, is_disliked: bool) -> None:

@@ -13,6 +13,7 @@ from veracity.models.people import EXPERIMENT_PREFIX
 from veracity.printable import encodable
 
 MAX_NAME_LENGTH = 500
+MAX_REASON_LENGTH = 2000
 INDEXED_QUESTION_LENGTH = 100
 _REFUSED_IN_NAMES = ("Cc", "Zl", "Zp", "Cs")  # control characters, line separators, lone surrogates
 
@@ -26,7 +27,9 @@ def normalize_name(name: str, subject: str, min_length: int = 0) -> str:
     if is_refused or not min_length <= len(normalized) <= MAX_NAME_LENGTH:
         raise InputError(
             f"The name of {subject} must have {min_length} to {MAX_NAME_LENGTH} characters and no line breaks, "
-            "control characters or lone surrogates."
+            "control characters or lone surrogates.",
+            "name_invalid",
+            n=MAX_NAME_LENGTH,
         )
     return normalized
 
@@ -37,6 +40,12 @@ def normalize_user(name: str) -> str:
 
 def normalize_conversation(name: str) -> str:
     return normalize_name(name, "a conversation", 1)
+
+
+def require_short_reason(reason: str) -> None:
+    if len(reason) > MAX_REASON_LENGTH:
+        message = f"The reason has {len(reason):,} characters: shorten it to {MAX_REASON_LENGTH:,}."
+        raise InputError(message, "too_long", n=MAX_REASON_LENGTH)
 
 
 def as_stored(text: str) -> str:

@@ -1,18 +1,21 @@
-"""The requests and open streams of each user on all servers, for limits that hold for a whole deployment.
+"""The requests, open streams and questions of each user on all servers, for limits that hold for a whole deployment.
 
-Only a ledger in Postgres has these tables. They are not logged: a crash of Postgres empties them, and the servers write
-their streams again a second later.
+Only a ledger in Postgres has the tables of requests and streams. They are not logged: a crash of Postgres empties them,
+and the servers write their streams again a second later.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from datetime import datetime
 
 import sqlalchemy as sa
 
 from veracity.ledger.database import Database
-from veracity.ledger.tables import AnyText
+from veracity.ledger.leases import count_waiting
+from veracity.ledger.rows import runs
+from veracity.ledger.tables import AnyText, normalize_user
 from veracity.models import Traffic
 
 metadata = sa.MetaData()
@@ -76,6 +79,16 @@ class SharedTraffic:
             elsewhere = sa.select(user, count).where(open_streams.c.server != self._server).group_by(user)
             rows = connection.execute(elsewhere).all()
         return Traffic(spent=spent, streams_elsewhere={name: int(number) for name, number in rows})
+
+    def nth_newest_ask(self, user: str, number: int) -> datetime | None:
+        """When the user asked the last question but `number` - 1."""
+        with self._database.reading() as connection:
+            return runs.get_nth_newest_start(connection, normalize_user(user), number)
+
+    def queued(self, user: str | None = None) -> int:
+        """The questions, of all users or of one, that wait for a worker."""
+        with self._database.reading() as connection:
+            return count_waiting(connection, user)
 
     def _create_tables(self) -> None:
         if not self._has_tables:

@@ -8,6 +8,7 @@ from veracity.models.answer import (
     Citation,
     Notice,
     NoticeCode,
+    Route,
 )
 from veracity.models.approval import (
     Approval,
@@ -23,7 +24,6 @@ from veracity.models.conversation import (
     ConversationSummary,
     PastTurn,
     Remembered,
-    Route,
     Transcript,
     TranscriptSource,
     TranscriptTurn,
@@ -62,6 +62,7 @@ from veracity.models.evidence import (
     Shortfall,
     WebPage,
 )
+from veracity.models.examination import Examination
 from veracity.models.llm import NOTHING_USED, CallMessage, Exchange, ModelCall, ModelName, Usage
 from veracity.models.people import LOCAL, Feedback, Member, Role, Thumb, Traffic, User
 from veracity.models.retention import Pruned
@@ -112,6 +113,7 @@ __all__ = [
     "EvaluationResult",
     "Evidence",
     "EvidenceMetadata",
+    "Examination",
     "ExampleQuestion",
     "Exchange",
     "Feedback",

@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.models.conversation import Route
 from veracity.models.evaluation import EvaluationResult, MetricScore
 from veracity.models.evidence import Evidence, Quality
 from veracity.models.llm import Usage
 from veracity.models.review import Decision, Review
 
+Route = Literal["direct", "history", "knowledge", "web"]
 AnswerStatus = Literal["answered", "abstained", "awaiting_approval", "rejected"]
 AnswerForm = Literal["extractive", "written", "recalled", "edited", "direct"]
 NoticeCode = Literal[

@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Route = Literal["direct", "history", "knowledge", "web"]
+from veracity.models.examination import Examination
+
 # The same values as `RunStatus`, whose module imports this one.
 TurnStatus = Literal["running", "interrupted", "awaiting_approval", "answered", "abstained", "rejected", "failed"]
 
@@ -38,7 +39,8 @@ class Remembered(BaseModel):
 
 
 class ConversationSummary(BaseModel):
-    """`title` is the user's, or the first question; `status` is that of the last one's run."""
+    """`title` is the user's, or the first question. `status` and `examined` are those of the turn that needs most: the
+    last one that waits for approval, otherwise the last one. `examined` is None if that has no answer."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -50,16 +52,18 @@ class ConversationSummary(BaseModel):
     last: datetime
     status: TurnStatus = "answered"
     pinned: bool = False
+    examined: Examination | None = None
 
 
 class TranscriptSource(BaseModel):
-    """A passage that an answer cites as [`number`]. `quotes` are the cited sentences."""
+    """A passage that an answer cites as [`number`]. `quotes` are the cited sentences, `pages` those of a PDF."""
 
     model_config = ConfigDict(frozen=True)
 
     number: int
     title: str
     location: str
+    pages: list[int] = []
     quotes: list[str]
 
 

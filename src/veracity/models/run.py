@@ -11,6 +11,7 @@ from veracity.models.answer import Answer
 from veracity.models.approval import Approval
 from veracity.models.evaluation import EvaluationResult, MetricScore
 from veracity.models.evidence import Evidence, Quality, WebPage
+from veracity.models.examination import Examination
 from veracity.models.llm import ModelCall, Usage
 from veracity.models.people import Feedback
 from veracity.models.review import Review
@@ -20,6 +21,8 @@ RunStatus = Literal["running", "interrupted", "awaiting_approval", "answered", "
 
 
 class RunSummary(BaseModel):
+    """`examined` is what the verdict on its answer rests on; only lists have it."""
+
     model_config = ConfigDict(frozen=True)
 
     run_id: str
@@ -30,6 +33,7 @@ class RunSummary(BaseModel):
     seconds: float | None = None
     problem: str = ""
     conversation: str = ""
+    examined: Examination | None = None
 
 
 class RunParameters(BaseModel):

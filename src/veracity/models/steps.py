@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, TypeAdapter, model_serializer
 
-from veracity.models.answer import AnswerForm, AnswerStatus
-from veracity.models.conversation import Route
+from veracity.models.answer import AnswerForm, AnswerStatus, Route
 from veracity.models.evaluation import EvaluationResult, MetricScore
 from veracity.models.evidence import Evidence, Quality, WebPage
 from veracity.models.llm import Usage

@@ -29,6 +29,7 @@ from veracity.models import Answer, Approval, ModelCall, RunParameters
 from veracity.models.people import is_experiment
 from veracity.runs.driver import Driver
 from veracity.runs.outcome import build_answer, decided_answer, doubt_about, is_recallable, pending_answer, weak_point
+from veracity.settings import ApprovalSettings
 
 log = logging.getLogger("veracity")
 
@@ -45,13 +46,14 @@ class Endings:
 
     def complete(self, context: RunContext, state: RunState) -> Answer:
         limits = context.limits
-        answer = build_answer(state, limits.budget.spent, limits.seconds, self._settings.approval)
-        self._finish(answer, context.run.user, context.token, self._draw_audit(answer, context.run))
+        approval = context.settings.approval.for_language(state["language"])
+        answer = build_answer(state, limits.budget.spent, limits.seconds, approval)
+        audit = self._draw_audit(answer, context.run, approval)
+        self._finish(answer, context.run.user, context.token, approval.threshold, audit)
         return answer
 
-    def _draw_audit(self, answer: Answer, run: RunParameters) -> Approval | None:
+    def _draw_audit(self, answer: Answer, run: RunParameters, settings: ApprovalSettings) -> Approval | None:
         """An approval for a random share of the answers that the gate released, so that people see those, too."""
-        settings = self._settings.approval
         is_eligible = answer.status == "answered" and answer.score is not None and not answer.decisions
         if not is_eligible or is_experiment(run.user) or doubt_about(answer, settings):
             return None
@@ -65,7 +67,8 @@ class Endings:
             return None
         used = {"usage": run.usage, "seconds": run.seconds}
         answer = decided_answer(approval, approval.decision).model_copy(update=used)
-        self._finish(answer, run.user, token)
+        threshold = self._context.approval_in_force().for_language(answer.language).threshold
+        self._finish(answer, run.user, token, threshold)
         return answer
 
     def suspend(self, context: RunContext, state: RunState, interrupt: dict[str, Any]) -> Answer:
@@ -143,12 +146,12 @@ class Endings:
             return False
         return True
 
-    def _finish(self, answer: Answer, user: str, token: int, audit: Approval | None = None) -> None:
+    def _finish(self, answer: Answer, user: str, token: int, threshold: float, audit: Approval | None = None) -> None:
         """The case of an experiment is recalled in its own conversation, and nothing else is learned from it."""
         recallable, is_case = is_recallable(answer), is_experiment(user)
         needs_vector = recallable and (answer.conversation or self._settings.conversation.history == "user")
         records = RunRecords(
-            weak_point=None if is_case else weak_point(answer, self._settings.approval.threshold),
+            weak_point=None if is_case else weak_point(answer, threshold),
             observation=None if is_case else make_observation(answer, self._context.models),
             recallable=recallable,
             vector=self._embed(answer.standalone) if needs_vector else None,

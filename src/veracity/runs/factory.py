@@ -30,7 +30,7 @@ from veracity.retrieval import Searcher
 from veracity.retrieval.quality import QualityChecker
 from veracity.runs.checkpoints import Checkpoints, SqliteCheckpoints
 from veracity.runs.trials import NoMemory
-from veracity.settings import Settings, model_warnings
+from veracity.settings import ApprovalSettings, Settings, model_warnings
 from veracity.workers import Workers
 from veracity.workspace import Workspace
 
@@ -58,6 +58,7 @@ def make_context(
     searcher_for: Callable[[Sequence[str]], Searcher],
     ledger: Ledger,
     gate: Evaluator,
+    approval_in_force: Callable[[], ApprovalSettings],
 ) -> RunContext:
     """Build the base context that every run copies. Raises `ConfigurationError` for a model that cannot be used."""
     prompts = load_overrides(workspace.prompts_folder)
@@ -76,6 +77,7 @@ def make_context(
         memory=ledger,
         settings=settings,
         workers=Workers(MAX_SEARCHES, "veracity-run"),
+        approval_in_force=approval_in_force,
     )
 
 
@@ -104,6 +106,7 @@ def make_local_context(
         memory=NoMemory(),
         settings=local,
         workers=Workers(MAX_TRIAL_SEARCHES, "veracity-trial"),
+        approval_in_force=lambda: local.approval,
     )
 
 

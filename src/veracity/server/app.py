@@ -80,15 +80,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state.reserved_threads = CapacityLimiter(RESERVED_THREADS)
     for name in ("searches", "evaluations", "comparisons", "pages"):
         setattr(state, name, ConcurrencyLimit(name))
-    checks = {**engine.readiness_checks(), **health.cluster_checks(engine, works=state.works)}
+    checks = {**engine.maintenance.readiness_checks(), **health.cluster_checks(engine, works=state.works)}
     state.readiness = health.ReadinessChecks(checks)
     state.questions = ConcurrencyLimit("questions", MAX_WAITING_QUESTIONS)
     state.wakeups = Wakeups(engine)
     state.feed = Feed(engine, state.wakeups)
     if engine.settings.store.ledger:
-        await run_sync(engine.join, "server")
+        await run_sync(lambda: engine.membership.join("server", engine.configuration))
     else:
-        await run_sync(engine.register)
+        await run_sync(lambda: engine.membership.register())  # noqa: PLW0108 - opens the ledger
     state.live = LiveRuns(
         engine, state.limits, state.wakeups, state.feed.refresh, state.metrics.record_run, works=state.works
     )

@@ -65,6 +65,8 @@ RETRY_HEADER = {
 class ErrorDetail(BaseModel):
     kind: str = Field(description="the error's class, for programs")
     message: str = Field(description="what is wrong and how to fix it")
+    code: str | None = Field(default=None, description="of what a person can correct: see docs/errors.md")
+    values: dict[str, str | int] | None = Field(default=None, description="of the sentence for the code")
     run_id: str | None = Field(default=None, description="the run that was started before the error, if any")
 
 
@@ -79,6 +81,7 @@ class RefusedError(errors.VeracityError):
 
     def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
+        self.cause: errors.VeracityError | None = None
         self.status = status
         self.kind = kind
         self.headers = dict(headers or {})
@@ -91,7 +94,9 @@ def stopping_error(message: str = "The server is stopping: try again after its r
 def add_run(error: errors.VeracityError, run_id: str) -> RefusedError:
     """Adds the run's id, and tells OpenAI's clients not to retry, because that would start another run."""
     headers = {**_headers(error), RUN_HEADER: run_id, "X-Should-Retry": "false"}
-    return RefusedError(_status(error), _kind(error), str(error), headers)
+    refused = RefusedError(_status(error), _kind(error), str(error), headers)
+    refused.cause = error
+    return refused
 
 
 def error_responses(*statuses: int, is_text: bool = False) -> dict[int | str, dict[str, Any]]:
@@ -106,9 +111,16 @@ def error_responses(*statuses: int, is_text: bool = False) -> dict[int | str, di
 
 
 def render_error(
-    request: Request, status: int, kind: str, message: str, headers: Mapping[str, str], param: str | None = None
+    request: Request,
+    status: int,
+    kind: str,
+    message: str,
+    headers: Mapping[str, str],
+    param: str | None = None,
+    code: Mapping[str, Any] | None = None,
 ) -> JSONResponse:
-    error: dict[str, Any] = {"kind": kind, "message": message}
+    """`code` has the fields that an `InputError` adds."""
+    error: dict[str, Any] = {"kind": kind, "message": message, **(code or {})}
     if _is_openai(request):
         default = "invalid_request_error" if status in (400, 409, 413, 422) else "api_error"
         error = {"message": message, "type": OPENAI_TYPES.get(status, default), "param": param, "code": kind}
@@ -131,7 +143,8 @@ def _handle_veracity_error(request: Request, error: Exception) -> JSONResponse:
         log.warning("%s %s: %s", request.method, request.url.path, error)
     if status in INTERNAL_STATUSES:
         message = redact_paths_in_text(message, getattr(request.state, "user", None))
-    return render_error(request, status, _kind(error), message, _headers(error), getattr(error, "param", None))
+    param = getattr(error, "param", None)
+    return render_error(request, status, _kind(error), message, _headers(error), param, _code(error))
 
 
 def _handle_invalid_request(request: Request, error: Exception) -> JSONResponse:
@@ -173,6 +186,14 @@ def _status(error: errors.VeracityError) -> int:
 
 def _kind(error: errors.VeracityError) -> str:
     return error.kind if isinstance(error, RefusedError) else type(error).__name__
+
+
+def _code(error: errors.VeracityError) -> Mapping[str, Any]:
+    if isinstance(error, RefusedError | errors.EvaluationError) and isinstance(error.cause, errors.VeracityError):
+        return _code(error.cause)
+    if isinstance(error, errors.InputError) and error.code:
+        return {"code": error.code, "values": dict(error.values)}
+    return {}
 
 
 def _headers(error: errors.VeracityError) -> Mapping[str, str]:

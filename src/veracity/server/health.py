@@ -100,7 +100,7 @@ def cluster_checks(engine: Veracity, *, works: bool) -> dict[str, Callable[[], N
 
 
 def _require_same_configuration(engine: Veracity) -> None:
-    if leader := engine.other_leader():
+    if leader := engine.membership.other_leader():
         raise ConfigurationError(
             f"The settings, metrics, prompts or version differ from those of the {leader.kind} on {leader.host}: make "
             "them equal, or stop the other one."
@@ -109,7 +109,7 @@ def _require_same_configuration(engine: Veracity) -> None:
 
 def _require_worker(engine: Veracity) -> None:
     own = engine.configuration
-    if not any(member.kind == "worker" and member.configuration == own for member in engine.members()):
+    if not any(member.kind == "worker" and member.configuration == own for member in engine.membership.list_alive()):
         raise ConfigurationError("No worker has the settings, metrics, prompts and version of this server: start one.")
 
 

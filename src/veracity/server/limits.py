@@ -183,7 +183,7 @@ class Limits:
         if not requests and not streams and not self._had_streams:
             return
         try:
-            traffic = engine.exchange_traffic(requests, streams)
+            traffic = engine.traffic.exchange(requests, streams, engine.settings.server.requests_per_minute)
         except BaseException:
             self._requests.give_back(requests)
             raise

@@ -26,11 +26,10 @@ from veracity.knowledge.store import TABLE_FOLDER, Store
 from veracity.knowledge.uploads import Uploads
 from veracity.ledger import Observations
 from veracity.ledger.database import BUSY_SECONDS, translate_errors
-from veracity.ledger.forget import CHAT_HISTORY_FILE
 from veracity.ledger.journal import JOURNAL_FILE, Journal
 from veracity.ledger.sqlite import CHECKPOINTS_FILE, SqliteDatabase
 from veracity.transfer.archive import OBSERVATIONS
-from veracity.workspace import Workspace
+from veracity.workspace import CHAT_HISTORY_FILE, Workspace
 
 LEDGER_FILE = "ledger.sqlite"
 UPLOADS_TIMEOUT_SECONDS = 120.0  # an upload holds its lock while it is read

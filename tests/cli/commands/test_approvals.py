@@ -16,6 +16,7 @@ from tests.commands import Run
 from tests.runs.scripts import QUESTION
 from tests.runs.websites import SearchServer
 from veracity.cli.ui.console import console
+from veracity.cli.ui.interrupt import IGNORE_SECONDS
 from veracity.engine import Veracity
 from veracity.errors import LedgerError
 from veracity.ledger import Ledger
@@ -427,6 +428,7 @@ def test_ctrl_c_stops_a_resumed_run_without_traceback(strict: Path) -> None:
             wait_until(lambda: not engine._parts.ledger.interrupted())
         terminal.type("\x03")
         terminal.expect("Stopping …")
+        time.sleep(IGNORE_SECONDS + 0.1)
         terminal.type("\x03")
         assert process.wait(60) != 0
     finally:

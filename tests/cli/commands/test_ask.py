@@ -137,7 +137,18 @@ class TestAwaitingApproval:
         assert ran.code == 3
         assert "waiting for approval" in ran.out
         assert "25 days" not in ran.out, "only approvers see the draft"
-        assert f"veracity approve 20{ran.out.partition('approve 20')[2].split()[0]} -w {strict}" in ran.out
+        approval_id = f"20{ran.out.partition('approve 20')[2].split()[0]}"
+        assert f"veracity approve {approval_id} -w {strict}" in ran.out
+        assert f'veracity send-back {approval_id} --note "…" -w {strict}' in ran.out
+        assert f'veracity send-back ID --note "…" -w {strict}' in run("approvals", "-w", strict).out
+
+    def test_what_cannot_be_sent_back_has_no_command_for_it(
+        self, run: Run, strict: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("VERACITY_APPROVAL__SEND_BACKS", "0")
+        ran = run("ask", QUESTION, "-w", strict)
+        assert "veracity reject 20" in ran.out and "send-back" not in ran.out
+        assert "send-back" not in run("approvals", "-w", strict).out
 
     def test_json_output(self, run: Run, strict: Path) -> None:
         ran = run("ask", QUESTION, "-w", strict, "--json")

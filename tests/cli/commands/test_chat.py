@@ -65,7 +65,7 @@ class TestWithoutATerminal:
     def test_pending_answer_exits_with_3(self, run: Run, strict: Path) -> None:
         ran = run("chat", "-w", strict, stdin=f"{QUESTION}\n".encode())
         assert ran.code == 3 and "veracity approve 20" in ran.out and "25 days" not in ran.out
-        assert ran.out.count(f" -w {strict}") == 2
+        assert ran.out.count(f" -w {strict}") == 3
 
     def test_pending_drafts_and_other_users_drafts_are_hidden(self, run: Run, strict: Path) -> None:
         """By /why, /decide and /history."""

@@ -18,7 +18,7 @@ from tests.ledger.material import (
 )
 from veracity.errors import InputError, NotFoundError
 from veracity.ledger import Ledger, RunRecords
-from veracity.models import Decision, Review, ReviewOutcome, RunStatus, Verdict
+from veracity.models import AnswerSentence, Decision, Examination, Review, ReviewOutcome, RunStatus, Verdict
 from veracity.models.conversation import TurnStatus
 
 HOSTILE = ["a'; DROP TABLE runs; --", 'a"b', "%", "_", "\\", "休假", "あ\u3000い", "x' OR '1'='1", " ", "c" * 500]
@@ -373,3 +373,32 @@ def test_an_unknown_conversation_or_a_bad_title_is_refused(ledger: Ledger) -> No
     for title in ("two\nlines", "x" * 501):
         with pytest.raises(InputError, match="name of a conversation"):
             ledger.describe_conversation("ann", "c", title=title)
+
+
+def test_a_summary_is_about_the_turn_that_waits_else_the_last_one(ledger: Ledger) -> None:
+    answer_run(ledger, "r1", "How long do refunds take?", "14 days.", "c")
+    [summary] = ledger.conversations("ann")
+    assert summary.status == "answered"
+    assert summary.examined is not None
+    assert (summary.examined.status, summary.examined.form) == ("answered", "written")
+    suspend_run(ledger, "r2", conversation="c")
+    answer_run(ledger, "r3", "Who pays?", "Nobody knows.", "c", status="abstained")
+    begin(ledger, "r4", conversation="other")
+    running, waiting = ledger.conversations("ann")
+    assert (running.status, running.examined) == ("running", None)
+    assert (waiting.status, waiting.turns, waiting.examined) == ("awaiting_approval", 3, None)
+
+
+def test_an_examination_is_what_the_verdict_rests_on(ledger: Ledger) -> None:
+    sentence = AnswerSentence(text="14 days.", states=True, supported=False, support=0)
+    approval = Decision(verdict="approve", by="anna", at=datetime.now(UTC))
+    review = Review(passed=True, outcome="passed", reviewer="test:reviewer")
+    stored = make_answer("r1", [], "14 days.").model_copy(
+        update={"sentences": [sentence], "score": 0.5, "decisions": [approval], "review": review}
+    )
+    ledger.finish(stored, RunRecords(), token=begin(ledger, "r1", conversation="c"))
+    [conversation], [run] = ledger.conversations("ann"), ledger.runs(user="ann")
+    assert conversation.examined == run.examined == Examination.model_validate(stored.model_dump())
+    assert run.examined is not None
+    assert not run.examined.sentences[0].supported
+    assert run.examined.decisions[0].by == "anna"

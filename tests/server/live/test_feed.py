@@ -25,17 +25,15 @@ TIMEOUT_SECONDS = 60.0
 
 
 class LedgerReader:
-    """An engine that only reads the ledger. Calls `before` ahead of each read."""
+    """An engine, its inbox and its reader, that only read the ledger. Calls `before` ahead of each read."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self.inbox = self.reader = self
         self.before: Callable[[], object] = lambda: None
         self.version = (1, 1)
 
-    def documents_version(self) -> tuple[int, int]:
-        return self.version
-
-    def approval_states(self, limit: int) -> list[ApprovalStanding]:
+    def states(self, limit: int) -> list[ApprovalStanding]:
         self.before()
         return self._ledger.approval_states(limit)
 

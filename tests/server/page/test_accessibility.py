@@ -64,6 +64,12 @@ def open_source(page: Page) -> None:
     seen(".source mark")(page)
 
 
+def show_foot(page: Page) -> None:
+    """The bar below the answer covers a part of whatever is behind it, unless the answer is scrolled to its end."""
+    seen(".ask-foot")(page)
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+
+
 def open_details(page: Page) -> None:
     for summary in page.locator("main summary:visible").all():
         summary.click()
@@ -105,7 +111,7 @@ class View(NamedTuple):
 
 VIEWS = {
     "ask": View("#/", seen("textarea")),
-    "answer": View("#/c/answered", seen(".answer")),
+    "answer": View("#/c/answered", show_foot),
     "answer with a source": View("#/c/answered", open_source),
     "answer that waits": View("#/c/waiting", seen(".answer")),
     "details of an answer": View("#/c/waiting", open_details),
@@ -139,10 +145,10 @@ def site(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
     with Veracity(root, settings=settings, llm=llm) as engine:
         assert engine.ask(QUESTION, conversation="answered").status == "answered"
         assert engine.ask(WAITING, conversation="waiting").status == "awaiting_approval"
-        listed = engine.announce_upload([(f"note{number}.md", 9) for number in range(8)])
+        listed = engine.uploads.announce([(f"note{number}.md", 9) for number in range(8)])
         failed = Outcome(name="note0.md", status="failed", reason="it is damaged: it is cut off or not a valid PDF")
         for number, outcome in enumerate((failed, Outcome(name="note1.md", status="added")), 1):
-            engine.upload_lists.settle("local", listed.id, number, outcome)
+            engine.uploads.lists.settle("local", listed.id, number, outcome)
         with serving(engine) as served:
             yield served
 

@@ -293,7 +293,7 @@ def test_conversations_of_other_users_are_not_found(engine_with: MakeEngine, ser
 
 def test_an_example_fills_the_box_without_sending(engine_with: MakeEngine, serve: Serve, open_page: OpenPage) -> None:
     served = serve(engine_with())
-    served.engine.find_examples()
+    served.engine.suggestions.find_examples()
     page = open_page(served)
     example = page.locator(".ask-examples button").first
     expect(example).to_be_visible()
@@ -306,7 +306,7 @@ def test_an_example_fills_the_box_without_sending(engine_with: MakeEngine, serve
     page.keyboard.type(" Really?")
     expect(page.locator("#question")).to_have_value(f"{words} Really?")
     expect(page.locator(".ask-turn")).to_have_count(0)
-    origin = next(example.document_id for example in served.engine.examples() if example.question == words)
+    origin = next(example.document_id for example in served.engine.suggestions.examples() if example.question == words)
     served.client().request("DELETE", "/api/document", params={"id": origin}).raise_for_status()
     expect(page.get_by_role("button", name=words)).to_have_count(0)
 
@@ -589,6 +589,7 @@ def test_an_empty_workspace_sends_nothing_and_says_what_to_do(
         for role, said in hints.items():
             page = open_page(served, token=served.token(role))
             expect(page.locator(".ask-examples")).to_contain_text(said)
+            expect(page.get_by_role("button", name="Limit to documents")).to_have_count(0)
             ask(page, QUESTION)
             expect(page.get_by_role("button", name="Ask", exact=True)).to_be_disabled()
             expect(page.locator(".ask-turn")).to_have_count(0)
@@ -606,3 +607,12 @@ def test_an_abstention_is_said_once_with_the_nearest_passages(
     expect(page.get_by_text("Ask in other words")).to_be_visible()
     expect(answer.get_by_role("heading", name="Nearest passages")).to_be_visible()
     expect(answer.locator(".answer-source").first).to_be_visible()
+
+
+def test_a_question_without_words_is_refused_in_the_language_of_the_page(
+    engine_with: MakeEngine, serve: Serve, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed.append("status of 400")
+    page = open_page(serve(engine_with()), locale="zh-CN")
+    ask(page, "？？？")
+    expect(page.locator(".ask-turn")).to_contain_text("问题中没有文字：请用文字提问。")

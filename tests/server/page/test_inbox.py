@@ -213,6 +213,9 @@ def test_a_draft_is_edited_with_a_list_of_uncited_sentences_and_approved_d6(
     field = page.get_by_label("Edited answer")
     expect(field).to_have_value(GOOD)
     expect(page.locator(".inbox-uncited")).to_have_count(0)
+    expect(page.locator(".inbox-section:has(.scores)")).to_contain_text(
+        "These scores are of the draft before the edit."
+    )
     field.fill(" ")
     expect(page.get_by_text("The answer is empty")).to_be_visible()
     expect(page.locator(".inbox-edit button[type=submit]")).to_be_disabled()
@@ -230,6 +233,10 @@ def test_a_draft_is_edited_with_a_list_of_uncited_sentences_and_approved_d6(
     expect(page.locator(".inbox-decided")).to_contain_text("Edited and approved by you")
     expect(page.locator(".inbox-approval .md").first).to_contain_text("from the first day on")  # what was sent
     expect(page.locator(".verdict-bar")).to_contain_text("edited and approved by local")
+    expect(page.locator(".inbox-row .verdict")).to_have_text("edited and approved by local")  # the edit has no score
+    expect(page.locator(".inbox-section:has(.scores)")).to_contain_text(
+        "These scores are of the draft before the edit."
+    )
     expect(page.locator(".inbox-section .diff")).to_be_hidden()
     page.get_by_text("The draft and what was changed").click()
     expect(page.locator(".inbox-section .diff ins")).to_contain_text("from the first day on")

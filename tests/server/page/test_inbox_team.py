@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, PASS, QUESTION, judged
@@ -93,6 +93,28 @@ def test_the_next_draft_opens_after_a_decision(
     assert set(states(engine).values()) == {"pending"}
 
 
+def test_undoing_twice_opens_the_first_draft_in_any_order_of_responses(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    engine = waiting(QUESTION, OTHERS[0], undo_seconds=60)
+    page = open_page(serve(engine), "#/inbox")
+    page.locator(".inbox-row").first.click()
+    first = page.locator("#inbox-question").inner_text()
+    page.keyboard.press("a")
+    expect(page.locator(".inbox-undo")).to_contain_text(first)
+    page.keyboard.press("a")
+    expect(page.locator(".inbox-undo")).not_to_contain_text(first)
+    held: list[Route] = []
+    page.route("**/api/approvals/*/decision", lambda route: route.continue_() if held else held.append(route))
+    for _ in range(2):
+        page.keyboard.press("z")
+    expect(page.locator("#inbox-question")).to_have_text(first)
+    with page.expect_response("**/api/approvals/*/decision"):
+        held[0].continue_()
+    expect(page.locator(".inbox-row")).to_have_count(2)
+    expect(page.locator("#inbox-question")).to_have_text(first)
+
+
 def test_others_see_a_withdrawn_decision_d6(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
 ) -> None:
@@ -107,10 +129,31 @@ def test_others_see_a_withdrawn_decision_d6(
     expect(other.get_by_role("button", name="Approve")).to_be_visible()
 
 
+def test_a_decision_withdrawn_before_its_details_are_loaded_d6(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    served = serve(waiting(QUESTION, undo_seconds=60))
+    page, other = (open_page(served, "#/inbox", token=served.token("approver", name)) for name in ("ana", "bo"))
+    for one in (page, other):
+        row(one, QUESTION).click()
+    held: list[Route] = []
+    is_held = True
+    other.route("**/api/approvals/*", lambda route: held.append(route) if is_held else route.continue_())
+    page.keyboard.press("a")
+    expect(other.locator(".inbox-decided")).to_contain_text("Approved by ana")  # from the feed
+    page.locator(".inbox-undo").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    is_held = False
+    for request in held:
+        request.continue_()
+    expect(other.get_by_role("button", name="Approve")).to_be_visible()
+
+
 def test_send_back_with_a_note_d10(waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage) -> None:
     engine = waiting(QUESTION, scores=(30, 40), writer=[GOOD, BETTER])
     page = open_page(serve(engine), "#/inbox")
     row(page, QUESTION).click()
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()  # the keys work when the draft is open
     page.keyboard.press("s")
     page.get_by_role("button", name="Send back", exact=True).click()
     expect(page.get_by_label("What must the next draft change?")).to_be_focused()  # a note is required
@@ -144,6 +187,22 @@ def test_a_draft_that_cannot_be_sent_back_has_no_button(
     row(page, QUESTION).click()
     expect(page.get_by_role("button", name="Reject…")).to_be_visible()
     expect(page.get_by_role("button", name="Send back…")).to_have_count(0)
+
+
+def test_the_button_to_send_back_says_that_the_limit_is_reached(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    engine = waiting(QUESTION, scores=(30, 40), writer=[GOOD, BETTER], send_backs=1)
+    [first] = engine.approvals()
+    engine.decide(first.approval_id, "send_back", by="ana", reason=NOTE)
+    page = open_page(serve(engine), "#/inbox")
+    row(page, QUESTION).click()
+    button = page.get_by_role("button", name="Send back…")
+    expect(button).to_be_disabled()
+    expect(button).to_have_accessible_description("It was sent back once, as often as the settings allow.")
+    expect(page.get_by_text("It was sent back once, as often as the settings allow.")).to_be_visible()
+    page.keyboard.press("s")
+    expect(page.get_by_label("What must the next draft change?")).to_have_count(0)
 
 
 def test_assign_and_filter_d11(waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage) -> None:
@@ -182,6 +241,26 @@ def test_decide_several_after_a_confirmation(
     page.locator(".inbox-undo").get_by_role("button", name="Undo").click()
     expect(page.locator(".inbox-row")).to_have_count(3)
     assert set(states(engine).values()) == {"pending"}
+
+
+def test_select_all_selects_what_the_list_shows(
+    waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
+) -> None:
+    engine = waiting(QUESTION, *OTHERS)
+    engine.inbox.assign(engine.approvals()[0].approval_id, "local")
+    page = open_page(serve(engine), "#/inbox")
+    everything = page.get_by_role("checkbox", name="Select all 3")
+    page.get_by_role("checkbox", name=f"Select “{QUESTION}”").check()
+    assert everything.evaluate("(box) => box.indeterminate") and not everything.is_checked()
+    everything.check()
+    expect(page.get_by_role("group", name="Selected answers")).to_contain_text("3 selected")
+    page.get_by_label("For whom").select_option("local")
+    expect(page.locator(".inbox-row")).to_have_count(1)
+    expect(page.get_by_role("group", name="Selected answers")).to_contain_text("1 selected")  # not what is hidden
+    page.get_by_label("For whom").select_option("")
+    expect(everything).to_be_checked()
+    everything.uncheck()
+    expect(page.get_by_role("group", name="Selected answers")).to_have_count(0)
 
 
 def test_an_expired_draft_was_not_sent_d11(waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage) -> None:

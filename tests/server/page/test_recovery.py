@@ -47,7 +47,7 @@ def test_a_refused_question_can_be_asked_again(
 
 def test_typed_text_belongs_to_its_conversation(engine_with: MakeEngine, serve: Serve, open_page: OpenPage) -> None:
     served = serve(engine_with())
-    served.engine.find_examples()
+    served.engine.suggestions.find_examples()
     page = open_page(served)
     box, source = page.locator("#question"), page.locator("aside.source")
     ask(page, QUESTION)

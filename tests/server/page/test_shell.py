@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.runs.scripts import GOOD, PASS, QUESTION, judged
 from tests.server.conftest import MakeEngine, OpenPage, Serve, Served, Watched
@@ -104,9 +104,14 @@ def test_the_palette_opens_views_conversations_and_documents(served: Served, ope
     page.keyboard.press("Escape")
     expect(page).to_have_url(f"{served.url}/#/documents")
 
+    held: list[Route] = []
+    page.route("**/api/conversations?limit=*", lambda route: held.append(route), times=1)  # noqa: PLW0108 - Playwright needs a function
     page.get_by_role("button", name=re.compile("^Go to")).click()
     palette.fill("hotel")
-    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("status")).to_have_text("Nothing has this name.")
+    page.keyboard.press("Enter")  # before the list arrives
+    expect(dialog).to_be_visible()
+    held[0].continue_()
     expect(page.locator(".ask-question")).to_have_text(HOTEL)
     page.keyboard.press("Control+k")
     page.keyboard.press("Enter")

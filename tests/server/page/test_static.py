@@ -16,6 +16,7 @@ import pytest
 from veracity.graph.build import build_graph
 from veracity.models.answer import AnswerStatus
 from veracity.server.static_files import STATIC
+from veracity.settings.sections import SECTIONS
 
 LANGUAGES = ("en", "zh", "ja")
 VENDOR = STATIC / "vendor"
@@ -78,6 +79,17 @@ def test_steps_and_statuses_have_strings() -> None:
     nodes = {name for name in build_graph().get_graph().nodes if not name.startswith("__")}
     assert {f"ask.step.{name}" for name in nodes} <= keys
     assert {f"ask.spoken.{status}" for status in get_args(AnswerStatus)} <= keys
+
+
+def test_settings_are_described_as_in_the_code() -> None:
+    fields = {
+        f"{name}.{key}": field for name, section in SECTIONS.items() for key, field in section.model_fields.items()
+    }
+    english, prefix = load_strings("en"), "admin.setting."
+    shown = {key.removeprefix(prefix): text for key, text in english.items() if key.startswith(prefix)}
+    assert shown == {name: (fields[name].description or "").replace("`", "") for name in shown}
+    assert {f"admin.section.{name}" for name in SECTIONS} <= english.keys()
+    assert {key for key in english if key.startswith("admin.none.")} <= {f"admin.none.{name}" for name in fields}
 
 
 def test_api_types_are_up_to_date() -> None:

@@ -1,5 +1,6 @@
 """Examples, follow-ups, an edited question and chosen documents in a real browser."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,10 @@ def test_examples_are_those_that_were_tried_and_prefer_the_language_of_the_page(
     page = open_page(served)
     expect(page.locator("#question")).to_be_visible()
     expect(page.locator(".ask-examples")).to_have_count(0)
-    served.engine.find_examples()
+    served.engine.suggestions.find_examples()
     served.app.state.feed.publish("examples")
     examples = page.get_by_role("region", name="For example").get_by_role("button")
-    tried = {example.question for example in served.engine.examples()}
+    tried = {example.question for example in served.engine.suggestions.examples()}
     expect(examples.first).to_be_visible()
     assert set(examples.all_inner_texts()) <= tried
     for locale, language in (("zh-CN", "zh"), ("ja-JP", "ja")):
@@ -43,7 +44,7 @@ def test_examples_are_those_that_were_tried_and_prefer_the_language_of_the_page(
 
 
 def test_an_example_is_answered(served: Served, open_page: OpenPage) -> None:
-    served.engine.find_examples()
+    served.engine.suggestions.find_examples()
     page = open_page(served)
     page.locator(".ask-examples button").first.click()
     page.keyboard.press("Enter")
@@ -138,3 +139,18 @@ def test_an_asker_chooses_by_what_the_page_shows(served: Served, open_page: Open
     expect(page.locator("article.answer")).to_be_visible()
     expect(page.locator(".verdict-bar")).not_to_contain_text("25")
     assert served.engine.receipt("last").only == ["…/travel"]
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN", "ja-JP"])
+def test_the_choice_of_documents_fits_a_phone(served: Served, open_page: OpenPage, locale: str) -> None:
+    served.engine.ask(QUESTION, conversation="c")
+    page = open_page(served, "#/c/c", locale=locale, width=320)
+    choice = page.get_by_role("button", name=re.compile("Limit to documents|限定文档|文書を絞り込む"))
+    expect(choice).to_be_in_viewport(ratio=1)
+    choice.click()
+    gap = page.get_by_role("dialog").evaluate(
+        "(dialog) => dialog.querySelector('input').getBoundingClientRect().top"
+        " - dialog.querySelector('p').getBoundingClientRect().bottom"
+    )
+    assert gap >= 8, "the field does not touch the text above it"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

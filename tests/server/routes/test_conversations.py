@@ -1,7 +1,13 @@
 """Conversations over HTTP: rename, pin, export; only the caller's own."""
 
-import pytest
+import re
+from html import unescape
+from pathlib import Path
 
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.reading.documents import pdf
 from tests.runs.scripts import QUESTION
 from tests.server.conftest import MakeEngine, Serve, Served
 
@@ -43,6 +49,41 @@ def test_an_export_holds_questions_answers_verdicts_and_sources(served: Served) 
     assert (first["question"], first["status"], first["only"]) == (QUESTION, "answered", ["leave"])
     assert "25 days" in first["sources"][0]["quotes"][0]
     assert (second["status"], second["sources"]) == ("abstained", [])
+
+
+@pytest.mark.parametrize(
+    "title, exported",
+    [
+        ("**Leave** _policy_ `x`", r"\*\*Leave\*\* \_policy\_ \`x\`"),
+        ("# 1. leave_policy.md", r"\# 1. leave_policy.md"),
+        ("1. ~~休假~~ [a](http://b.example) &amp;", r"1\. \~\~休假\~\~ a \&amp;"),
+        ("年 3.5 日の休暇 > 2 日 *だけ*", r"年 3.5 日の休暇 > 2 日 \*だけ\*"),
+    ],
+)
+def test_the_markdown_of_titles_is_escaped_in_an_export(served: Served, title: str, exported: str) -> None:
+    client = served.client()
+    assert client.patch(f"/api/conversations/{NAME}", json={"title": title}).status_code == 200
+    markdown = client.get(f"/api/conversations/{NAME}/export").text
+    assert markdown.startswith(f"# {exported}\n")
+    html = MarkdownIt().render(markdown)
+    shown = re.sub(r"<[^>]+>", "", html.split("</h1>")[0])
+    assert unescape(shown) == title.replace("[a](http://b.example)", "a")
+
+
+def test_an_export_names_the_pages_of_pdf_files(engine_with: MakeEngine, serve: Serve, tmp_path: Path) -> None:
+    engine = engine_with()
+    path = tmp_path / "canteen.pdf"
+    path.write_bytes(pdf("Nothing here.", "The canteen serves soup on Thursdays and curry on Fridays."))
+    engine.ingest(path)
+    engine.ask("When does the canteen serve soup?", conversation="c")
+    engine.describe_conversation("c", title="食堂")
+    client = serve(engine).client()
+    [source] = client.get("/api/conversations/c/export?format=json").json()["turns"][0]["sources"]
+    assert source["pages"] == [2]
+    assert "canteen.pdf · 第 2 页)" in client.get("/api/conversations/c/export").text
+    path.write_bytes(pdf("A new page.", "Nothing here.", "The canteen serves soup on Thursdays and curry on Fridays."))
+    engine.ingest(path)
+    assert engine.transcript("c").turns[0].sources[0].pages == [1], "where the passage began, before the change"
 
 
 def test_only_own_conversations_are_exported(served: Served) -> None:

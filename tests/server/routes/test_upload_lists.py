@@ -172,8 +172,8 @@ def test_forgetting_a_document_removes_it_from_the_list(served: Served) -> None:
 def test_an_upload_that_was_interrupted_gets_its_outcome_when_it_is_finished(workspace: Path) -> None:
     folder = workspace / "uploads"
     with Veracity(workspace, settings=SETTINGS) as engine:
-        listed = engine.announce_upload([("年假.txt", 9), ("lost.txt", 9)])
-        engine.upload_lists.receive("local", listed.id, [1, 2])
+        listed = engine.uploads.announce([("年假.txt", 9), ("lost.txt", 9)])
+        engine.uploads.lists.receive("local", listed.id, [1, 2])
     (folder / ".aside").mkdir(parents=True)
     (folder / "年假.txt").write_text(TEXTS["年假.txt"])
     (folder / ".aside" / "before-年假.txt").touch()

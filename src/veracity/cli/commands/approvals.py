@@ -42,7 +42,9 @@ def list_approvals(user: str | None, state: str, workspace: Path | None, as_json
     else:
         show_approvals(approvals)
         if any(approval.state == PENDING for approval in approvals):
-            console.print(plain(f"\n{decision_commands('ID', workspace)}", "dim"), soft_wrap=True)
+            can_be_sent_back = any(approval.send_backs > 0 for approval in approvals)
+            hint = decision_commands("ID", workspace, can_be_sent_back=can_be_sent_back)
+            console.print(plain(f"\n{hint}", "dim"), soft_wrap=True)
 
 
 def show_approvals(approvals: list[Approval]) -> None:
@@ -101,8 +103,7 @@ def approve(
         text = None if edit is None else read_input(edit, "edited answer")
         draft_hash = approval.draft_hash if draft is None or _is_hash_of(draft, approval) else draft
         answer = _decide(engine, approval, name, "approve", by, edit=text, draft_hash=draft_hash)
-        scales = engine.settings.scales
-    _finish(answer, scales, workspace, as_json)
+        _finish(engine, answer, workspace, as_json)
 
 
 def refuse(verdict: Verdict, name: str, reason: str, by: str | None, workspace: Path | None, as_json: bool) -> None:
@@ -110,8 +111,7 @@ def refuse(verdict: Verdict, name: str, reason: str, by: str | None, workspace: 
     with Veracity(require_workspace(workspace)) as engine:
         approval = engine.approval(name)
         answer = _decide(engine, approval, name, verdict, by, reason=reason, draft_hash=approval.draft_hash)
-        scales = engine.settings.scales
-    _finish(answer, scales, workspace, as_json)
+        _finish(engine, answer, workspace, as_json)
 
 
 def assign(name: str, person: str, workspace: Path | None, as_json: bool) -> None:
@@ -153,12 +153,12 @@ def _decide(
     return follow(events, show_steps=False, is_decided=True)
 
 
-def _finish(answer: Answer, scales: Scales, workspace: Path | None, as_json: bool) -> None:
+def _finish(engine: Veracity, answer: Answer, workspace: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(answer)
     else:
-        show_answer(answer, scales)
-    exit_if_awaiting(answer, workspace, as_json)
+        show_answer(answer, engine.settings.scales)
+    exit_if_awaiting(engine, answer, workspace, as_json)
 
 
 def _is_hash_of(draft: str, approval: Approval) -> bool:

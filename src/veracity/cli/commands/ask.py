@@ -34,4 +34,4 @@ def ask(
             usage = f"; {format_usage(answer.usage)}" if answer.usage.calls else ""
             console.print(plain(f"Run {answer.run_id}, {answer.seconds:.1f} s{usage}", "dim"))
         resume_interrupted(engine)
-    exit_if_awaiting(answer, workspace, as_json)
+        exit_if_awaiting(engine, answer, workspace, as_json)

@@ -16,7 +16,7 @@ import typer
 from veracity.cli.commands.approvals import NONE_PENDING, find_pending, show_approvals
 from veracity.cli.commands.runs import show_receipt
 from veracity.cli.ui.answers import AWAITING, show_sources
-from veracity.cli.ui.approval_prompt import EXIT_AWAITING, command_line, decision_commands, show_or_decide
+from veracity.cli.ui.approval_prompt import EXIT_AWAITING, command_line, pending_commands, show_or_decide
 from veracity.cli.ui.console import (
     console,
     count,
@@ -178,7 +178,7 @@ class Chat:
             approval_id = self._last.approval_id
             self._postponed.append(approval_id)
             later = f"Awaiting approval: /decide {approval_id}"
-            text = later if is_interactive() else decision_commands(approval_id, self._workspace, self._last.language)
+            text = later if is_interactive() else pending_commands(self._engine, self._last, self._workspace)
             console.print(plain(text, "dim"), soft_wrap=True)
 
     def _run_command(self, command: str, argument: str) -> None:

@@ -57,7 +57,7 @@ def _check_parts(root: Path) -> dict[str, str]:
     """The checks of the server's /readyz, by name: what is wrong, or nothing."""
     problems = {}
     with Veracity(root) as engine:
-        for name, check in engine.readiness_checks().items():
+        for name, check in engine.maintenance.readiness_checks().items():
             try:
                 check()
                 problems[name] = ""
@@ -74,7 +74,7 @@ def _check_embedder(root: Path, diagnosis: Doctor, checks: list[ModelCheck]) -> 
     try:
         with Veracity(root) as engine:
             languages = Counter(document.language for document in engine.documents())
-            return diagnosis.index_warnings(fit, engine.indexed_with(), languages)
+            return diagnosis.index_warnings(fit, engine.maintenance.indexed_with(), languages)
     except VeracityError:  # reported as a failed part
         return []
 
@@ -82,7 +82,7 @@ def _check_embedder(root: Path, diagnosis: Doctor, checks: list[ModelCheck]) -> 
 def _read_calibration(root: Path) -> Statement | None:
     try:
         with Veracity(root) as engine:
-            return engine.calibration()
+            return engine.calibrator.statement()
     except VeracityError:  # a ledger that cannot be read is reported as a failed part
         return None
 

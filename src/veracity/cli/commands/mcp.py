@@ -9,6 +9,7 @@ from pathlib import Path
 
 from veracity.engine import Veracity, require_existing_workspace
 from veracity.errors import ConfigurationError, InputError
+from veracity.maintenance import export_spans
 from veracity.secrets import presentable
 
 
@@ -19,7 +20,7 @@ def serve_tools(workspace: Path | None, user: str, allow_decide: bool) -> None:
     from veracity.server.mcp.stdio import find_local_user, serve_stdio  # noqa: PLC0415 - loads the SDK
 
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    Veracity.export_spans()
+    export_spans()
     with Veracity(root) as engine:
         caller = find_local_user(engine, user)
         if allow_decide and caller.role == "asker":

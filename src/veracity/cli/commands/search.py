@@ -10,6 +10,7 @@ from rich.text import Text
 
 from veracity.cli.ui.answers import format_source, strength_text
 from veracity.cli.ui.console import console, plain, shown_path
+from veracity.document_reader import matching_words
 from veracity.engine import Veracity, require_workspace
 from veracity.models import Evidence
 from veracity.models.strength import Scale
@@ -52,11 +53,11 @@ def _heading(rank: int, passage: Evidence, scale: Scale) -> Text:
 
 def _marked_text(passage: Evidence, query: str) -> Text:
     text = plain(passage.text)  # replaces character by character: offsets stay valid
-    for start, end in Veracity.matching_words(passage.text, query):
+    for start, end in matching_words(passage.text, query):
         text.stylize("bold underline", start, end)
     return text
 
 
 def _as_data(passage: Evidence, query: str) -> dict[str, object]:
     """`matches` are the offsets of the query's words in `text`."""
-    return {**passage.model_dump(mode="json"), "matches": Veracity.matching_words(passage.text, query)}
+    return {**passage.model_dump(mode="json"), "matches": matching_words(passage.text, query)}

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from veracity.cli.ui.console import console, plain, print_error
 from veracity.engine import Veracity, require_existing_workspace
 from veracity.errors import ConfigurationError, reason_of
+from veracity.maintenance import export_spans
 from veracity.server.listen import Listener, open_listener
 
 REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={}"><title>Veracity</title>'
@@ -24,7 +25,7 @@ REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" cont
 def serve(workspace: Path | None, host: str | None, port: int | None, opens_browser: bool, works: bool) -> None:
     root = require_existing_workspace(workspace)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    Veracity.export_spans()
+    export_spans()
     with Veracity(root) as engine, ExitStack() as cleanup:
         if not works and not engine.settings.store.ledger:
             raise ConfigurationError("--no-work leaves questions to workers, which need Postgres: set store.ledger.")

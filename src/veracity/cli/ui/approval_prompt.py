@@ -82,9 +82,22 @@ def show_draft(approval: Approval, scales: Scales) -> None:
     console.print(plain(label(language, f"on_reject.{approval.on_reject}")))
 
 
-def decision_commands(approval_id: str, workspace: Path | None, language: str = "en") -> str:
+def decision_commands(
+    approval_id: str, workspace: Path | None, language: str = "en", *, can_be_sent_back: bool = False
+) -> str:
     commands = {verdict: command_line(verdict, approval_id, workspace) for verdict in ("approve", "reject")}
-    return label(language, "to_decide", **commands)
+    hint = label(language, "to_decide", **commands)
+    if not can_be_sent_back:
+        return hint
+    return hint + label(
+        language, "to_send_back", send_back=command_line("send-back", f'{approval_id} --note "…"', workspace)
+    )
+
+
+def pending_commands(engine: Veracity, answer: Answer, workspace: Path | None) -> str:
+    """The commands to decide on this pending answer."""
+    can_be_sent_back = engine.approval(answer.approval_id).send_backs > 0
+    return decision_commands(answer.approval_id, workspace, answer.language, can_be_sent_back=can_be_sent_back)
 
 
 def command_line(command: str, arguments: str, workspace: Path | None) -> str:
@@ -93,11 +106,11 @@ def command_line(command: str, arguments: str, workspace: Path | None) -> str:
     return f"veracity {command} {arguments}{option}"
 
 
-def exit_if_awaiting(answer: Answer, workspace: Path | None, as_json: bool) -> None:
+def exit_if_awaiting(engine: Veracity, answer: Answer, workspace: Path | None, as_json: bool) -> None:
     """For a pending answer, prints the commands to decide and exits with 3."""
     if answer.status == AWAITING:
         screen = error_console if as_json else console
-        screen.print(plain(decision_commands(answer.approval_id, workspace, answer.language)), soft_wrap=True)
+        screen.print(plain(pending_commands(engine, answer, workspace)), soft_wrap=True)
         raise typer.Exit(EXIT_AWAITING)
 
 

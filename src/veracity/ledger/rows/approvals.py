@@ -233,11 +233,11 @@ def _is_repeated(connection: Connection, approval: Approval, decision: Decision,
 def _require_send_back(approval: Approval) -> None:
     name = presentable(approval.approval_id)
     if approval.why == "audit":
-        raise InputError(f'"{name}" is an audit of an answer that was released: approve or reject it.')
+        raise InputError(f'"{name}" is an audit of an answer that was released: approve or reject it.', "no_send_back")
     if approval.draft.status == "abstained":
-        raise InputError(f'"{name}" has no draft to send back: approve or reject it.')
+        raise InputError(f'"{name}" has no draft to send back: approve or reject it.', "no_send_back")
     if approval.send_backs < 1:
-        raise InputError(f'"{name}" cannot be sent back again: approve, edit or reject it.')
+        raise InputError(f'"{name}" cannot be sent back again: approve, edit or reject it.', "no_send_back")
 
 
 def _conflict(approval: Approval, expected_hash: str | None) -> DecisionError:

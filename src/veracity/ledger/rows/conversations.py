@@ -17,6 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from veracity.errors import NotFoundError
 from veracity.language import normalized
 from veracity.ledger.rows.feedback import has_dislike
+from veracity.ledger.rows.runs import examined_columns, get_examined
 from veracity.ledger.tables import conversations, runs
 from veracity.models import ConversationSummary, PastTurn, Remembered
 from veracity.secrets import presentable
@@ -34,6 +35,7 @@ _RUNS_AND_CONVERSATIONS = runs.outerjoin(
 )
 _IS_PINNED = func.max(case((conversations.c.pinned.is_not(None), 1), else_=0))
 _NEWEST = func.max(runs.c.number)
+_NEEDIEST = func.coalesce(func.max(case((runs.c.status == "awaiting_approval", runs.c.number))), _NEWEST)
 _LATIN = "[0-9a-z\u00df-\u024f]"
 
 
@@ -122,7 +124,7 @@ def _list_all(connection: Connection, user: str, limit: int | None, after: str) 
 def _list(
     connection: Connection, user: str, condition: Any, limit: int | None, follows: Any = True
 ) -> list[ConversationSummary]:
-    """Pinned ones first, then by their newest turn."""
+    """Pinned ones first, then by their newest turn. One query, also for the verdicts."""
     grouped = (
         select(
             runs.c.conversation,
@@ -133,6 +135,7 @@ def _list(
             func.max(conversations.c.title).label("title"),
             _IS_PINNED.label("pinned"),
             _NEWEST.label("newest"),
+            _NEEDIEST.label("neediest"),
         )
         .select_from(_RUNS_AND_CONVERSATIONS)
         .where(runs.c.user_name == user, condition)
@@ -145,7 +148,7 @@ def _list(
     is_first = and_(
         runs.c.user_name == user, runs.c.conversation == grouped.c.conversation, runs.c.turn == grouped.c.first
     )
-    latest = runs.alias()
+    shown = runs.alias()
     columns = (
         grouped.c.conversation,
         grouped.c.turns,
@@ -153,15 +156,17 @@ def _list(
         grouped.c.last,
         grouped.c.pinned,
         func.coalesce(grouped.c.title, runs.c.question).label("title"),
-        latest.c.status,
+        shown.c.status,
+        *examined_columns(shown),
     )
     query = (
         select(*columns)
         .join(runs, is_first)
-        .join(latest, latest.c.number == grouped.c.newest)
+        .join(shown, shown.c.number == grouped.c.neediest)
         .order_by(grouped.c.pinned.desc(), grouped.c.newest.desc())
     )
-    return [ConversationSummary(user=user, **row) for row in connection.execute(query).mappings()]
+    rows = connection.execute(query).mappings()
+    return [ConversationSummary(user=user, **row, examined=get_examined(row)) for row in rows]
 
 
 def _find_by_words(connection: Connection, user: str, query: str) -> set[str]:

@@ -6,7 +6,21 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, bindparam, case, exists, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Row,
+    RowMapping,
+    Select,
+    bindparam,
+    case,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from veracity.errors import BusyLedgerError, InputError, LedgerError, NotFoundError
@@ -20,10 +34,23 @@ from veracity.ledger.tables import (
     runs,
     steps,
 )
-from veracity.models import Answer, RunParameters, RunStanding, RunStatus, RunSummary, Step, Usage, load_step
+from veracity.models import (
+    Answer,
+    Examination,
+    RunParameters,
+    RunStanding,
+    RunStatus,
+    RunSummary,
+    Step,
+    Usage,
+    load_step,
+)
+from veracity.models.examination import read_examination
 from veracity.secrets import presentable
 
 LAST = "last"
+ENDED_WITH_ANSWER = ("answered", "abstained", "rejected")
+_EXAMINED = "examined_"  # of column names
 MAX_LISTED_IDS = 5  # in one message
 _STEP_COUNT = select(func.count()).select_from(steps).where(steps.c.run_id == runs.c.run_id).scalar_subquery()
 _IS_PENDING = exists().where(
@@ -50,7 +77,7 @@ _IS_RUN = runs.c.run_id == bindparam("of_run")
 _LOCKED: Select[Any] = select(*(_BY_FIELD[name] for name in LockedRun._fields)).where(_IS_RUN).with_for_update()
 _UPDATED = update(runs).where(_IS_RUN)
 _LAST_STEP = select(func.max(steps.c.seq)).where(steps.c.run_id == bindparam("of_run"))
-_SUMMARY: Select[Any] = select(*(_BY_FIELD[name] for name in RunSummary.model_fields))
+_SUMMARY: Select[Any] = select(*(_BY_FIELD[name] for name in RunSummary.model_fields if name in _BY_FIELD))
 _PARAMETERS: Select[Any] = select(*(_BY_FIELD[name] for name in RunParameters.model_fields))
 
 
@@ -120,7 +147,7 @@ def set_answer(connection: Connection, run_id: str, answer: Answer) -> None:
 
 def list_runs(connection: Connection, limit: int, user: str | None, after: str = "") -> list[RunSummary]:
     """Those of all users are without the cases of experiments."""
-    query, last = _SUMMARY, select(runs.c.number)
+    query, last = _SUMMARY.add_columns(*examined_columns(runs)), select(runs.c.number)
     if user is None:
         query = query.where(~is_case)
     else:
@@ -245,4 +272,16 @@ def _not_found(name: str) -> InputError:
 
 def _summaries(connection: Connection, query: Select[Any], limit: int) -> list[RunSummary]:
     rows = connection.execute(query.order_by(runs.c.number.desc()).limit(limit)).mappings()
-    return [RunSummary(**row) for row in rows]
+    return [RunSummary(**row, examined=get_examined(row)) for row in rows]
+
+
+def examined_columns(table: FromClause) -> list[ColumnElement[Any]]:
+    """What the verdict on a run's answer rests on: the database reads it, so that whole answers need not be loaded."""
+    return [table.c.answer[name].label(_EXAMINED + name) for name in Examination.model_fields]
+
+
+def get_examined(row: RowMapping) -> Examination | None:
+    """From a row with `examined_columns`. None without an answer, or while the run has not ended."""
+    if row["status"] not in ENDED_WITH_ANSWER:
+        return None
+    return read_examination({name: row.get(_EXAMINED + name) for name in Examination.model_fields})

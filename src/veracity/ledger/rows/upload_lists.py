@@ -44,7 +44,8 @@ class UploadLists:
                 to = secrets.token_hex(8)
             count = connection.execute(select(func.count(upload_files.c.number)).where(own)).scalar_one()
             if count + len(files) > MAX_FILES:
-                raise InputError(f"An upload can have up to {MAX_FILES:,} files: add fewer at a time.")
+                message = f"An upload can have up to {MAX_FILES:,} files: add fewer at a time."
+                raise InputError(message, "too_many_files", n=MAX_FILES)
             first = (connection.execute(select(func.max(upload_files.c.number)).where(own)).scalar() or 0) + 1
             rows = [_row(user, to, first + at, file) for at, file in enumerate(files)]
             connection.execute(insert(upload_files), rows)

@@ -21,7 +21,7 @@ from veracity.errors import InputError, LastAdminError, LedgerError, NotFoundErr
 from veracity.ledger.database import Database
 from veracity.ledger.journal import Journal
 from veracity.ledger.rows import upload_lists
-from veracity.ledger.tables import normalize_name, users
+from veracity.ledger.tables import MAX_NAME_LENGTH, normalize_name, users
 from veracity.models import LOCAL, Role, User
 from veracity.models.people import EXPERIMENT_PREFIX, is_experiment
 from veracity.secrets import presentable
@@ -149,22 +149,28 @@ def _valid_name(name: str) -> str:
     """Raises `InputError` for a name that people could misread. A token pasted as a name is not repeated."""
     name = normalize_name(name, "a user", 1)
     if name.startswith(TOKEN_PREFIX):
-        raise InputError(f'The name of a user must not start with "{TOKEN_PREFIX}", which is how tokens start.')
+        message = f'The name of a user must not start with "{TOKEN_PREFIX}", which is how tokens start.'
+        raise InputError(message, "name_reserved", name=TOKEN_PREFIX)
     if not name.isprintable() or name != name.strip():
-        raise InputError("The name of a user must not contain invisible characters or start or end with a space.")
+        message = "The name of a user must not contain invisible characters or start or end with a space."
+        raise InputError(message, "name_invalid", n=MAX_NAME_LENGTH)
     if _appearance(name) == _appearance(LOCAL):
-        raise InputError(f'"{LOCAL}" is the user of the command line, who needs no token: choose another name.')
+        message = f'"{LOCAL}" is the user of the command line, who needs no token: choose another name.'
+        raise InputError(message, "name_reserved", name=LOCAL)
     if is_experiment(_appearance(name)):
-        raise InputError(f'The name of a user must not start with "{EXPERIMENT_PREFIX}": experiments use such names.')
+        message = f'The name of a user must not start with "{EXPERIMENT_PREFIX}": experiments use such names.'
+        raise InputError(message, "name_reserved", name=EXPERIMENT_PREFIX)
     return name
 
 
 def _require_distinct(name: str, existing: str) -> None:
     """An approver reads who asked, so no two users may look alike."""
     if name == existing:
-        raise InputError(f'The user "{presentable(name)}" exists already: renew the token, or choose another name.')
+        message = f'The user "{presentable(name)}" exists already: renew the token, or choose another name.'
+        raise InputError(message, "name_taken", name=presentable(name))
     if _appearance(name) == _appearance(existing):
-        raise InputError(f'"{presentable(name)}" looks like the user "{presentable(existing)}": choose another name.')
+        message = f'"{presentable(name)}" looks like the user "{presentable(existing)}": choose another name.'
+        raise InputError(message, "name_similar", name=presentable(name), other=presentable(existing))
 
 
 def _appearance(name: str) -> str:

@@ -98,11 +98,11 @@ class Feed:
         states: dict[str, str] | None = None
         last_version: object = None
         while self._listeners:
-            version = await self._read(self._engine.documents_version)
+            version = await self._read(lambda: self._engine.reader.version)
             if version is not None and last_version not in (None, version):
                 self._send({"kind": "documents"}, None)
             last_version = version or last_version
-            approvals = await self._read(lambda: self._engine.approval_states(limit=MAX_APPROVALS))
+            approvals = await self._read(lambda: self._engine.inbox.states(limit=MAX_APPROVALS))
             if approvals is not None:
                 states = self._send_changes(approvals, states)
                 self._has_polled.set()

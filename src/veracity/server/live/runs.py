@@ -64,7 +64,7 @@ class RecoverySweep:
     def takes_jobs(self) -> bool:
         """Thread-safe. False if the configuration differs from that of the oldest server or worker: then this server
         would continue what others began in another way than they do."""
-        leader = self._engine.other_leader() if self._engine.settings.store.ledger else None
+        leader = self._engine.membership.other_leader() if self._engine.settings.store.ledger else None
         if leader and not self._differs:
             log.error(DIFFERS, leader.kind, leader.host)
         self._differs = leader is not None
@@ -329,7 +329,7 @@ class LiveRuns:
 
     async def count_waiting(self) -> int:
         """The queued questions: of this server, or of all if workers answer them."""
-        return self.waiting if self._works else await run_sync(self._engine.queued)
+        return self.waiting if self._works else await run_sync(self._engine.traffic.queued)
 
     @property
     def running(self) -> int:
@@ -350,10 +350,10 @@ class LiveRuns:
             raise InputError('A conversation cannot be named "." or "..": choose another name.')
         if self._engine.settings.store.ledger:
             self._limits.require_ask_of_deployment(
-                self._engine.nth_newest_ask(user.name, self._settings.asks_per_minute)
+                self._engine.traffic.nth_newest_ask(user.name, self._settings.asks_per_minute)
             )
         if not self._works:
-            self._slots.require_queue(self._engine.queued(), self._engine.queued(user.name))
+            self._slots.require_queue(self._engine.traffic.queued(), self._engine.traffic.queued(user.name))
             return self._engine.begin(question, user=user.name, conversation=conversation, queued=True, **options)
         self._slots.require(user.name, self.running)
         try:
@@ -369,7 +369,7 @@ class LiveRuns:
         `hold` seconds."""
         self._require_open()
         if not (self._works and self._pool.takes_jobs()):
-            decided = self._engine.queue_decision(approval_id, by=user.name, hold=hold, **decision)
+            decided = self._engine.inbox.store_decision(approval_id, by=user.name, queued=True, hold=hold, **decision)
         elif hold:
             decided = self._engine.inbox.hold(approval_id, by=user.name, seconds=hold, **decision)
             self._pool.resume_after(hold, decided)

@@ -35,7 +35,7 @@ async def purge_periodically(engine: Veracity, jobs: DocumentJobs) -> None:
     await asyncio.sleep(FIRST_SECONDS)
     while True:
         try:
-            if await jobs.run(engine.purge_forgotten, Job("")):
+            if await jobs.run(engine.maintenance.purge_forgotten, Job("")):
                 log.info("Removed forgotten documents from the disk.")
         except BusyError:
             pass  # another process is changing the documents
@@ -122,13 +122,13 @@ class ExampleFinder:
 
     def _version(self) -> tuple[int, int] | None:
         try:
-            return self._engine.documents_version()
+            return self._engine.reader.version
         except VeracityError:
             return None
 
     def _find(self) -> None:
         try:
-            if self._engine.find_examples(self._stop, duty=EXAMPLES_DUTY):
+            if self._engine.suggestions.find_examples(self._stop, duty=EXAMPLES_DUTY):
                 self._on_change()
         except Stopped:
             return  # the server is stopping

@@ -35,7 +35,7 @@ class ListedFiles:
     """The files of a request in the list of the user's upload. Those that were not announced are in none."""
 
     def __init__(self, engine: Veracity, user: str, upload: str, numbers: Sequence[int]) -> None:
-        self._lists = engine.upload_lists
+        self._lists = engine.uploads.lists
         self._key = user, upload
         self._numbers = numbers
 

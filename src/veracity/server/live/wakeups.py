@@ -27,7 +27,7 @@ class Wakeups:
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[LedgerChange, set[asyncio.Event]] = defaultdict(set)
         self._are_documents_announced = bool(engine and engine.settings.store.knowledge)  # not those in a folder
-        self._listener = engine.listen(self.wake) if engine else None
+        self._listener = engine.membership.listen(self.wake) if engine else None
 
     @contextmanager
     def setting(self, event: asyncio.Event, *changes: LedgerChange) -> Iterator[None]:

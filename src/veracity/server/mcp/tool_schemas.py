@@ -11,7 +11,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.engine import MAX_EDIT_LENGTH, MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUERY_LENGTH
+from veracity.engine import MAX_PATTERN_LENGTH, MAX_PATTERNS
+from veracity.inputs import MAX_EDIT_LENGTH, MAX_QUERY_LENGTH
 from veracity.models import (
     Answer,
     Approval,

@@ -14,7 +14,8 @@ from urllib.parse import unquote
 from fastapi import Request, Response
 from pydantic import BaseModel, Field
 
-from veracity.engine import Veracity, check_question
+from veracity.engine import Veracity
+from veracity.inputs import check_question
 from veracity.models import Answer, User
 from veracity.server.auth import unauthorized
 from veracity.server.errors import RUN_HEADER, STATUS_DESCRIPTIONS

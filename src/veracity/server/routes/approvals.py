@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.engine import MAX_EDIT_LENGTH, MAX_HOLD_SECONDS
+from veracity.inbox import MAX_HOLD_SECONDS
+from veracity.inputs import MAX_EDIT_LENGTH
 from veracity.models import Approval, ApprovalState, Difference, Draft, User, Verdict
 from veracity.server.auth import (
     ApproverCaller,
@@ -145,7 +146,7 @@ async def compare_drafts(
 ) -> list[Difference]:
     """Compare two texts word by word, as they read when their Markdown is rendered. Without the pieces of kind `new`
     the result joins to `before` as it reads, without those of kind `gone` to `after`."""
-    return await comparisons(caller.name, lambda: engine.differences(body.before, body.after))
+    return await comparisons(caller.name, lambda: engine.inbox.differences(body.before, body.after))
 
 
 def _find(approval_id: str, user: User, engine: Engine) -> Approval:

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.engine import MAX_QUERY_LENGTH
+from veracity.inputs import MAX_QUERY_LENGTH
 from veracity.models import Answer, RunSummary
 from veracity.server.auth import AuthenticatedRoute, Caller, Engine, Live
 from veracity.server.errors import RUN_HEADER, error_responses

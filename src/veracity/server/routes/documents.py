@@ -180,10 +180,10 @@ def read_text(
         start=first,
         end=last,
         characters=len(text),
-        page_starts=engine.page_starts(document_id),
-        markdown=engine.is_markdown(document_id),
+        page_starts=engine.reader.page_starts(document_id),
+        markdown=engine.reader.is_markdown(document_id),
         format=document.format,
-        has_original=engine.has_original(document_id),
+        has_original=engine.reader.has_original(document_id),
     )
 
 
@@ -210,12 +210,12 @@ async def remove_document(
 async def finish_uploads(engine: Veracity, jobs: DocumentJobs) -> None:
     """Finishes uploads that a crashed process left. Errors are only logged."""
     try:
-        names = await jobs.run(engine.unfinished_uploads, Job(""))
+        names = await jobs.run(engine.uploads.unfinished, Job(""))
         if names:
             with jobs.add("upload") as job:
                 for name in names:
                     job.require_not_cancelled()
-                    outcome = await jobs.run(partial(engine.finish_upload, name), job, name)
+                    outcome = await jobs.run(partial(engine.uploads.finish, name), job, name)
                     log.info("Finished an interrupted upload: %s", outcome)
     except VeracityError as error:
         if not is_stopping(error):

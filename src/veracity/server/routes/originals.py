@@ -78,7 +78,7 @@ async def locate_on_page(
     page: Annotated[PageNumber | None, Query(description="the page on which `start` is, if omitted")] = None,
 ) -> DocumentPage:
     """Where characters `start` to `end` of a PDF document are on its page."""
-    return await pages(caller.name, lambda: engine.locate_on_page(document_id, start, end, page))
+    return await pages(caller.name, lambda: engine.reader.locate_on_page(document_id, start, end, page))
 
 
 @router.get("/page/image", response_class=Response, responses={**error_responses(404), **PICTURE})
@@ -86,11 +86,11 @@ async def read_page_image(
     request: Request, pages: Pages, caller: Caller, engine: Engine, document_id: DocumentId, page: PageNumber
 ) -> Response:
     """A page of a PDF document as a picture."""
-    tag = f'"{await run_sync(engine.digest, document_id)}-{page}"'
+    tag = f'"{await run_sync(engine.reader.digest, document_id)}-{page}"'
     headers = {"ETag": tag, "Cache-Control": REVALIDATED, "Content-Security-Policy": SANDBOX}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    content = await pages(caller.name, lambda: engine.page_image(document_id, page))
+    content = await pages(caller.name, lambda: engine.reader.page_image(document_id, page))
     return Response(content, media_type="image/png", headers=headers)
 
 

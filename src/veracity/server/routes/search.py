@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from veracity.engine import MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUERY_LENGTH, MAX_RESULTS
+from veracity.engine import MAX_PATTERN_LENGTH, MAX_PATTERNS
+from veracity.inputs import MAX_QUERY_LENGTH, MAX_RESULTS
 from veracity.models import Evidence
 from veracity.server.auth import AuthenticatedRoute, Caller, Engine, from_state
 from veracity.server.errors import error_responses

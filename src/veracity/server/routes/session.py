@@ -33,6 +33,7 @@ class Me(BaseModel):
     version: str
     drafts: str
     threshold: float
+    language_thresholds: dict[str, float] = Field(description="of languages with a threshold of their own")
     grounding_floor: float
     scales: Scales = Field(description="from where on values are called fair and strong")
     policy: str
@@ -72,6 +73,7 @@ def read_me(caller: Caller, engine: Engine) -> Me:
         version=__version__,
         drafts=settings.server.drafts,
         threshold=settings.approval.threshold,
+        language_thresholds=settings.approval.language_thresholds,
         grounding_floor=settings.approval.grounding_floor,
         scales=settings.scales,
         policy=settings.approval.policy,
@@ -80,5 +82,5 @@ def read_me(caller: Caller, engine: Engine) -> Me:
         writer=settings.models.writer or "",
         reviewer=settings.models.reviewer or "",
         limits=UploadLimits(upload_megabytes=settings.server.upload_megabytes),
-        calibration=engine.calibration() if settings.approval.calibrated and caller.role != "asker" else None,
+        calibration=engine.calibrator.statement() if settings.approval.calibrated and caller.role != "asker" else None,
     )

@@ -64,5 +64,5 @@ def _with_options(settings: Settings, options: dict[str, str | int]) -> Settings
 
 
 def _calibration_problem(engine: Veracity) -> list[str]:
-    statement = engine.calibration() if engine.settings.approval.calibrated else None
+    statement = engine.calibrator.statement() if engine.settings.approval.calibrated else None
     return [statement.problem] if statement and statement.problem else []

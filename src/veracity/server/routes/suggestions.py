@@ -31,7 +31,7 @@ class DocumentChoice(BaseModel):
 def list_examples(caller: Caller, engine: Engine) -> list[ExampleQuestion]:
     """Questions that the documents are known to answer, each from another document and in its language. They are found
     in the background when documents change; the feed sends `examples` then."""
-    return engine.examples()
+    return engine.suggestions.examples()
 
 
 @router.get("/runs/{run_id}/follow-ups", responses=error_responses(404))
@@ -40,7 +40,7 @@ async def list_follow_ups(run_id: str, searches: Searches, caller: Caller, engin
 
     def find() -> list[str]:
         require_visible(caller, engine.standing(require_full_id(run_id, "run")).user, "run", run_id)
-        return engine.follow_ups(run_id)
+        return engine.suggestions.follow_ups(run_id)
 
     return await searches(caller.name, find)
 

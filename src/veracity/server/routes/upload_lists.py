@@ -35,7 +35,7 @@ class Announcement(BaseModel):
 @router.get("", responses=error_responses(403))
 def read_list(caller: AdminCaller, engine: Engine) -> UploadList | None:
     """The caller's last upload. Null if there is none, or it was dismissed."""
-    return engine.upload_lists.read(caller.name)
+    return engine.uploads.lists.read(caller.name)
 
 
 @router.post("", responses=error_responses(400, 403, 413))
@@ -43,17 +43,17 @@ def announce_files(announcement: Announcement, caller: AdminCaller, engine: Engi
     """Announce files before they are uploaded. A new list replaces the caller's last one. The new files are the last
     ones of the list; those that are too large have failed already."""
     files = [(file.name, file.size) for file in announcement.files]
-    return engine.announce_upload(files, caller.name, announcement.to)
+    return engine.uploads.announce(files, caller.name, announcement.to)
 
 
 @router.post("/stop", responses=error_responses(403), status_code=204)
 async def stop_upload(caller: AdminCaller, engine: Engine, jobs: Jobs, list_id: ListId) -> None:
     """Stop an upload after its current file. The remaining files of the list are cancelled."""
-    await run_sync(engine.upload_lists.cancel, caller.name, list_id)
+    await run_sync(engine.uploads.lists.cancel, caller.name, list_id)
     jobs.cancel_upload(caller.name, list_id)
 
 
 @router.delete("", responses=error_responses(403), status_code=204)
 def dismiss_list(caller: AdminCaller, engine: Engine, list_id: ListId) -> None:
     """Remove a list. The documents stay."""
-    engine.upload_lists.dismiss(caller.name, list_id)
+    engine.uploads.lists.dismiss(caller.name, list_id)
