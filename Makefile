@@ -15,6 +15,8 @@ serve: .venv/installed
 	$(BIN)/veracity serve --workspace .demo
 
 # Four workers, because many tests wait for browsers and processes. tests/conftest.py sets the order.
+# Without COMPILE_TESTS, every worker would compile all test files.
+COMPILE_TESTS = $(BIN)/pytest --collect-only $(TESTS) > /dev/null
 PYTEST = $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 test:
 	@$(MAKE) --no-print-directory -j 3 prepare-tests
@@ -22,7 +24,7 @@ test:
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	@echo "mypy, and $(PYTEST) $(TESTS)"
-	@$(BIN)/mypy & types=$$!; $(PYTEST) $(TESTS); tests=$$?; wait $$types && exit $$tests
+	@$(BIN)/mypy & types=$$!; $(COMPILE_TESTS); $(PYTEST) $(TESTS); tests=$$?; wait $$types && exit $$tests
 
 prepare-tests: .venv/installed-dev .venv-moto/installed chromium page-types
 

@@ -92,7 +92,7 @@ def ask(root: Path, url: str, log: Path) -> None:
                     file.write(f"asked {engine.begin(QUESTION, user=chance.choice(USERS), queued=True)}\n")
                 for approval in engine.approvals(limit=5):
                     verdict: Any = chance.choice(("approve", "reject"))
-                    engine.queue_decision(approval.approval_id, verdict, by="approver")
+                    engine.inbox.store_decision(approval.approval_id, verdict, by="approver", queued=True)
                     file.write(f"decided {approval.run_id} {verdict}\n")
             except DecisionError:
                 pass  # the other one was first
@@ -129,7 +129,7 @@ def measure_scale(questions: int, seconds: float, run: Callable[[Veracity, int],
                 process.start()
             with open_engine(root, url, 0) as engine:
                 end = time.monotonic() + PATIENCE_SECONDS
-                while sum(member.kind == "worker" for member in engine.members()) < count:
+                while sum(member.kind == "worker" for member in engine.membership.list_alive()) < count:
                     assert time.monotonic() < end, "the workers did not start"
                     time.sleep(0.1)
                 time.sleep(2)  # they load what the first question needs
