@@ -36,6 +36,12 @@ def row(page: Page, question: str) -> Locator:
     return page.locator(".inbox-row").filter(has_text=question)
 
 
+def open_draft(page: Page, question: str) -> None:
+    """Keys decide only while a draft is open."""
+    row(page, question).click()
+    expect(page.locator("#inbox-question")).to_have_text(question)
+
+
 def states(engine: Veracity) -> dict[str, str]:
     return {approval.question: approval.state for approval in engine.approvals(state="any")}
 
@@ -45,7 +51,7 @@ def test_a_decision_is_undone_before_it_takes_effect(
 ) -> None:
     engine = waiting(QUESTION, undo_seconds=60)
     page = open_page(serve(engine), "#/inbox")
-    row(page, QUESTION).click()
+    open_draft(page, QUESTION)
     page.get_by_role("button", name="Approve").click()
     undo = page.locator(".inbox-undo")
     expect(undo).to_contain_text(f"Approved: “{QUESTION}”")
@@ -66,7 +72,7 @@ def test_a_decision_takes_effect_after_the_page_is_closed(
 ) -> None:
     engine = waiting(QUESTION, undo_seconds=1)
     page = open_page(serve(engine), "#/inbox")
-    row(page, QUESTION).click()
+    open_draft(page, QUESTION)
     page.keyboard.press("a")
     expect(page.locator(".inbox-undo")).to_contain_text("Approved")
     page.close()
@@ -122,7 +128,7 @@ def test_others_see_a_withdrawn_decision_d6(
     served = serve(engine)
     page, other = (open_page(served, "#/inbox", token=served.token("approver", name)) for name in ("ana", "bo"))
     for one in (page, other):
-        row(one, QUESTION).click()
+        open_draft(one, QUESTION)
     page.keyboard.press("a")
     expect(other.locator(".inbox-decided")).to_contain_text("Approved by ana")
     page.locator(".inbox-undo").get_by_role("button", name="Undo").click()
@@ -135,7 +141,7 @@ def test_a_decision_withdrawn_before_its_details_are_loaded_d6(
     served = serve(waiting(QUESTION, undo_seconds=60))
     page, other = (open_page(served, "#/inbox", token=served.token("approver", name)) for name in ("ana", "bo"))
     for one in (page, other):
-        row(one, QUESTION).click()
+        open_draft(one, QUESTION)
     held: list[Route] = []
     is_held = True
     other.route("**/api/approvals/*", lambda route: held.append(route) if is_held else route.continue_())
@@ -152,8 +158,7 @@ def test_a_decision_withdrawn_before_its_details_are_loaded_d6(
 def test_send_back_with_a_note_d10(waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage) -> None:
     engine = waiting(QUESTION, scores=(30, 40), writer=[GOOD, BETTER])
     page = open_page(serve(engine), "#/inbox")
-    row(page, QUESTION).click()
-    expect(page.get_by_role("button", name="Approve")).to_be_visible()  # the keys work when the draft is open
+    open_draft(page, QUESTION)
     page.keyboard.press("s")
     page.get_by_role("button", name="Send back", exact=True).click()
     expect(page.get_by_label("What must the next draft change?")).to_be_focused()  # a note is required
@@ -173,7 +178,7 @@ def test_send_back_with_a_note_d10(waiting: Callable[..., Veracity], serve: Serv
 
 def test_the_undo_bar_fits_a_phone(waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage) -> None:
     page = open_page(serve(waiting(QUESTION, undo_seconds=60)), "#/inbox", width=390)
-    row(page, QUESTION).click()
+    open_draft(page, QUESTION)
     page.get_by_role("button", name="Approve").click()
     expect(page.locator(".inbox-undo button")).to_be_in_viewport(ratio=1)
     box = page.locator(".inbox-undo .notice").bounding_box()
@@ -184,7 +189,7 @@ def test_a_draft_that_cannot_be_sent_back_has_no_button(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage
 ) -> None:
     page = open_page(serve(waiting(QUESTION, send_backs=0)), "#/inbox")
-    row(page, QUESTION).click()
+    open_draft(page, QUESTION)
     expect(page.get_by_role("button", name="Reject…")).to_be_visible()
     expect(page.get_by_role("button", name="Send back…")).to_have_count(0)
 
@@ -196,7 +201,7 @@ def test_the_button_to_send_back_says_that_the_limit_is_reached(
     [first] = engine.approvals()
     engine.decide(first.approval_id, "send_back", by="ana", reason=NOTE)
     page = open_page(serve(engine), "#/inbox")
-    row(page, QUESTION).click()
+    open_draft(page, QUESTION)
     button = page.get_by_role("button", name="Send back…")
     expect(button).to_be_disabled()
     expect(button).to_have_accessible_description("It was sent back once, as often as the settings allow.")
@@ -210,7 +215,7 @@ def test_assign_and_filter_d11(waiting: Callable[..., Veracity], serve: Serve, o
     served = serve(engine)
     served.token("asker", "cy")
     page, other = (open_page(served, "#/inbox", token=served.token("approver", name)) for name in ("ana", "bo"))
-    row(page, QUESTION).click()
+    open_draft(page, QUESTION)
     chooser = page.get_by_label("For:")
     expect(chooser.locator("option")).to_have_text(["anybody", "ana (you)", "bo"])
     chooser.select_option("bo")
@@ -266,7 +271,7 @@ def test_select_all_selects_what_the_list_shows(
 def test_an_expired_draft_was_not_sent_d11(waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage) -> None:
     engine = waiting(QUESTION, expires=3)
     page = open_page(serve(engine), "#/inbox")
-    row(page, QUESTION).click()
+    open_draft(page, QUESTION)
     expect(page.locator(".inbox-head")).to_contain_text("expires in 3 hours")
     soon = waiting(OTHERS[0], expires=1e-6)
     until(lambda: soon.approval("last").question == QUESTION)
@@ -283,6 +288,6 @@ def test_the_decisions_fit_a_phone_in_every_language(
     waiting: Callable[..., Veracity], serve: Serve, open_page: OpenPage, locale: str, label: str
 ) -> None:
     page = open_page(serve(waiting(QUESTION)), "#/inbox", locale=locale, width=360)
-    row(page, QUESTION).click()
+    open_draft(page, QUESTION)
     expect(page.get_by_role("button", name=label)).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
