@@ -87,7 +87,7 @@ def test_settings_are_described_as_in_the_code() -> None:
     }
     english, prefix = load_strings("en"), "admin.setting."
     shown = {key.removeprefix(prefix): text for key, text in english.items() if key.startswith(prefix)}
-    assert shown == {name: (fields[name].description or "").replace("`", "") for name in shown}
+    assert shown == {name: (field.description or "").replace("`", "") for name, field in fields.items()}
     assert {f"admin.section.{name}" for name in SECTIONS} <= english.keys()
     assert {key for key in english if key.startswith("admin.none.")} <= {f"admin.none.{name}" for name in fields}
 

@@ -77,16 +77,14 @@ function Setting({ setting }) {
   const { name, value, source, variable, is_changed: isChanged } = setting;
   return html`<li>
     <span class="admin-setting"><code>${name}</code>
-      <span class="small muted" lang=${hasText(`admin.setting.${name}`) ? null : "en"}>${describe(setting)}</span></span>
+      <span class="small muted">${describe(setting)}</span></span>
     <span class="admin-value"><${Value} name=${name} value=${value} /></span>
     <span class=${`badge ${isChanged ? "accent" : ""}`} title=${source === "environment" ? variable : null}>${t(`admin.source.${source}`)}</span>
   </li>`;
 }
 
-/** The server describes settings in English; the most used ones are translated. @param {SettingState} setting */
-function describe({ name, description }) {
-  return hasText(`admin.setting.${name}`) ? t(`admin.setting.${name}`) : description.replaceAll("`", "");
-}
+/** @param {SettingState} setting */
+const describe = ({ name }) => t(`admin.setting.${name}`);
 
 /** @param {{ name: string, value: SettingState["value"] }} props */
 function Value({ name, value }) {
