@@ -54,12 +54,17 @@ def split_passages(language: str, title: str, text: str) -> Iterator[Passage]:
 
 
 def news(snapshot: Snapshot) -> Iterator[Passage]:
-    """Japanese Wikinews. The data set has spaces between words."""
+    for headline, text in news_articles(snapshot):
+        yield from split_passages("ja", headline, text)
+
+
+def news_articles(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Headlines and texts of Japanese Wikinews. The data set has spaces between words."""
     table = gzip.decompress(snapshot.content("raw/cleaned-data.tsv.gz")).decode("utf-8")
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         article, headline = join_words(row["article"]), join_words(row["headline"])
         kept = [sentence for sentence in SENTENCE.findall(article) if not SOURCE_NOTE.search(sentence)]
-        yield from split_passages("ja", headline, "".join(kept))
+        yield headline, "".join(kept)
 
 
 def join_words(text: str) -> str:
@@ -97,11 +102,16 @@ def _read_work(text: str) -> str | None:
 
 
 def reports(snapshot: Snapshot) -> Iterator[Passage]:
-    """Reports on the work of the government of the People's Republic of China."""
+    for _, paragraphs in report_texts(snapshot):
+        for paragraph in paragraphs:
+            yield from split_passages("zh", "", paragraph)
+
+
+def report_texts(snapshot: Snapshot) -> Iterator[tuple[str, list[str]]]:
+    """Titles and paragraphs of reports on the work of the government of the People's Republic of China."""
     for line in (snapshot.text("government_work_reports.jsonl") or "").splitlines():
         report = json.loads(line)
-        for paragraph in report["content"].splitlines():
-            yield from split_passages("zh", "", re.sub(r"\s+", "", paragraph))
+        yield report["title"], [re.sub(r"\s+", "", paragraph) for paragraph in report["content"].splitlines()]
 
 
 def research(snapshot: Snapshot, chance: random.Random) -> Iterator[Passage]:

@@ -5,6 +5,7 @@
 - general.jsonl.xz, english.jsonl.xz: everyday sentences, words and definitions (training.words)
 - windows.jsonl.xz: windows of documents with their units (training.windows)
 - gen.jsonl, or gen.jsonl.gz: questions about windows (training.questions)
+- near.jsonl: other windows that search finds for them (training.neighbours)
 """
 
 from __future__ import annotations
@@ -56,19 +57,17 @@ class Question(NamedTuple):
     margin: float  # log-probability of yes minus that of no, when the language model was asked
 
 
-class OtherQuestion(NamedTuple):
-    """A question about another window, judged against this one."""
+class Neighbour(NamedTuple):
+    """Another window that search finds for a question."""
 
     window: int
-    number: int
-    margin: float
+    margin: float | None  # None: the language model was not asked
 
 
 @dataclass(frozen=True)
 class Generated:
     window: int
     questions: tuple[Question, ...]
-    others: tuple[OtherQuestion, ...]
 
 
 class QuestionPair(NamedTuple):
@@ -123,14 +122,15 @@ def read_questions(folder: Path) -> list[Generated]:
     file = next((file for file in files if file.exists()), None)
     if file is None:
         raise SystemExit(f"{folder} has no gen.jsonl. `python -m training.questions --help` says how to make it.")
-    return [
-        Generated(
-            row["w"],
-            tuple(Question(*question) for question in row["q"]),
-            tuple(OtherQuestion(*other) for other in row["o"]),
-        )
-        for row in read_lines(file)
-    ]
+    return [Generated(row["w"], tuple(Question(*question) for question in row["q"])) for row in read_lines(file)]
+
+
+def read_neighbours(folder: Path) -> dict[tuple[int, int], list[Neighbour]]:
+    """Of each question, by its window and number: the nearest first, then one at random."""
+    return {
+        (window, number): [Neighbour(*other) for other in others]
+        for window, number, others in read_lines(folder / "near.jsonl")
+    }
 
 
 def load_corpus(folder: Path, seed: int) -> Corpus:

@@ -1,11 +1,10 @@
 """Questions about windows, written and judged by a small language model.
 
     python -m training.questions pack qwen2.5-coder-1.5b-instruct.gguf LM
-    python -m training.questions write LM DATA --seconds 480
+    python -m training.questions write LM DATA --seconds 300
 
 `write` reads DATA/windows.jsonl.xz and writes DATA/gen.jsonl, a line for each window: w, its number; q, six questions
-[text, language, unit that answers or -1, margin of yes over no]; o, questions about other windows, judged against this
-one [window, number of the question, margin]. Documents that are held out come first.
+[text, language, unit that answers or -1, margin of yes over no]. Documents that are held out come first.
 """
 
 from __future__ import annotations
@@ -80,21 +79,6 @@ def tasks(window: Window, chance: random.Random) -> list[Task]:
     return [*found, Task(window.language, -1, prompts["unanswered"] + END + prompts["reply"])]
 
 
-def strangers(windows: Sequence[Window], chance: random.Random) -> list[list[tuple[int, int]]]:
-    """For each window six questions about others of the batch: four about neighbours in the document, two from afar."""
-    found = []
-    for number, window in enumerate(windows):
-        beside = [number + step for step in (-1, 1, -2, 2) if 0 <= number + step < len(windows)]
-        near = [other for other in beside if windows[other].document == window.document]
-        far = [other for other in range(len(windows)) if windows[other].document != window.document] or [number]
-        chosen = [
-            (near[place % len(near)] if near and place < 4 else chance.choice(far), chance.randrange(QUESTIONS))
-            for place in range(QUESTIONS)
-        ]
-        found.append(chosen)
-    return found
-
-
 def make_batches(windows: Sequence[Window], lengths: Sequence[int], size: int) -> list[list[int]]:
     """Neighbouring windows together, prefixes of similar length, and the languages in turn."""
     runs: list[list[int]] = []
@@ -131,6 +115,14 @@ def _fill(runs: Sequence[list[int]], lengths: Sequence[int], size: int) -> list[
     return found
 
 
+def judge_questions(model: Any, passages: Any, groups: Sequence[Sequence[str]]) -> Any:
+    """The margin of yes over no, when the language model is asked whether each passage answers its questions."""
+    yes, no = (ids[0] for ids in model.ids(["yes", "no"]))
+    prompts = [model.ids([PROMPTS["judge"].format(q=text[:200]) + END for text in group]) for group in groups]
+    scores = passages.choose(prompts, [yes, no])
+    return scores[:, :, 0] - scores[:, :, 1]
+
+
 def write_batch(model: Any, windows: Sequence[Window], numbers: Sequence[int], chance: Any, seed: int) -> list[str]:
     """A line of gen.jsonl for each window."""
     from training.language_model import Continuations  # noqa: PLC0415 - needs PyTorch
@@ -143,28 +135,14 @@ def write_batch(model: Any, windows: Sequence[Window], numbers: Sequence[int], c
     prompts = [model.ids([task.prompt for task in group]) for group in asked]
     written = passages.write(prompts, LONGEST_QUESTION, model.line_ends(), chance)
     questions = [[_clean(model.text(ids)) for ids in group] for group in written]
-    yes, no = (ids[0] for ids in model.ids(["yes", "no"]))
-
-    def judge(groups: Sequence[Sequence[str]]) -> Any:
-        prompts = [model.ids([PROMPTS["judge"].format(q=text[:200]) + END for text in group]) for group in groups]
-        scores = passages.choose(prompts, [yes, no])
-        return scores[:, :, 0] - scores[:, :, 1]
-
-    others = strangers(mine, order)
-    own_margins = judge(questions)
-    other_margins = judge([[questions[window][number] for window, number in group] for group in others])
+    margins = judge_questions(model, passages, questions)
     lines = []
     for row, number in enumerate(numbers):
-        own = [
-            [questions[row][place], task.language, task.unit, round(float(own_margins[row, place]), 2)]
+        asked_here = [
+            [questions[row][place], task.language, task.unit, round(float(margins[row, place]), 2)]
             for place, task in enumerate(asked[row])
         ]
-        judged = [
-            [numbers[window], question, round(float(other_margins[row, place]), 2)]
-            for place, (window, question) in enumerate(others[row])
-        ]
-        line = {"w": number, "q": own, "o": judged}
-        lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+        lines.append(json.dumps({"w": number, "q": asked_here}, ensure_ascii=False, separators=(",", ":")))
     return lines
 
 
@@ -209,7 +187,7 @@ def main() -> None:
     writing.add_argument("--seconds", type=float, default=480)
     writing.add_argument("--device", default="cuda", help="cuda or cpu (default cuda)")
     writing.add_argument("--batches", type=int, help="stop after this many, for a quick trial")
-    writing.add_argument("--windows-per-batch", type=int, default=144)
+    writing.add_argument("--windows-per-batch", type=int, default=288)
     arguments = parser.parse_args()
     if arguments.command == "pack":
         gguf.pack(arguments.gguf, arguments.folder)

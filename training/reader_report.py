@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ import numpy as np
 
 from training.batches import log
 from training.corpus import STATEMENTS, Window, read_lines
-from training.reader_examples import LANGUAGES, UNIT_CHARACTERS, Example, Row, pack
+from training.reader_lists import UNIT_CHARACTERS, Group, PackedList, Packer, Row, pack
+from training.sources import LANGUAGES
 
 Score = tuple[float, list[float]]  # of the window, and of its units
 
@@ -64,26 +65,24 @@ def auc(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 
 def report_held(
-    examples: Sequence[Example], rows: Sequence[Row], scores: Sequence[Score], windows: Sequence[Window]
+    groups: Sequence[Group],
+    packer: Packer,
+    best_units: Callable[[Sequence[PackedList]], list[tuple[float, bool]]],
+    windows: Sequence[Window],
 ) -> None:
-    """For each language: own questions against the others, and how often the best unit is the right one."""
+    """For each language: how often the best unit answers, and the best scores with an answer against those without."""
     for language in LANGUAGES:
-        logits: defaultdict[str, list[float]] = defaultdict(list)
-        right: defaultdict[str, list[bool]] = defaultdict(list)
-        for example, row, (logit, units) in zip(examples, rows, scores, strict=True):
-            if windows[example.window].language != language:
-                continue
-            logits[example.kind].append(logit)
-            if row.gold:
-                right[example.kind].append(int(np.argmax(units)) == row.gold[0])
-        against = {
-            kind: round(auc(logits["own"], logits[kind]), 3)
-            for kind in ("removed", "not", "near", "far")
-            if logits[kind]
-        }
-        units_right = {kind: round(float(np.mean(right[kind])), 3) for kind in ("own", "cross") if right[kind]}
-        counts = {kind: len(found) for kind, found in logits.items() if found}
-        log("HELD", language, counts, "auc own against", against, "unit", units_right)
+        mine = [group for group in groups if windows[group.window].language == language]
+        scores: dict[str, list[float]] = {}
+        for kind in ("own", "removed", "absent", "not"):
+            wanted = [group for group in mine if (group.gold < 0) == (kind == "not")]
+            packed = [packer.pack(group, vary=False, kind="own" if kind == "not" else kind) for group in wanted]
+            found = best_units([one for one in packed if one is not None and one.rows])
+            scores[kind] = [score for score, _ in found]
+            if kind == "own":
+                right = sum(is_right for _, is_right in found) / max(1, len(found))
+        against = {kind: round(auc(scores["own"], scores[kind]), 3) for kind in ("removed", "absent", "not")}
+        log("HELD", language, len(scores["own"]), f"unit {right:.3f}", "auc", against)
 
 
 def passage_rows(questions: Sequence[Question], ids: dict[str, list[int]]) -> list[Passage]:
@@ -94,7 +93,7 @@ def passage_rows(questions: Sequence[Question], ids: dict[str, list[int]]) -> li
             texts = [ids[unit[1][:UNIT_CHARACTERS]] for unit in passage["units"]]
             item, places = pack(ids[question.fields["q"]], ids[passage["head"]], list(zip(kinds, texts, strict=True)))
             units = [unit for unit, kind in enumerate(kinds) if places[unit] > 0 and kind in STATEMENTS]
-            row = Row(item, [places[unit] for unit in units], units, [], 0.0, 1.0)
+            row = Row(item, [places[unit] for unit in units], units)
             found.append(Passage(number, place, row))
     return found
 
@@ -124,11 +123,11 @@ def _report_set(
     total = 0
     for number, units in candidates.items():
         question = questions[number]
-        best[question.fields["answerable"]].append(max(unit[0] for unit in units))
+        best[question.fields["answerable"]].append(max(unit[1] for unit in units))
         if not question.fields["answerable"] or not (question.fields["answers"] or question.answer_was_found):
             continue
         total += 1
-        chosen = max(units, key=lambda unit: unit[0] + unit[1])
+        chosen = max(units, key=lambda unit: unit[1])
         right["reader"] += question.contains_answer(chosen[2], chosen[3])
         if question.fields["order"]:
             right["rules"] += question.contains_answer(*question.fields["order"][0][:2])

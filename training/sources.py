@@ -111,6 +111,8 @@ class Sources:
     def excludes(self, document: str) -> bool:
         """Whether `repository:path` must not be used. A repository that is not listed must not be used either."""
         name, _, path = document.partition(":")
+        if any(collection.name == name for collection in self.collections):
+            return False
         found = [repository for repository in self.repositories if repository.name == name]
         return not found or found[0].excludes(path)
 

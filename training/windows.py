@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+from training.articles import news_articles, report_texts
 from training.corpus import STATEMENTS
 from training.paragraphs import write_lines
 from training.snapshots import File, Snapshot
@@ -24,10 +26,15 @@ from veracity.errors import VeracityError
 from veracity.knowledge.chunking import chunk
 from veracity.language import guess_language
 from veracity.language.layout import lay_out, unit_text
+from veracity.reading.base import Unreadable
 from veracity.reading.extract import extract
 
 SEED = 11
 WINDOWS_PER_DOCUMENT = 5
+NEWS, REPORTS = "tm4roon/jawikinews-headline-dataset", "aldohemsn/chinese-political-corpora"
+NEWS_ARTICLES, PARAGRAPHS_PER_REPORT = 1500, 12
+SHORTEST_PARAGRAPH = {"en": 120, "zh": 60}  # characters
+CNXML = "{http://cnx.rice.edu/cnxml}"  # of OpenStax
 UNWANTED = re.compile(
     r"changelog|release-?notes|/blog/|whats-new|CONTRIBUTING|CODE_OF_CONDUCT|LICENSE|archived", re.IGNORECASE
 )
@@ -59,7 +66,7 @@ class Builder:
             markdown = pattern.sub(replacement, markdown)
         try:
             reading = extract(markdown.encode(), "document.md")
-        except VeracityError:
+        except (VeracityError, Unreadable):
             return []
         if guess_language(reading.text) != folder.language:
             return []
@@ -116,13 +123,47 @@ def choose_files(repository: Repository, folder: Folder, files: list[File]) -> l
         file
         for file in files
         if folder.contains(file.name)
-        and file.name.endswith((".md", ".mdx", ".rst"))
+        and file.name.endswith((".md", ".mdx", ".rst", ".cnxml"))
         and 1200 < file.size < 150_000
         and not UNWANTED.search(file.name)
         and not repository.excludes(file.name)
     ]
     random.Random(repository.name + folder.path).shuffle(wanted)
     return wanted[: folder.documents]
+
+
+def read_cnxml(text: str) -> str:
+    """The title, sections and longer paragraphs of a module as Markdown. Nothing where it cannot be read."""
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        return ""
+    lines: list[str] = []
+    for element in root.iter():
+        content = " ".join("".join(element.itertext()).split())
+        if element.tag == f"{CNXML}title":
+            lines.append(f"## {content}" if lines else f"# {content}")
+        elif element.tag == f"{CNXML}para" and len(content) >= SHORTEST_PARAGRAPH["en"]:
+            lines.append(content)
+    return "\n\n".join(lines)
+
+
+def article_windows(snapshots: Path, builder: Builder) -> Iterator[dict[str, Any]]:
+    """News and reports, whose subjects documentation lacks."""
+    sources = load_sources()
+    articles = enumerate(news_articles(sources.collection(NEWS).snapshot(snapshots)))
+    for number, (headline, text) in articles:
+        if number == NEWS_ARTICLES:
+            break
+        folder = Folder("", "ja", "train", 1)
+        yield from builder.windows(f"{NEWS}:{number}", f"# {headline}\n\n{text}", folder)
+    for number, (title, paragraphs) in enumerate(report_texts(sources.collection(REPORTS).snapshot(snapshots))):
+        long = [paragraph for paragraph in paragraphs if len(paragraph) >= SHORTEST_PARAGRAPH["zh"]]
+        for start in range(0, len(long), PARAGRAPHS_PER_REPORT):
+            part = "\n\n".join(long[start : start + PARAGRAPHS_PER_REPORT])
+            yield from builder.windows(
+                f"{REPORTS}:{number}.{start}", f"# {title}\n\n{part}", Folder("", "zh", "train", 1)
+            )
 
 
 def all_windows(snapshots: Path) -> Iterator[dict[str, Any]]:
@@ -133,11 +174,13 @@ def all_windows(snapshots: Path) -> Iterator[dict[str, Any]]:
         for folder in repository.folders:
             documents = windows = 0
             for file, text in snapshot.read(choose_files(repository, folder, files)):
-                found = builder.windows(f"{repository.name}:{file.name}", text, folder)
+                markdown = read_cnxml(text) if file.name.endswith(".cnxml") else text
+                found = builder.windows(f"{repository.name}:{file.name}", markdown, folder)
                 documents += bool(found)
                 windows += len(found)
                 yield from found
             print(repository.name, folder.path, "documents", documents, "windows", windows, flush=True)
+    yield from article_windows(snapshots, builder)
 
 
 def main() -> None:

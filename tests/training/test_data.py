@@ -13,7 +13,7 @@ from training.sources import LANGUAGES, LICENCES, Folder, attributions, load_sou
 from training.tokens import UNKNOWN, WORD_PIECES, Tokens
 from training.vocabulary import build_vocabulary
 from training.weights import load_parts, save_parts
-from training.windows import Builder
+from training.windows import Builder, read_cnxml
 from training.words import chinese_words, join_tokens, read_wordnet
 
 from tests.training.conftest import MakeSnapshot
@@ -69,6 +69,14 @@ def test_a_window_has_head_and_units_and_occurs_once() -> None:
     assert windows[0]["use"] == "train"
     assert ["prose", sentence.format(20)] in [unit[:2] for unit in windows[0]["units"]]
     assert builder.windows("owner/name:copy.md", document, folder) == []
+
+
+def test_modules_of_books_become_markdown() -> None:
+    paragraph = "The Senate met in Rome, and Cicero spoke for an hour. " * 4
+    content = f"<section><title>The <term>Senate</term></title><para>{paragraph}</para><para>Short.</para></section>"
+    module = f'<document xmlns="http://cnx.rice.edu/cnxml"><title>Rome</title><content>{content}</content></document>'
+    assert read_cnxml(module) == f"# Rome\n\n## The Senate\n\n{paragraph.strip()}"
+    assert read_cnxml("<document>") == ""
 
 
 def test_a_document_in_another_language_has_no_windows() -> None:

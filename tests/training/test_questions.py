@@ -5,10 +5,10 @@ import json
 import random
 from pathlib import Path
 
-from training.corpus import Generated, OtherQuestion, Question, Unit, Window, load_corpus
+from training.corpus import Generated, Neighbour, Question, Unit, Window, load_corpus
 from training.paragraphs import write_lines
-from training.questions import make_batches, prefix, strangers, tasks
-from training.reader_examples import VARIANTS, ExampleBuilder, Packer, is_usable, pack, texts_of
+from training.questions import make_batches, prefix, tasks
+from training.reader_lists import Packer, build_groups, endless_batches, is_usable, pack, texts_of
 from training.reader_report import auc
 
 DOCUMENT = "kubernetes/website:content/en/docs/leave.md"
@@ -20,13 +20,13 @@ def window(text: str, document: str = DOCUMENT, use: str = "train") -> Window:
     return Window(document, "en", use, "Handbook", units)
 
 
-def generated(number: int, other: int) -> Generated:
+def generated(number: int) -> Generated:
     questions = (
         Question(f"How many days of leave does plan {number} give?", "en", 1, 3.0),
         Question("Write about the passage, please?", "en", 1, 3.0),
         Question("Does leave expire in other countries?", "en", -1, -2.0),
     )
-    return Generated(number, questions, (OtherQuestion(other, 0, -3.0),))
+    return Generated(number, questions)
 
 
 def test_a_prompt_names_the_unit_and_the_last_question_has_no_answer() -> None:
@@ -44,25 +44,43 @@ def test_batches_keep_documents_together_and_leave_out_excluded_windows() -> Non
     found = make_batches(windows, [100] * 7, 4)
     assert sorted(number for batch in found for number in batch) == list(range(6))
     assert all(number % 2 == 1 or number + 1 in batch for batch in found for number in batch)
-    near = strangers([windows[0], windows[1], windows[4]], random.Random(1))[0]
-    assert [other for other, _ in near] == [1, 1, 1, 1, 2, 2]
 
 
-def test_examples_of_a_window_its_neighbour_and_another_document() -> None:
-    windows = [window("25"), window("26"), window("27", f"{DOCUMENT}.other")]
-    rows = [generated(0, 1), generated(1, 2), generated(2, 0)]
-    examples, held = ExampleBuilder(rows, windows, VARIANTS["base"], random.Random(1)).build()
-    kinds = {example.kind for example in examples}
-    assert held == []
-    assert {"own", "not", "near", "far"} <= kinds
-    own = next(example for example in examples if example.kind == "own")
-    assert own.gold == 1
+def test_lists_of_a_window_and_its_neighbours() -> None:
+    windows = [window(str(number), f"{DOCUMENT}{number}") for number in range(8)]
+    near = [Neighbour(number, 3.0 if number == 1 else -3.0) for number in range(1, 8)]
+    neighbours = {(0, number): near for number in range(3)}
+    answered, unanswered = build_groups([generated(0)], neighbours, windows)
+    assert (answered.gold, unanswered.gold) == (1, -1)
+    assert answered.others[0].probability > 0.5 > answered.others[1].probability
+    ids = {text: list(range(200, 205)) for text in texts_of([answered, unanswered], windows)}
+    packer = Packer(windows, ids, random.Random(1))
+    own = packer.pack(answered, vary=False, kind="own")
+    removed = packer.pack(answered, vary=False, kind="removed")
+    assert own and removed
+    assert own.rows[0].units == [1, 2]
+    assert own.rows[0].gold == 0
+    assert [own.rows[0].item.ids[place] for place in own.rows[0].places] == [1, 1]
+    assert [row.counts for row in own.rows] == [True, False, True, True, True, True]  # the second may answer, too
+    assert removed.rows[0].units == [2]
+    assert not removed.has_answer
+    assert removed.weight < own.weight  # since another window may answer
+
+
+def test_batches_have_rows_of_several_lists() -> None:
+    windows = [window(str(number), f"{DOCUMENT}{number}") for number in range(8)]
+    neighbours = {(0, number): [Neighbour(other, -3.0) for other in range(1, 8)] for number in range(3)}
+    groups = build_groups([generated(0)], neighbours, windows)
+    ids = {text: list(range(200, 205)) for text in texts_of(groups, windows)}
+    batch = next(endless_batches(groups * 4, Packer(windows, ids, random.Random(1)), 400))
+    assert len(batch.list_of) == len(batch.arrays.ids) == len(batch.places)
+    assert batch.gold.sum() == batch.has_answer.sum()
+    assert batch.arrays.ids.size <= 400 * 2  # padded to a multiple of 16
+
+
+def test_questions_about_the_task_are_left_out() -> None:
     assert not is_usable("Write about the passage, please?")
-    ids = {text: list(range(200, 205)) for text in texts_of(examples, windows)}
-    row = Packer(windows, ids, random.Random(1)).row(own, vary=False)
-    assert row.units == [1, 2]
-    assert row.gold == [0]
-    assert [row.item.ids[place] for place in row.places] == [1, 1]
+    assert is_usable("How many days of leave do I have?")
 
 
 def test_units_beyond_the_limit_have_no_place() -> None:

@@ -1,0 +1,183 @@
+"""Windows that search finds for each question, besides its own. The language model judges the nearest two.
+
+    python -m training.neighbours LM DATA OUT
+
+LM is the packed language model, OUT contains the embedder. Reads DATA/gen.jsonl and writes DATA/near.jsonl, a line for
+each question: its window, its number, and [window, margin of yes over no or null] of eight near windows and a random
+one. On one NVIDIA H200 it takes 3 minutes for 100,000 questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from training.batches import Item, all_batches, collate, log
+from training.corpus import Window, read_questions, read_windows
+from training.language_model import Continuations, LanguageModel
+from training.network import Network, as_numpy, autocast, load_network, to_device
+from training.questions import judge_questions, prefix
+from training.reader_lists import is_usable
+from training.sources import LANGUAGES
+from training.tokens import Tokens, enclose, tokenize_all
+
+NEAR = 8
+JUDGED = 2  # of the near windows
+RANDOM_JUDGED_EVERY = 10  # questions; the random windows calibrate the margins
+WORD_WEIGHT = 0.6  # of shared words, besides the similarity of vectors
+LONGEST_WINDOW = 1600  # characters
+PER_CALL, WINDOWS_PER_BATCH, MOST_PER_WINDOW, LONGEST_PREFIX = 8, 128, 64, 600
+SEED = 5
+
+
+class Asked(NamedTuple):
+    window: int
+    number: int
+    text: str
+
+
+def embed(network: Network, texts: Sequence[Sequence[int]], device: str) -> np.ndarray:
+    items = [Item(enclose(text, 256)) for text in texts]
+    found = np.zeros((len(items), 384), np.float32)
+    with torch.no_grad():
+        for batch in all_batches([len(item.ids) for item in items], 200_000 if device != "cpu" else 8000):
+            ids, _, attended = to_device(collate([items[index] for index in batch]), device)
+            with autocast(device):
+                found[batch] = as_numpy(network.vectors(ids, attended))
+    return found
+
+
+class WordOverlap:
+    """The share of a question's tokens in each window, weighted by rarity."""
+
+    def __init__(self, windows: Sequence[Sequence[int]], size: int) -> None:
+        self.size = size
+        self.windows = self._matrix(windows).T.tocsc()
+        counts = np.asarray(self.windows.sum(1)).ravel()
+        self.rarity = np.log(1 + (len(windows) - counts + 0.5) / (counts + 0.5)).astype(np.float32)
+
+    def shares(self, questions: Sequence[Sequence[int]], columns: np.ndarray) -> np.ndarray:
+        weighted = self._matrix(questions).multiply(self.rarity[None]).tocsr()
+        total = np.asarray(weighted.sum(1)) + 1e-6
+        shares: np.ndarray = (weighted @ self.windows[:, columns]).toarray() / total
+        return shares
+
+    def _matrix(self, texts: Sequence[Sequence[int]]) -> Any:
+        places = [(row, token) for row, text in enumerate(texts) for token in set(text)]
+        rows, tokens = zip(*places, strict=True)
+        return sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, tokens)), shape=(len(texts), self.size))
+
+
+def find(
+    asked: Sequence[Asked], windows: Sequence[Window], numbers: Sequence[int], data: Searchable
+) -> dict[int, list[int]]:
+    """Near windows and a random one for each question, in the language of its own window."""
+    languages = np.array([windows[number].language for number in numbers])
+    chance = random.Random(SEED)
+    found: dict[int, list[int]] = {}
+    for language in LANGUAGES:
+        columns = np.flatnonzero(languages == language)
+        rows = [row for row, question in enumerate(asked) if windows[question.window].language == language]
+        for start in range(0, len(rows), 1000):
+            group = rows[start : start + 1000]
+            for row, best in zip(group, data.best(group, columns, NEAR + 1), strict=True):
+                candidates = [numbers[column] for column in (*best, chance.choice(columns))]
+                found[row] = [number for number in candidates if number != asked[row].window]
+    return found
+
+
+class Searchable(NamedTuple):
+    question_vectors: np.ndarray
+    window_vectors: np.ndarray
+    question_tokens: Sequence[Sequence[int]]
+    overlap: WordOverlap
+
+    def best(self, rows: Sequence[int], columns: np.ndarray, count: int) -> np.ndarray:
+        scores = self.question_vectors[rows] @ self.window_vectors[columns].T
+        scores = scores + WORD_WEIGHT * self.overlap.shares([self.question_tokens[row] for row in rows], columns)
+        return columns[np.argsort(-scores, axis=1)[:, :count]]
+
+
+Pair = tuple[int, int]  # the question, and the place among its neighbours
+
+
+def to_judge(found: dict[int, list[int]]) -> dict[int, list[Pair]]:
+    """By window, so that each is read once for all its questions."""
+    wanted: defaultdict[int, list[Pair]] = defaultdict(list)
+    for question, neighbours in found.items():
+        for place, window in enumerate(neighbours):
+            is_random = place == len(neighbours) - 1 and question % RANDOM_JUDGED_EVERY == 0
+            if place < JUDGED or is_random:
+                wanted[window].append((question, place))
+    return {window: pairs[:MOST_PER_WINDOW] for window, pairs in wanted.items()}
+
+
+def judge(
+    model: LanguageModel, asked: Sequence[Asked], windows: Sequence[Window], wanted: dict[int, list[Pair]]
+) -> Iterator[tuple[Pair, float]]:
+    """Yields the margin for each pair. Windows with about as many questions share a batch."""
+    order = sorted(wanted, key=lambda window: -len(wanted[window]))
+    for start in range(0, len(order), WINDOWS_PER_BATCH):
+        batch = order[start : start + WINDOWS_PER_BATCH]
+        prefixes = [ids[:LONGEST_PREFIX] for ids in model.ids([prefix(windows[window]) for window in batch])]
+        passages = Continuations(model, prefixes, PER_CALL * 160)
+        for first in range(0, max(len(wanted[window]) for window in batch), PER_CALL):
+            groups = [wanted[window][first : first + PER_CALL] for window in batch]
+            texts = [[asked[question].text for question, _ in group] for group in groups]
+            margins = judge_questions(model, passages, [[*text, *["?"] * (PER_CALL - len(text))] for text in texts])
+            for row, group in enumerate(groups):
+                for column, pair in enumerate(group):
+                    yield pair, round(float(margins[row, column]), 2)
+        if start % (20 * WINDOWS_PER_BATCH) == 0:
+            log("windows", start, "of", len(order))
+
+
+def run(language_model: Path, data: Path, work: Path, device: str, processes: int) -> None:
+    windows = read_windows(data)
+    generated = read_questions(data)
+    asked = [
+        Asked(row.window, number, question.text)
+        for row in generated
+        for number, question in enumerate(row.questions)
+        if is_usable(question.text)
+    ]
+    numbers = [row.window for row in generated]
+    vocabulary = json.loads((work / "vocab.json").read_text(encoding="utf-8"))
+    tokens = Tokens(work / "tokenizer.json", vocabulary)
+    window_tokens = tokenize_all(tokens, [windows[number].text[:LONGEST_WINDOW] for number in numbers], processes)
+    question_tokens = tokenize_all(tokens, [question.text for question in asked], processes)
+    log("questions", len(asked), "windows", len(numbers))
+    network = load_network(work / "embedder").to(device).eval()
+    overlap = WordOverlap(window_tokens, max(vocabulary.values()) + 1)
+    vectors = [embed(network, texts, device) for texts in (question_tokens, window_tokens)]
+    found = find(asked, windows, numbers, Searchable(vectors[0], vectors[1], question_tokens, overlap))
+    log("neighbours", sum(map(len, found.values())))
+    margins = dict(judge(LanguageModel(language_model, device), asked, windows, to_judge(found)))
+    with (data / "near.jsonl").open("w", encoding="utf-8") as file:
+        for row, neighbours in found.items():
+            judged = [[window, margins.get((row, place))] for place, window in enumerate(neighbours)]
+            file.write(json.dumps([asked[row].window, asked[row].number, judged]) + "\n")
+    log("judged", len(margins))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("language_model", type=Path, help="folder of the packed language model")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("work", type=Path, help="folder of the embedder")
+    parser.add_argument("--device", default="cuda", help="cuda or cpu (default cuda)")
+    parser.add_argument("--processes", type=int, default=8, help="for tokenizing (default 8)")
+    run(**vars(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""Lists that the reader learns from: a question, its own window and others, and which unit answers, if any.
+
+The language model's judgement (the margin of yes over no) becomes a probability by logistic regression for each
+language: questions about their own window against random windows.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from training.batches import Arrays, Item, collate, log
+from training.corpus import STATEMENTS, Generated, Neighbour, Question, Window
+from training.sources import LANGUAGES
+from training.tokens import SEPARATOR, START
+
+# Word pieces that MiniLM does not use, which mark the start of units.
+UNIT_MARK, HEADING_MARK, CODE_MARK, PATH_MARK = 1, 2, 3, 4
+LONGEST_INPUT, LONGEST_QUESTION, LONGEST_HEAD, LONGEST_UNIT = 448, 64, 32, 160
+UNIT_CHARACTERS = 600
+WINDOWS = 6  # of a list
+REMOVED, ABSENT = 0.25, 0.12  # share of lists without the unit that answers, and without its window
+LEAST_PROBABILITY = 0.2  # that a question's own window answers it
+MOST_PROBABILITY = 0.55  # that it answers a question that should have no answer
+DOUBTFUL = 0.6  # probability that another window answers; from here on its units do not count
+NOT_JUDGED = 0.1
+IS_QUESTION = re.compile(
+    r"[?？]\s*$|^(?:how|what|when|why|who|where|can|do|is|are|should)\b|か[。？?]?$"
+    r"|吗|什么|如何|怎么|哪|多少|为什么|是否|几",
+    re.IGNORECASE,
+)
+# The language model at times repeats its instructions.
+ABOUT_THE_TASK = re.compile(
+    r"\bpassage\b|sentence [a-z]\b|文章中|本文|句子|この文章|文[A-Z]|書いてください|質問を|请用|请写", re.IGNORECASE
+)
+
+
+def is_usable(question: str) -> bool:
+    return 4 <= len(question) <= 160 and bool(IS_QUESTION.search(question)) and not ABOUT_THE_TASK.search(question)
+
+
+class Calibration:
+    """From margins to probabilities, by language."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[str, tuple[float, float]] = {}
+
+    def fit(self, language: str, own: Sequence[float], far: Sequence[float]) -> None:
+        margins = np.array([*own, *far])
+        labels = np.array([1.0] * len(own) + [0.0] * len(far))
+        weights = np.where(labels == 1, 0.5 / max(1, len(own)), 0.5 / max(1, len(far)))
+        slope, offset = 1.0, 0.0
+        for _ in range(300):
+            error = (1 / (1 + np.exp(-(slope * margins + offset))) - labels) * weights
+            slope -= 4 * float((error * margins).sum())
+            offset -= 4 * float(error.sum())
+        self.parameters[language] = slope, offset
+        log("teacher", language, f"slope {slope:.2f} offset {offset:.2f} own {len(own)} far {len(far)}")
+
+    def probability(self, margin: float, language: str) -> float:
+        slope, offset = self.parameters[language]
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, slope * margin + offset))))
+
+
+class Other(NamedTuple):
+    window: int
+    probability: float  # that it answers
+
+
+@dataclass(frozen=True)
+class Group:
+    """A question with its windows. `others` ends with a random one."""
+
+    question: str
+    window: int
+    gold: int  # the unit that answers; -1: none does
+    weight: float
+    others: tuple[Other, ...]
+    is_removable: bool  # the unit that answers may be left out
+
+
+Neighbours = dict[tuple[int, int], list[Neighbour]]
+
+
+def build_groups(generated: Sequence[Generated], neighbours: Neighbours, windows: Sequence[Window]) -> list[Group]:
+    calibration = _calibrate(generated, neighbours)
+    groups = [
+        group
+        for row in generated
+        if windows[row.window].use != "excluded"
+        for number, question in enumerate(row.questions)
+        if is_usable(question.text) and (row.window, number) in neighbours
+        for group in _groups(question, row.window, neighbours[row.window, number], windows, calibration)
+    ]
+    log("lists", len(groups))
+    return groups
+
+
+def _calibrate(generated: Sequence[Generated], neighbours: Neighbours) -> Calibration:
+    calibration = Calibration()
+    questions = {row.window: row.questions for row in generated}
+    for language in LANGUAGES:
+        own = [
+            question.margin
+            for row in generated
+            for question in row.questions
+            if question.language == language and question.unit >= 0 and is_usable(question.text)
+        ]
+        far = [
+            others[-1].margin
+            for (window, number), others in neighbours.items()
+            if others and others[-1].margin is not None and questions[window][number].language == language
+        ]
+        calibration.fit(language, own, far)
+    return calibration
+
+
+def _groups(
+    question: Question,
+    window: int,
+    neighbours: Sequence[Neighbour],
+    windows: Sequence[Window],
+    calibration: Calibration,
+) -> Iterator[Group]:
+    probability = calibration.probability(question.margin, question.language)
+    units = windows[window].units
+    answer = units[question.unit].text if question.unit >= 0 else None
+    others = tuple(
+        Other(other, NOT_JUDGED if margin is None else calibration.probability(margin, question.language))
+        for other, margin in neighbours
+        if answer is None or all(unit.text != answer for unit in windows[other].units)  # windows overlap
+    )
+    if len(others) < WINDOWS - 2:
+        return
+    if answer is None and probability <= MOST_PROBABILITY:
+        yield Group(question.text, window, -1, 0.35 * (1 - probability), others, is_removable=False)
+    elif answer is not None and probability >= LEAST_PROBABILITY:
+        is_removable = probability > 0.4 and len(units) > 2
+        yield Group(question.text, window, question.unit, 0.4 + 0.6 * probability, others, is_removable)
+
+
+def pack(
+    question: Sequence[int], head: Sequence[int], units: Sequence[tuple[str, Sequence[int]]]
+) -> tuple[Item, list[int]]:
+    """[CLS] question [SEP] path, and marked units [SEP]; and the places of their markers, -1 where one is cut off."""
+    ids = [START, *question[:LONGEST_QUESTION], SEPARATOR]
+    second_segment = len(ids)
+    if head:
+        ids += [PATH_MARK, *head[:LONGEST_HEAD]]
+    places = []
+    for kind, text in units:
+        if len(ids) + 2 >= LONGEST_INPUT:
+            places.append(-1)
+            continue
+        places.append(len(ids))
+        ids.append(HEADING_MARK if kind == "heading" else CODE_MARK if kind == "code" else UNIT_MARK)
+        ids += text[: min(LONGEST_UNIT, LONGEST_INPUT - 1 - len(ids))]
+    return Item([*ids, SEPARATOR], second_segment), places
+
+
+class Row(NamedTuple):
+    """A question and a window as tokens."""
+
+    item: Item
+    places: list[int]  # of the markers of units that can answer
+    units: list[int]  # their numbers in the window
+    gold: int = -1  # index into `places`
+    counts: bool = True  # False: it may answer, too
+
+
+class PackedList(NamedTuple):
+    rows: list[Row]
+    weight: float
+
+    @property
+    def has_answer(self) -> bool:
+        return any(row.gold >= 0 for row in self.rows)
+
+
+class Packer:
+    """Makes lists of rows. In training heads are left out and windows cut at random."""
+
+    def __init__(self, windows: Sequence[Window], ids: dict[str, list[int]], chance: random.Random) -> None:
+        self.windows, self.ids, self.chance = windows, ids, chance
+
+    def pack(self, group: Group, *, vary: bool, kind: str = "") -> PackedList | None:
+        """`kind` is "own", "removed" or "absent", by default at random. None where the unit that answers is cut off."""
+        kind = kind or self._draw_kind(group)
+        rows, weight = [], group.weight
+        if kind != "absent":
+            removed, gold = (group.gold, -1) if kind == "removed" else (-1, group.gold)
+            rows.append(self._row(group.question, group.window, removed, gold, vary))
+            if gold >= 0 and rows[0].gold < 0:
+                return None
+        others = self._draw_others(group.others)[: WINDOWS - len(rows)]
+        for other in others:
+            row = self._row(group.question, other.window, -1, -1, vary)
+            rows.append(row._replace(counts=other.probability <= DOUBTFUL))
+        if all(row.gold < 0 for row in rows):  # another window may answer after all
+            weight *= 1 - max(other.probability for other in others)
+        return PackedList([row for row in rows if row.places], weight)
+
+    def _draw_kind(self, group: Group) -> str:
+        drawn = self.chance.random()
+        if group.gold < 0 or drawn >= REMOVED + ABSENT:
+            return "own"
+        return "removed" if group.is_removable and drawn < REMOVED else "absent"
+
+    def _draw_others(self, others: Sequence[Other]) -> list[Other]:
+        """The nearest three, two of the rest, and at times a random one."""
+        *near, far = others
+        drawn = near[:3] + self.chance.sample(near[3:], min(2, len(near[3:])))
+        return [*drawn[:-1], far] if self.chance.random() < 0.3 else drawn
+
+    def _row(self, question: str, number: int, removed: int, gold: int, vary: bool) -> Row:
+        window = self.windows[number]
+        kept = [place for place in range(len(window.units)) if place != removed]
+        if vary and len(kept) > 4 and self.chance.random() < 0.3:
+            kept = self._cut(kept, gold)
+        head = "" if vary and self.chance.random() < 0.2 else window.head
+        units = [(window.units[place].kind, self.ids[window.units[place].text[:UNIT_CHARACTERS]]) for place in kept]
+        item, places = pack(self.ids[question], self.ids[head] if head else [], units)
+        found = [
+            (unit, place)
+            for unit, place in zip(kept, places, strict=True)
+            if place > 0 and window.units[unit].kind in STATEMENTS
+        ]
+        numbers = [unit for unit, _ in found]
+        at = numbers.index(gold) if gold in numbers else -1
+        return Row(item, [place for _, place in found], numbers, at)
+
+    def _cut(self, kept: list[int], gold: int) -> list[int]:
+        start = self.chance.randrange(len(kept) // 2)
+        end = self.chance.randrange(len(kept) // 2 + 1, len(kept) + 1)
+        part = kept[start:end]
+        return part if gold < 0 or gold in part else kept
+
+
+class Batch(NamedTuple):
+    """Rows of several lists. `places`, `counts` and `gold` are [row, unit], padded."""
+
+    arrays: Arrays
+    places: np.ndarray
+    counts: np.ndarray
+    gold: np.ndarray
+    list_of: np.ndarray  # for each row
+    has_answer: np.ndarray  # for each list
+    weight: np.ndarray
+
+
+def make_batch(lists: Sequence[PackedList]) -> Batch:
+    rows = [row for packed in lists for row in packed.rows]
+    width = max(len(row.places) for row in rows)
+    places = np.zeros((len(rows), width), np.int64)
+    counts, gold = np.zeros((len(rows), width), bool), np.zeros((len(rows), width), np.float32)
+    for number, row in enumerate(rows):
+        places[number, : len(row.places)] = row.places
+        counts[number, : len(row.places)] = row.counts
+        if row.gold >= 0:
+            gold[number, row.gold] = 1
+    list_of = np.repeat(np.arange(len(lists)), [len(packed.rows) for packed in lists])
+    has_answer = np.array([packed.has_answer for packed in lists])
+    weight = np.array([packed.weight for packed in lists], np.float32)
+    return Batch(collate([row.item for row in rows]), places, counts, gold, list_of, has_answer, weight)
+
+
+def endless_batches(groups: Sequence[Group], packer: Packer, tokens: int) -> Iterator[Batch]:
+    """Yields batches of at most `tokens` tokens without end. Every epoch varies the lists differently."""
+    while True:
+        current: list[PackedList] = []
+        used = 0
+        for index in packer.chance.sample(range(len(groups)), len(groups)):
+            packed = packer.pack(groups[index], vary=True)
+            if packed is None or not packed.rows:
+                continue
+            size = len(packed.rows) * max(len(row.item.ids) for row in packed.rows)
+            if current and used + size > tokens:
+                yield make_batch(current)
+                current, used = [], 0
+            current.append(packed)
+            used += size
+
+
+def texts_of(groups: Sequence[Group], windows: Sequence[Window]) -> list[str]:
+    """Every text that a packer may need, once."""
+    numbers = {number for group in groups for number in (group.window, *(other.window for other in group.others))}
+    texts = [group.question for group in groups]
+    for number in sorted(numbers):
+        texts += [windows[number].head, *(unit.text[:UNIT_CHARACTERS] for unit in windows[number].units)]
+    return list(dict.fromkeys(texts))
