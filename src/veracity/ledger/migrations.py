@@ -129,13 +129,13 @@ def migrate(engine: sa.Engine, lock: Callable[[sa.Connection], None] | None = No
 
 
 @cache
-def _definitions(dialect: str, driver: str) -> Sequence[str]:
+def _definitions(name: str, driver: str) -> Sequence[str]:
     """The statements that create the tables in an empty database. Kept, because making them takes longer than executing
     them, and a program may open many workspaces."""
+    url = sa.make_url(f"{name}+{driver}://")
+    dialect = url.get_dialect()()
     statements: list[str] = []
-    engine = sa.create_mock_engine(
-        f"{dialect}+{driver}://", lambda ddl, *_: statements.append(str(ddl.compile(dialect=engine.dialect)))
-    )
+    engine = sa.create_mock_engine(url, lambda ddl, *_: statements.append(str(ddl.compile(dialect=dialect))))
     tables.metadata.create_all(engine, checkfirst=False)
     return tuple(statements)
 
