@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -58,13 +59,17 @@ def source_of(revision: str, folder: Path) -> Iterator[Path]:
 
 
 def measure(sources: dict[str, Path], workspace: Path, repeat: int) -> dict[str, dict[str, float]]:
-    """The median seconds of each command by the name of the source. The first round, which compiles, does not count."""
+    """The median seconds of each command by the name of the source. The first round, which compiles, does not count.
+
+    Each source has a copy of the workspace: an older one cannot open what a newer one has asked."""
+    copies = {source: shutil.copytree(workspace, workspace.with_name(f"of-{source}")) for source in sources}
+    arguments = {source: commands(copy) for source, copy in copies.items()}
     medians: dict[str, dict[str, float]] = {}
-    for name, arguments in commands(workspace).items():
+    for name in commands(workspace):
         seconds: dict[str, list[float]] = {source: [] for source in sources}
         for _ in range(repeat + 1):
             for source, folder in sources.items():
-                seconds[source].append(cpu_seconds(arguments, folder))
+                seconds[source].append(cpu_seconds(arguments[source][name], folder))
         medians[name] = {source: statistics.median(values[1:]) for source, values in seconds.items()}
     return medians
 

@@ -1,5 +1,6 @@
 """No test can reach a provider: the environment holds no key, and connections to other machines are blocked."""
 
+import gc
 import io
 import os
 
@@ -22,6 +23,9 @@ from veracity.runs.factory import open_checkpoints
 from veracity.settings import ALIASES, PREFIX
 from veracity.settings.servers import PROVIDERS
 from veracity.testing import offline
+
+# Tests create much and little of it is garbage: with Python's 700, looking for it takes a twentieth of their time.
+gc.set_threshold(20_000)
 
 # No test fails because a machine is slow, and every run has the same examples. `make fuzz-properties` draws new ones.
 EXAMPLES = os.environ.get("VERACITY_PROPERTY_EXAMPLES", "")
@@ -64,6 +68,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("ledger_engine", ["postgres"], indirect=True)
     elif not is_bound and (is_for_both or metafunc.definition.nodeid.startswith(ON_BOTH_ENGINES)):
         metafunc.parametrize("ledger_engine", ["sqlite", "postgres"], indirect=True)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # modules and collected tests stay until the end
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

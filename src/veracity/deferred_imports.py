@@ -54,6 +54,10 @@ class Deferred:
     def __getitem__(self, item: Any) -> Any:
         return self._load()[item]
 
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> dict[str, Any]:
+        """A field of this type holds any object: checking it would import the module when its model is defined."""
+        return {"type": "any"}
+
 
 class _Placeholder(ModuleType):
     """A module in which every name is a `Deferred`."""
@@ -97,6 +101,16 @@ def deferred(*modules: str) -> Iterator[None]:
                 package, _, own = name.rpartition(".")
                 if package in sys.modules:
                     vars(sys.modules[package]).pop(own, None)
+
+
+@contextmanager
+def deferred_in_commands(*modules: str) -> Iterator[None]:
+    """Like `deferred`, for modules that other programs may use: does nothing in them."""
+    if not _is_own_process:
+        yield
+        return
+    with deferred(*modules):
+        yield
 
 
 @contextmanager

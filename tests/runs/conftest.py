@@ -24,7 +24,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Veracity(root, settings=Settings.model_validate({"models": {"embedder": "none"}})) as engine:
         report = engine.add(DOCUMENTS)
         assert report.count("added") == len(DOCUMENTS)
-        assert engine.runs() == []  # creates the ledger, which the copies then have
+        with engine._parts.ledger._database.writing():
+            pass  # creates the ledger, which the copies then have
     return root
 
 

@@ -274,7 +274,8 @@ def test_run_ids_are_unique_and_start_with_the_time() -> None:
 
 
 def test_runs_are_sent_to_langsmith_only_with_the_setting(root: Path) -> None:
-    """In a subprocess whose environment tells LangGraph to trace to a local server."""
+    """In a subprocess whose environment tells LangGraph to trace to a local server. As in a command, the client of
+    LangSmith is imported when it is used."""
     program = """
 import http.server, json, os, sys, threading
 asked = []
@@ -290,14 +291,16 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 os.environ.update(LANGSMITH_TRACING="true", LANGCHAIN_TRACING_V2="true", LANGSMITH_API_KEY="lsv2_x",
                   LANGSMITH_ENDPOINT=f"http://127.0.0.1:{server.server_port}")
-from langchain_core.tracers.langchain import wait_for_all_tracers
+from veracity.deferred_imports import own_process
 from veracity.engine import Veracity
 from veracity.settings import Settings
+own_process()
 counts = []
 for sections in ({}, {"telemetry": {"langsmith": True}}):
     settings = Settings.model_validate({"models": {"embedder": "none"}, **sections})
     with Veracity(sys.argv[1], settings=settings) as engine:
         engine.ask("How many days of annual leave do full-time staff have?")
+    from langchain_core.tracers.langchain import wait_for_all_tracers
     wait_for_all_tracers()  # traces are sent in the background
     counts.append(len(asked))
 print(json.dumps(counts))

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from veracity.grounding.statements import NO_INFORMATION
 from veracity.language import content_tokens, guess_language, sentences
 from veracity.language.citations import without_marks
+from veracity.patterns import lazy_pattern
 
 MAX_MISSING = 5
 MAX_MISSING_LENGTH = 300
 MAX_PUBLISHED_LENGTH = 120
 
-_LINK = re.compile(r"https?:|www\.|\w\.\w{2,}/|@", re.IGNORECASE)
-_LIST_ITEM = re.compile(r"\s*(?:[-*•・]|\d{1,2}[.)、])\s*(?=\S)")
+_LINK = lazy_pattern(r"https?:|www\.|\w\.\w{2,}/|@", re.IGNORECASE)
+_LIST_ITEM = lazy_pattern(r"\s*(?:[-*•・]|\d{1,2}[.)、])\s*(?=\S)")
 
 # The words around what is missing: "the documents do not say [how much it costs]".
 _EN_SOURCE = (
@@ -42,7 +43,7 @@ _JA_VERB = r"(?:記載|言及|記述|説明|情報|書かれて)\w{0,8}(?:ませ
 _JA_DENIAL = (
     rf"^(?:提供された)?{_JA_SOURCE}(?=.)|(?:に(?:ついて|関する|関して)の?|[のがはも])?(?:{_JA_SOURCE})?{_JA_VERB}\W*$"
 )
-_DENIAL = re.compile(f"{_EN_DENIAL}|{_ZH_DENIAL}|{_JA_DENIAL}", re.IGNORECASE)
+_DENIAL = lazy_pattern(f"{_EN_DENIAL}|{_ZH_DENIAL}|{_JA_DENIAL}", re.IGNORECASE)
 
 
 def find_missing(reason: str) -> tuple[str, ...]:

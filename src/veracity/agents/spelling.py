@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Protocol
 
-import rjieba
-
-from veracity.language import guess_language, is_common, normalized, search_tokens
+from veracity.language import guess_language, is_common, jieba, normalized, search_tokens
 from veracity.language.questions import ASKING
 from veracity.models import Evidence
 
@@ -158,7 +156,7 @@ def _english_words(evidence: Sequence[Evidence]) -> list[str]:
 
 def _correct_chinese(run: str, vocabulary: Vocabulary) -> str | None:
     """Replaces a word that is in no dictionary by the only known word that sounds alike."""
-    words = rjieba.cut(run)
+    words = jieba.cut(run)
     at = 0
     for index, word in enumerate(words):
         for piece in (word, "".join(words[index : index + 2])):  # the segmenter may split an unknown word
@@ -169,14 +167,14 @@ def _correct_chinese(run: str, vocabulary: Vocabulary) -> str | None:
 
 
 def _meant_chinese_word(piece: str, vocabulary: Vocabulary) -> str | None:
-    is_word = len(rjieba.cut(piece, False)) == 1 or vocabulary.knows(piece)
+    is_word = len(jieba.cut(piece, False)) == 1 or vocabulary.knows(piece)
     if is_word or any(is_common(character, "zh") or ASKING.match(character) for character in piece):
         return None
     near = {
         word
         for character in piece
         for word in vocabulary.words_containing(character)
-        if len(word) == len(piece) and _is_slip(piece, word, "zh") and len(rjieba.cut(word, False)) == 1
+        if len(word) == len(piece) and _is_slip(piece, word, "zh") and len(jieba.cut(word, False)) == 1
     }
     return near.pop() if len(near) == 1 else None
 

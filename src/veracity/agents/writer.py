@@ -21,37 +21,38 @@ from veracity.language import Language, guess_language
 from veracity.language.citations import without_marks
 from veracity.llm import LLM, Message, OnText, Piece, TextRequest
 from veracity.models import NOTHING_USED, AnswerForm, Evidence, Usage
+from veracity.patterns import lazy_pattern
 
 ROLE = "writer"
 MAX_DRAFT_LENGTH = 20_000  # characters; reviewing more would take longer than a run may
 MIN_OPENING_LENGTH, MAX_OPENING_LENGTH = 32, 160  # characters in which an abstention shows
 
 # The whole reply in a code fence.
-_FENCED = re.compile(r"\A```\w*[ \t]*\n(.*?)\n?```\Z", re.DOTALL)
+_FENCED = lazy_pattern(r"\A```\w*[ \t]*\n(.*?)\n?```\Z", re.DOTALL)
 # No prompt asks for it: a small model that reads it in its instructions repeats it whatever the evidence says. Models
 # write it anyway. Punctuation must follow: "No answer came from the supplier [1]." is a statement.
-_NO_ANSWER = re.compile(
+_NO_ANSWER = lazy_pattern(
     r"[\s*_#>`\"“'\-]{0,10}(?:NO[ _-]?ANSWER|无答案|没有答案|無回答|回答なし|答えなし)[*_`\"”']{0,4}\s{0,3}"
     r"(?:[:：.。—–-]+|(?=\n)|\Z)[*_`]{0,4}",
     re.IGNORECASE,
 )
-_DECLINES = re.compile(
+_DECLINES = lazy_pattern(
     r"\b(?:cannot|can't|could not|couldn't|(?:un|not )able to) (?:be )?(?:answer|determin|find|found|tell|say|confirm)"
     r"|^(?:(?:i'm|i am|we are) )?sorry\b|\b(?:do not|don't) know\b"
     r"|无法(?:回答|确定|得知|判断|找到)|不知道|抱歉|(?:お答え|回答|判断|確認|特定)(?:することが|は)?(?:でき(?:ません|ない)|しかね)"
     r"|[分わ]かりません|申し訳",
     re.IGNORECASE,
 )
-_DIGITS = re.compile(r"\d+")
-_MARK_START = re.compile(r"[\[［【]\d")
-_MAY_DECLINE = re.compile(
+_DIGITS = lazy_pattern(r"\d+")
+_MARK_START = lazy_pattern(r"[\[［【]\d")
+_MAY_DECLINE = lazy_pattern(
     r"document|context|source|text|evidence|passage|material|excerpt|article|record|information|sorry|know"
     r"|\b(?:not|no|cannot)\b|n't\b|able"
     r"|资料|文档|文件|证据|上下文|材料|原文|来源|文中|无|没|未|不|抱歉|資料|文書|根拠|文脈|本文|ドキュメント|出典|ない|ません|申し訳",
     re.IGNORECASE,
 )
 # An abstention in the middle of an answer: it concerns a part of the question.
-_PARTIAL_ABSTENTION = re.compile(r"\bNO ANSWER[*_]{0,2}[:：][*_]{0,2}\s*")
+_PARTIAL_ABSTENTION = lazy_pattern(r"\bNO ANSWER[*_]{0,2}[:：][*_]{0,2}\s*")
 
 
 def opening_messages(question: str, language: Language, instructions: str | None = None) -> list[Message]:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-import rjieba
-
 from veracity.grounding.quantities import Quantity, blanked, quantities
-from veracity.language import Token, guess_language, is_common, normalized, tokens, tokens_in_place
+from veracity.language import Token, guess_language, is_common, jieba, normalized, tokens, tokens_in_place
 from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
+from veracity.patterns import lazy_pattern
 
 # Pairs of opposites. An underscore joins a phrase. Chinese and Japanese entries also match inside compounds.
 _PAIRS = (
@@ -86,8 +85,8 @@ def _sides() -> dict[str, str]:
 _SIDE_OF_ENTRY = _sides()
 _SIDE_OF_TOKEN = {tokens(e)[0]: side for e, side in _SIDE_OF_ENTRY.items() if e.isascii() and " " not in e}
 _LONGEST_FIRST = sorted(_SIDE_OF_ENTRY, key=len, reverse=True)
-_PHRASE = re.compile(rf"\b(?:{'|'.join(e for e in _LONGEST_FIRST if e.isascii() and ' ' in e)})\b", re.IGNORECASE)
-_CJK_WORD = re.compile("|".join(e for e in _LONGEST_FIRST if not e.isascii()))
+_PHRASE = lazy_pattern(rf"\b(?:{'|'.join(e for e in _LONGEST_FIRST if e.isascii() and ' ' in e)})\b", re.IGNORECASE)
+_CJK_WORD = lazy_pattern("|".join(e for e in _LONGEST_FIRST if not e.isascii()))
 
 
 def side_of(token: str) -> str | None:
@@ -185,9 +184,9 @@ def _as_side(token: Token) -> Token:
     return Token(side, token.start, token.end) if side else token
 
 
-_ALL_HIRAGANA = re.compile(f"[{HIRAGANA}]+")
-_KATAKANA_RUN = re.compile(f"[{KATAKANA}]{{2,}}")
-_OPENING = re.compile(r"\W*\w+")
+_ALL_HIRAGANA = lazy_pattern(f"[{HIRAGANA}]+")
+_KATAKANA_RUN = lazy_pattern(f"[{KATAKANA}]{{2,}}")
+_OPENING = lazy_pattern(r"\W*\w+")
 _CHINESE_NAME_TAGS = ("nr", "ns", "nt", "nz")
 
 
@@ -218,7 +217,7 @@ def _chinese_words(plain: str, places: list[Token]) -> Iterator[Word]:
     yield from (Word((side.text,), SIDE_WEIGHT, side.start, side.end) for side in sides)
     places = [token for token in places if not is_side(token.text)]
     end = 0
-    for text, tag in rjieba.tag(plain):
+    for text, tag in jieba.tag(plain):
         start, end = end, end + len(text)
         inside = [token for token in _inside(places, start, end) if not _is_single_letter(token)]
         if inside and not is_common(text, "zh") and not all(is_common(token.text, "zh") for token in inside):
@@ -247,7 +246,7 @@ def _is_single_letter(token: Token) -> bool:
     return len(token.text) == 1 and token.text.isascii()
 
 
-_NEGATION = re.compile(
+_NEGATION = lazy_pattern(
     r"(?P<no>\b(?:not only|no\.? ?\d)|不仅|不但|不过|不同|不断|不少|不久|不管|不论|不得不|无论|无数|非常|非洲|未来|没收"
     r"|莫斯科|かもしれない|かもしれません|違いない|なければな|なくてはな|だけでなく|少ない|少なく|必ず|まず|はず|わずか|いずれ)"
     r"|(?P<ahead>\b(?:not|never|no|none|neither|nor|without|cannot|unable|rarely|hardly)\b"
@@ -256,13 +255,13 @@ _NEGATION = re.compile(
     r"|(?P<behind>ない|なかった|ません|なく|ず(?=[、。に])|ぬ)",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"[,;:.!?()、，；：。！？（）]|\b(?:but|because|although|which|who|that|and)\b")
+_CLAUSE_END = lazy_pattern(r"[,;:.!?()、，；：。！？（）]|\b(?:but|because|although|which|who|that|and)\b")
 _NEGATED_WORDS_AHEAD = 2
 # Reach of a negation in characters.
 _LATIN_REACH = 60
 _HAN_REACH = 4
 _REACH_BEHIND = 8
-_STEM_BEFORE_ENDING = re.compile(f"[{HAN}{KATAKANA}]+[{HIRAGANA}]*\\Z")
+_STEM_BEFORE_ENDING = lazy_pattern(f"[{HAN}{KATAKANA}]+[{HIRAGANA}]*\\Z")
 
 
 def _polarity(plain: str, places: list[Token]) -> tuple[frozenset[str], frozenset[str]]:
@@ -279,7 +278,7 @@ def _polarity(plain: str, places: list[Token]) -> tuple[frozenset[str], frozense
 
 
 # For `find_negation`, besides the exceptions above.
-_NO_NEGATION = re.compile(
+_NO_NEGATION = lazy_pattern(
     r"\bnot (?:just|necessarily)\b|\b(?:if|or) not\b|なければ(?:なり|なら)\w{0,3}|なくては\w{0,5}"
     r"|しか[^。、]{0,15}(?:ない|ません)|不(?:自然|可欠|具合|明)",
     re.IGNORECASE,
@@ -289,7 +288,7 @@ _NEGATIONS = """
     不再 不要 从未 从不 绝不 尚未 未能 未曾 无法 无需 无须 不足 不足以 不受 不在 不含 不包括 不允许 禁止 严禁
 """
 _CHINESE_NEGATIONS = frozenset(_NEGATIONS.split())
-_OTHER_NEGATION = re.compile(r"\b(?:prohibit|forbid|forbade|banned\b|non-)|禁止|禁じ|無い|無し|なし[でに]")
+_OTHER_NEGATION = lazy_pattern(r"\b(?:prohibit|forbid|forbade|banned\b|non-)|禁止|禁じ|無い|無し|なし[でに]")
 
 
 def find_negation(plain: str) -> str:
@@ -299,7 +298,7 @@ def find_negation(plain: str) -> str:
     """
     plain = _NO_NEGATION.sub(" ", plain)
     if guess_language(plain) == "zh":
-        return next((word for word in rjieba.cut(plain) if word in _CHINESE_NEGATIONS), "")
+        return next((word for word in jieba.cut(plain) if word in _CHINESE_NEGATIONS), "")
     found = next((match[0] for match in _NEGATION.finditer(plain) if not match["no"]), "")
     other = None if found else _OTHER_NEGATION.search(plain)
     return other[0] if other else found

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from veracity.language import content_tokens
 from veracity.language.scripts import HAN, KATAKANA
+from veracity.patterns import lazy_pattern
 
 # Dimension, spellings = factor to the base unit. Months and years have no fixed length in days.
 _UNIT_TABLE = """
@@ -165,18 +166,18 @@ _MONTH_ABBREVIATIONS = {name[:3]: number for name, number in MONTHS.items()} | {
 _MONTH = "|".join(sorted(MONTHS | _MONTH_ABBREVIATIONS, key=len, reverse=True))
 # On their own, "may" and "march" are mostly verbs.
 _PLAIN_MONTH = "|".join(name for name in MONTHS if name not in ("may", "march"))
-_ISO_DATE = re.compile(r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)")
+_ISO_DATE = lazy_pattern(r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)")
 # 2018–19; the century is that of the first year.
-_YEARS = re.compile(r"(?<!\d)(?P<first>[12]\d{3})[–-](?P<last>\d{2})(?![\d–-])")
-_HAN_DATE = re.compile(r"(?<!\d)(?P<year>\d{4}年)?(?P<month>\d{1,2}月)(?P<day>\d{1,2}[日号])?")
-_DAY_MONTH = re.compile(
+_YEARS = lazy_pattern(r"(?<!\d)(?P<first>[12]\d{3})[–-](?P<last>\d{2})(?![\d–-])")
+_HAN_DATE = lazy_pattern(r"(?<!\d)(?P<year>\d{4}年)?(?P<month>\d{1,2}月)(?P<day>\d{1,2}[日号])?")
+_DAY_MONTH = lazy_pattern(
     rf"(?<![\d.,])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<name>{_MONTH})\b(?:\.?,? (?P<year>\d{{4}})\b)?", re.I
 )
-_MONTH_DAY = re.compile(
+_MONTH_DAY = lazy_pattern(
     rf"\b(?P<name>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>\d{{4}})\b)?", re.I
 )
-_MONTH_YEAR = re.compile(rf"\b(?P<name>{_MONTH})\.?,? (?P<year>\d{{4}})\b", re.I)
-_LONE_MONTH = re.compile(rf"\b(?P<name>{_PLAIN_MONTH})\b", re.I)
+_MONTH_YEAR = lazy_pattern(rf"\b(?P<name>{_MONTH})\.?,? (?P<year>\d{{4}})\b", re.I)
+_LONE_MONTH = lazy_pattern(rf"\b(?P<name>{_PLAIN_MONTH})\b", re.I)
 
 
 def _read_date(match: re.Match[str]) -> Iterator[Quantity]:
@@ -207,20 +208,20 @@ _HAN_NUMERAL = f"[{''.join(HAN_DIGITS)}{''.join(HAN_SCALES)}]{{1,20}}"
 _SPELLED = rf"(?:(?:{_either(TENS)})[- ](?:{_either(list(SMALL_NUMBERS)[1:10])})|{_either(TENS | SMALL_NUMBERS)})"
 _COUNTERS = "个|個|つ|次|回|家|件|条|倍|位|种|種|本|枚|台|社|校|か国|カ国|座|所|场|项|項|月"
 
-_HUNDREDTHS = re.compile(rf"百分之(?P<number>{_DIGITS}|{_HAN_NUMERAL})")
+_HUNDREDTHS = lazy_pattern(rf"百分之(?P<number>{_DIGITS}|{_HAN_NUMERAL})")
 _MINUS = r"(?P<minus>(?<![\w.,)\]])[-−]|\bminus |マイナス|零下|氷点下)?"
-_MEASURE = re.compile(
+_MEASURE = lazy_pattern(
     rf"{_MINUS}(?P<currency>[{CURRENCY_SIGNS}] ?)?(?P<number>{_DIGITS})(?:(?:st|nd|rd|th)\b)?{_SCALE}{_UNIT}", re.I
 )
-_SPELLED_MEASURE = re.compile(rf"\b(?P<number>{_SPELLED}|an?(?= (?:{_either(SCALES)})))\b{_SCALE}{_UNIT}", re.I)
-_ORDINAL = re.compile(rf"\b(?P<number>{_either(ORDINALS)})\b", re.I)
-_HAN_MEASURE = re.compile(rf"(?P<nth>第)?(?P<number>{_HAN_NUMERAL})(?:(?P<unit>{_SIGN_UNIT})|(?={_COUNTERS}))")
+_SPELLED_MEASURE = lazy_pattern(rf"\b(?P<number>{_SPELLED}|an?(?= (?:{_either(SCALES)})))\b{_SCALE}{_UNIT}", re.I)
+_ORDINAL = lazy_pattern(rf"\b(?P<number>{_either(ORDINALS)})\b", re.I)
+_HAN_MEASURE = lazy_pattern(rf"(?P<nth>第)?(?P<number>{_HAN_NUMERAL})(?:(?P<unit>{_SIGN_UNIT})|(?={_COUNTERS}))")
 # 208億3600万
-_COMPOUND = re.compile(
+_COMPOUND = lazy_pattern(
     rf"(?P<number>(?:\d{{1,4}}(?:\.\d{{1,4}})?[{''.join(HAN_SCALES)}]){{2,5}}(?:\d{{1,4}}(?!\d))?)(?P<unit>{_SIGN_UNIT})?"
 )
-_COMPOUND_PART = re.compile(rf"(\d+(?:\.\d+)?)([{''.join(HAN_SCALES)}]?)")
-_NOUN_AFTER = re.compile(rf" ([^\W\d_{HAN}]+)|[{HAN}{KATAKANA}]")
+_COMPOUND_PART = lazy_pattern(rf"(\d+(?:\.\d+)?)([{''.join(HAN_SCALES)}]?)")
+_NOUN_AFTER = lazy_pattern(rf" ([^\W\d_{HAN}]+)|[{HAN}{KATAKANA}]")
 
 
 def _read_measure(match: re.Match[str]) -> Iterator[Quantity]:
@@ -240,7 +241,7 @@ def _read_measure(match: re.Match[str]) -> Iterator[Quantity]:
     yield _quantity(match, value, kind, factor)
 
 
-_CLOCK = re.compile(
+_CLOCK = lazy_pattern(
     r"(?<![\d:.])(?P<hour>[01]?\d|2[0-3])(?::(?P<minute>[0-5]\d))?(?::[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?"
     r"|(?<![\d:.])(?P<hour_24>[01]?\d|2[0-3]):(?P<minute_24>[0-5]\d)(?![\d:])"
     r"|(?P<half_day>午前|午後|上午|下午)(?P<hour_of_half>\d{1,2})[時点时:](?P<minute_of_half>[0-5]?\d)?分?",
@@ -258,7 +259,7 @@ def _read_clock(match: re.Match[str]) -> Iterator[Quantity]:
 
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAY = re.compile(
+_WEEKDAY = lazy_pattern(
     rf"\b(?P<name>{'|'.join(_WEEKDAYS)})s?\b|(?:周|星期|礼拜)(?P<han>[一二三四五六日天])|(?P<kanji>[月火水木金土日])曜日?",
     re.I,
 )
@@ -329,7 +330,7 @@ def _noun_after(match: re.Match[str]) -> str:
 
 
 _Form = tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Quantity]]]
-_DIGIT = re.compile(r"\d")
+_DIGIT = lazy_pattern(r"\d")
 _FORMS: tuple[_Form, ...] = (
     (_ISO_DATE, _read_date),
     (_YEARS, _read_years),

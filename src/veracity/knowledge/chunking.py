@@ -5,7 +5,6 @@ whole sentences. A passage spans two sections only if both are tiny. Runs in lin
 `find_sections` finds headings and blocks, `split_pieces` splits blocks into sentences and rows, `_pack` joins pieces.
 """
 
-import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Literal, NamedTuple
 from veracity.language import sentences
 from veracity.language.layout import FENCE, Line, Run, join_lines, lines_of, make_run, split_runs, starts_item
 from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
+from veracity.patterns import lazy_pattern
 
 # As fractions of `max_tokens`: a smaller passage is not worth having; small sections may be joined up to this size.
 MIN_PASSAGE = 0.15
@@ -29,16 +29,16 @@ MAX_LEAD_IN_LENGTH = 80
 # How good a place for a cut the start of a piece is. Pieces after a heading or lead-in are never cut off from it.
 NO_CUT, FRAGMENT, SENTENCE, LINE, PARAGRAPH = range(5)
 
-_ATX = re.compile(r" {0,3}(#{1,6}+)(?:[ \t]++(.*))?\Z")
-_UNDERLINE = re.compile(r" {0,3}(?:={2,}+|-{2,}+)\Z")
+_ATX = lazy_pattern(r" {0,3}(#{1,6}+)(?:[ \t]++(.*))?\Z")
+_UNDERLINE = lazy_pattern(r" {0,3}(?:={2,}+|-{2,}+)\Z")
 _PAUSES = ",;:，、；：）)】」』…—-/"
 
 # A token is up to seven Latin letters (six would overestimate all prose, eight underestimate technical prose), two
 # digits, a punctuation mark, or a Chinese or Japanese character, of which every fourth is free.
 _CJK = f"{HAN}{HIRAGANA}{KATAKANA}"
-_TOKEN = re.compile(rf"[{_CJK}]|(?:(?![{_CJK}])[^\W\d_]){{1,7}}+|\d{{1,2}}+|[^\w\s]|_")
-_ASCII_TOKEN = re.compile(r"[A-Za-z]{1,7}+|[0-9]{1,2}+|[^A-Za-z0-9\s]")
-_FOUR_CJK = re.compile(f"[{_CJK}]{{4}}")
+_TOKEN = lazy_pattern(rf"[{_CJK}]|(?:(?![{_CJK}])[^\W\d_]){{1,7}}+|\d{{1,2}}+|[^\w\s]|_")
+_ASCII_TOKEN = lazy_pattern(r"[A-Za-z]{1,7}+|[0-9]{1,2}+|[^A-Za-z0-9\s]")
+_FOUR_CJK = lazy_pattern(f"[{_CJK}]{{4}}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from veracity.errors import reason_of
 from veracity.knowledge.chunking import Chunk, chunk
 from veracity.language import Language, entities, guess_language, search_tokens, title_entity
 from veracity.reading.base import Reading, Unreadable
-from veracity.reading.extract import extract
 
 if TYPE_CHECKING:
     from veracity.settings import KnowledgeSettings
@@ -78,6 +77,8 @@ def _read(request: dict[str, Any]) -> tuple[Reading, str]:
         digest = hashlib.sha256(content).hexdigest()
         if digest == request.get("known_digest"):
             raise Unreadable("skipped", UNCHANGED)
+        from veracity.reading.extract import extract  # noqa: PLC0415 - imports what detects and reads formats
+
         return extract(content, request["path"]), digest
     text = request["text"]
     if not text.strip():

@@ -3,16 +3,21 @@
 All patterns have the syntax of .gitignore. A file that the user names is only subject to `include` and `exclude`.
 """
 
+from __future__ import annotations
+
 import fnmatch
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from veracity.errors import InputError, reason_of
+from veracity.patterns import lazy_pattern
 from veracity.secrets import presentable
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 IGNORE_FILE = ".veracityignore"
 EXCLUDED, NOT_INCLUDED = "excluded", "not included"
@@ -47,7 +52,7 @@ DEFAULT_FOLDERS = {
 
 
 def _compile_names(names: dict[str, tuple[str, ...]]) -> dict[str, re.Pattern[str]]:
-    return {reason: re.compile("|".join(map(fnmatch.translate, globs)), re.I) for reason, globs in names.items()}
+    return {reason: lazy_pattern("|".join(map(fnmatch.translate, globs)), re.I) for reason, globs in names.items()}
 
 
 _DEFAULT_FILES, _DEFAULT_FOLDERS = _compile_names(DEFAULT_FILES), _compile_names(DEFAULT_FOLDERS)
@@ -108,8 +113,8 @@ class Selection:
     def _chosen(self, root: str) -> tuple[GitIgnoreSpec | None, GitIgnoreSpec]:
         """`include` and `exclude` for paths relative to this folder."""
         if root not in self._choices:
-            include = GitIgnoreSpec.from_lines(_anchor(self._include, root)) if self._include else None
-            self._choices[root] = include, GitIgnoreSpec.from_lines(_anchor(self._exclude, root))
+            include = _make_spec(_anchor(self._include, root)) if self._include else None
+            self._choices[root] = include, _make_spec(_anchor(self._exclude, root))
         return self._choices[root]
 
     def _ignored_by_file(self, path: str, is_folder: bool) -> str | None:
@@ -163,7 +168,13 @@ def _read_ignore_file(path: str) -> GitIgnoreSpec | None:
         raise InputError(f'"{shown}" cannot be used: it has more than {MAX_IGNORE_FILE_BYTES:,} bytes.')
     for number, line in enumerate(lines, 1):
         _require_usable(line, f' in line {number} of "{shown}"')
-    return GitIgnoreSpec.from_lines(lines)
+    return _make_spec(lines)
+
+
+def _make_spec(patterns: Iterable[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - only ingestion needs it
+
+    return GitIgnoreSpec.from_lines(patterns)
 
 
 def _require_usable(pattern: str, place: str = "") -> None:
@@ -177,7 +188,7 @@ def _require_usable(pattern: str, place: str = "") -> None:
         problem = f"use at most {MAX_STARS} stars between two slashes."
     else:
         try:
-            GitIgnoreSpec.from_lines([pattern])
+            _make_spec([pattern])
         except (ValueError, re.error):
             problem = "write it as in .gitignore."
     if problem and not pattern.startswith("#"):

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import rjieba
-
+from veracity.language import jieba
 from veracity.language.scripts import Language
 from veracity.language.words import ENGLISH, normalized
 
@@ -55,7 +54,7 @@ def _names(plain: str, language: Language) -> Iterator[str]:
     if language == "ja":
         yield from _KANJI.findall(plain)
     else:
-        yield from (word for word, tag in rjieba.tag(plain) if tag in _CHINESE_NAMES and len(word) > 1)
+        yield from (word for word, tag in jieba.tag(plain) if tag in _CHINESE_NAMES and len(word) > 1)
 
 
 def _phrases(plain: str) -> Iterator[str]:

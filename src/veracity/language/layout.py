@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
 from veracity.language.sentences import Sentence, sentences
+from veracity.patterns import lazy_pattern
 
 HARD_WRAP_WIDTHS = range(20, 200)
 MIN_WRAPPED_SHARE = 0.6  # of the longest line of its paragraph
@@ -21,25 +22,25 @@ MAX_HEADING_LENGTH = 60  # characters of an unmarked heading
 TAB_WIDTH = 4
 
 _CJK = f"{HAN}{HIRAGANA}{KATAKANA}"
-_ITEM_START = re.compile(
+_ITEM_START = lazy_pattern(
     r"[ \t\u3000]*+(?:[-*+•·・◦‣▪■□◆●○>|]|[(（]?(?:\d{1,3}|[A-Za-z]|[一二三四五六七八九十]{1,3})[.)）、．]|[①-⑳])"
 )
-_LIST_ITEM = re.compile(
+_LIST_ITEM = lazy_pattern(
     r"[ \t\u3000]*(?:[-*+•◦‣▪■□◆●○]\s|[·・]\s?|[①-⑳]|:[ \t]{1,8}(?=\S)"
     r"|[(（]?(?:\d{1,3}|[A-Za-z]|[一二三四五六七八九十]{1,3})(?:[.)）]\s|[、．）]))"
 )
-FENCE = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*\Z)|~{3,}+)")
-_MARKED_HEADING = re.compile(r" {0,3}#{1,6}\s|\s*\*\*[^*\n]{1,200}\*\*[:：]?$|\s*<h\d")
-_UNDERLINE = re.compile("={3,}|-{3,}")
-_QUOTE_MARK = re.compile(r"\n[ \t]*>+|\r?\n")
+FENCE = lazy_pattern(r"[ \t]*+(`{3,}+(?=[^`]*\Z)|~{3,}+)")
+_MARKED_HEADING = lazy_pattern(r" {0,3}#{1,6}\s|\s*\*\*[^*\n]{1,200}\*\*[:：]?$|\s*<h\d")
+_UNDERLINE = lazy_pattern("={3,}|-{3,}")
+_QUOTE_MARK = lazy_pattern(r"\n[ \t]*>+|\r?\n")
 _RULE_CHARACTERS = frozenset("|:+=- \t")
 # Lines that end a sentence, start an item, assign a value or contain table cells.
-_NO_HEADING = re.compile(r"[.!?。！？,，、;；:：|]$|^[-*•・+>|\d(（]|[:：|=]\s*\S|[。；]")
+_NO_HEADING = lazy_pattern(r"[.!?。！？,，、;；:：|]$|^[-*•・+>|\d(（]|[:：|=]\s*\S|[。；]")
 _STOPS = tuple('.!?。！？)）」』”"')
 # `Total: 34.50`: a line of its own, whatever its length.
-_FIELD = re.compile(r"\s*(?:\*\*)?[^\W\d_][^:：\n]{0,40}(?:[:：](?:\*\*)?)\s*\S")
-_CONTINUES = re.compile(r"\s*[a-z]")
-_LEAD_IN = re.compile(
+_FIELD = lazy_pattern(r"\s*(?:\*\*)?[^\W\d_][^:：\n]{0,40}(?:[:：](?:\*\*)?)\s*\S")
+_CONTINUES = lazy_pattern(r"\s*[a-z]")
+_LEAD_IN = lazy_pattern(
     r"[:：]\**$|\b(?:following|below|these)\b[^.]{0,40}[.]?$|(?:如下|以下|下列|次の)[^。]{0,20}[。]?$", re.IGNORECASE
 )
 
@@ -132,7 +133,7 @@ def one_line(text: str) -> str:
     return " ".join(_CJK_BREAK.sub("", _QUOTE_MARK.sub("\n", text)).split())
 
 
-_CJK_BREAK = re.compile(rf"(?<=[{_CJK}、。，；：！？）」』])[ \t]*\r?\n[ \t]*(?=[{_CJK}（「『])")
+_CJK_BREAK = lazy_pattern(rf"(?<=[{_CJK}、。，；：！？）」』])[ \t]*\r?\n[ \t]*(?=[{_CJK}（「『])")
 
 
 def unit_text(unit: Unit, units: Sequence[Unit]) -> str:

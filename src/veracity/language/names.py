@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-import rjieba
-
-from veracity.language import guess_language, normalized
+from veracity.language import guess_language, jieba, normalized
 from veracity.language.questions import ASKING
 from veracity.language.words import ENGLISH
+from veracity.patterns import lazy_pattern
 
 
 class Name(NamedTuple):
@@ -92,7 +91,7 @@ def _may_name(word: str) -> bool:
 def _han_names(plain: str) -> Iterator[Name]:
     """Places by the segmenter's tags. It often tags a place as a person: then a workplace must follow."""
     end = 0
-    for word, tag in rjieba.tag(plain):
+    for word, tag in jieba.tag(plain):
         end += len(word)
         if len(word) > 1 and (tag in PLACE_TAGS or (tag == "nr" and WORKPLACE.match(plain, end))):
             yield Name(word, (_core(word),))
@@ -115,11 +114,11 @@ def _core(word: str) -> str:
 MAX_READ = 2000  # characters
 MAX_NAMES = 8
 _CAPITAL_WORD = r"[A-Z\u00c0-\u00de][A-Za-z0-9\u00c0-\u024f'’-]{0,40}"
-CAPITALISED = re.compile(rf"(?<![A-Za-z0-9\u00c0-\u024f]){_CAPITAL_WORD}(?: {_CAPITAL_WORD}){{0,5}}")
-STARTS_SENTENCE = re.compile(r"(?:\A|[.!?:;›。！？]\s?|\n\W*)[\"'“(#*-]*\s?\Z")
-LATIN_NAME = re.compile(r"(?<![A-Za-z0-9\u00c0-\u024f])[A-Z0-9\u00c0-\u00de][A-Za-z0-9\u00c0-\u024f]{1,40}")
+CAPITALISED = lazy_pattern(rf"(?<![A-Za-z0-9\u00c0-\u024f]){_CAPITAL_WORD}(?: {_CAPITAL_WORD}){{0,5}}")
+STARTS_SENTENCE = lazy_pattern(r"(?:\A|[.!?:;›。！？]\s?|\n\W*)[\"'“(#*-]*\s?\Z")
+LATIN_NAME = lazy_pattern(r"(?<![A-Za-z0-9\u00c0-\u024f])[A-Z0-9\u00c0-\u00de][A-Za-z0-9\u00c0-\u024f]{1,40}")
 SAME_STEM = 0.7  # of the shorter word
-INITIALS = re.compile(r"\b(?:[A-Z]\.?){2,6}")
+INITIALS = lazy_pattern(r"\b(?:[A-Z]\.?){2,6}")
 # Capitalised but not names: days, months, generic parts of names.
 _NO_NAMES = """
     monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
@@ -134,9 +133,9 @@ _PEOPLES = """
 """
 PEOPLES = frozenset(frozenset(pair.split("/")) for pair in _PEOPLES.split())
 PLACE_TAGS = frozenset(("ns", "nrt", "nrfg"))
-WORKPLACE = re.compile("的?(?:员工|办公室|办事处|分?公司|工厂|同事|团队|分部)")
+WORKPLACE = lazy_pattern("的?(?:员工|办公室|办事处|分?公司|工厂|同事|团队|分部)")
 # Katakana writes any loanword: a place is recognised by the word after it, or listed.
-KATAKANA_PLACE = re.compile(
+KATAKANA_PLACE = lazy_pattern(
     "(?!オフィス)[\u30a1-\u30fa\u30fc]{2,12}?(?=オフィス|支社|支店|本社|工場|事業所|営業所|拠点|勤務|における"
     "|の(?:社員|従業員|スタッフ|オフィス|拠点|事務所))"
     "|(?:ダブリン|ロンドン|パリ|ベルリン|ミュンヘン|マドリード|ローマ|ミラノ|ニューヨーク|シンガポール|ソウル|バンコク|シドニー"

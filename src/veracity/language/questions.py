@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 from veracity.language import content_tokens, sentences
+from veracity.patterns import lazy_pattern
 
 ENOUGH = 0.6  # share of a part's words that an answer has to repeat: a good answer does not echo the question
 KIND_SHARE = 0.4  # weight of the kind asked for (a date, a person, …) against the words
@@ -63,7 +64,7 @@ def _share(terms: set[str], given: set[str], enough: float) -> float:
 
 
 # The joint between two questions.
-JOINT = re.compile(
+JOINT = lazy_pattern(
     r"\s*;\s*"
     r"|,\s+(?=(?:who|whom|whose|what|when|where|why|which|how)\b)"
     r"|,?\s+(?:and|or|as well as|but)\s+(?=(?:also\s+)?(?:who|whom|whose|what|when|where|why|which|how|is|are|was|were|"
@@ -74,7 +75,7 @@ JOINT = re.compile(
 )
 
 # Question words, which an answer does not repeat.
-ASKING = re.compile(
+ASKING = lazy_pattern(
     r"\b(?:who|whom|whose|what|when|where|why|which|how|many|much|long|often|please|tell|give|explain|describe|list|"
     r"name|compare|summari[sz]e|know|want|would|like|could|can|you|me|about|there)\b"
     r"|请问|请|介绍|说明|解释|列出|告诉|我|什么时候|什么|多少|多久|多长|谁|哪里|哪些|哪个|哪|为什么|如何|怎么样|怎么|怎样|几|吗|呢"
@@ -85,48 +86,48 @@ ASKING = re.compile(
 
 # Words that ask for a kind of thing.
 ASKED = {
-    "amount": re.compile(
+    "amount": lazy_pattern(
         r"\bhow (?:many|much|long|often|far|old|tall|big|high|deep|fast)\b|多少|多久|多长|几[个天年月次人]"
         r"|いくつ|いくら|どのくらい|どれくらい|何[人個回日年件円]",
         re.I,
     ),
-    "date": re.compile(r"\bwhen\b|\bwhat (?:year|date|day|time)\b|什么时候|何时|哪[年天]|いつ|何[時月]", re.I),
-    "person": re.compile(r"\bwho(?:m|se)?\b|谁|誰|だれ", re.I),
-    "place": re.compile(r"\bwhere\b|哪里|哪儿|何处|どこ", re.I),
-    "cause": re.compile(r"\bwhy\b|为什么|为何|なぜ|どうして", re.I),
+    "date": lazy_pattern(r"\bwhen\b|\bwhat (?:year|date|day|time)\b|什么时候|何时|哪[年天]|いつ|何[時月]", re.I),
+    "person": lazy_pattern(r"\bwho(?:m|se)?\b|谁|誰|だれ", re.I),
+    "place": lazy_pattern(r"\bwhere\b|哪里|哪儿|何处|どこ", re.I),
+    "cause": lazy_pattern(r"\bwhy\b|为什么|为何|なぜ|どうして", re.I),
 }
 
-NUMBER_ASKED = re.compile(
+NUMBER_ASKED = lazy_pattern(
     r"\bhow (?:many|much)\b|\bwhen (?:was|were|did)\b|\bwhat (?:year|date)\b"
     r"|多少|几[个天年月次人]|哪一?[年天]|いくつ|いくら|何[人個回件円年月]",
     re.I,
 )
-WAY_ASKED = re.compile(r"\bhow (?:do|does|can|could|should|to)\b|怎么|怎样|如何|どうやって|どのように|方法", re.I)
+WAY_ASKED = lazy_pattern(r"\bhow (?:do|does|can|could|should|to)\b|怎么|怎样|如何|どうやって|どのように|方法", re.I)
 
 # Words that indicate an answer of that kind.
 ANSWERS = {
-    "amount": re.compile(
+    "amount": lazy_pattern(
         r"\d|[一二三四五六七八九十百千万两][个天年月日元次人倍件小分周点円つ回個]|無料|免费"
         r"|\b(?:no|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|half|dozen|hundred|thousand|million|"
         r"free)\b",
         re.I,
     ),
-    "date": re.compile(
+    "date": lazy_pattern(
         r"\d|\b(?:january|february|april|june|july|august|september|october|november|december|monday|tuesday|wednesday|"
         r"thursday|friday|saturday|sunday|today|yesterday|tomorrow|century|noon|midnight)\b"
         r"|昨天|今天|明天|去年|今年|明年|昨日|今日|明日|昨年|来年|世纪|世紀|曜日|星期|周[一二三四五六日]",
         re.I,
     ),
-    "person": re.compile(
+    "person": lazy_pattern(
         r"(?<=[a-z,] )[A-Z][a-z]+|^[A-Z][a-z]+ [A-Z]|(?i:\b(?:customer|user|buyer|seller|team|company|store|author|"
         r"owner|manager|employee|we|he|she|they|nobody|everyone)s?\b)"
         r"|[人者家员長长氏様]|さん|公司|部门|先生|女士|经理|顾客|客户|店|会社|部署|お客"
     ),
-    "place": re.compile(
+    "place": lazy_pattern(
         r"(?:in|at|near|from) (?:the )?[A-Z][a-z]+|\b(?i:north|south|east|west|room|floor|street|building|city)\b"
         r"|[省市县区国州路街室楼層階県町村都府駅]|位于|にあり"
     ),
-    "cause": re.compile(
+    "cause": lazy_pattern(
         r"\b(?:because|since|due to|owing to|so that|in order to|caused?|reasons?|as a result)\b"
         r"|因为|由于|因此|所以|为了|原因|ため|ので|によって|により|理由|からです",
         re.I,

@@ -3,6 +3,8 @@
 import re
 from typing import Literal
 
+from veracity.patterns import lazy_pattern
+
 Language = Literal["en", "zh", "ja"]
 
 # Character ranges for use inside the brackets of a regular expression.
@@ -10,20 +12,20 @@ HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff
 HIRAGANA = "\u3041-\u3096\u309d\u309e"
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"
 
-_HAN_RUN = re.compile(f"[{HAN}]+")
-_KANA_RUN = re.compile("[\u3041-\u3096\u30a1-\u30fa\uff66-\uff9d]+")
-_CODE = re.compile(r"`[^`\n]{1,200}`")
+_HAN_RUN = lazy_pattern(f"[{HAN}]+")
+_KANA_RUN = lazy_pattern("[\u3041-\u3096\u30a1-\u30fa\uff66-\uff9d]+")
+_CODE = lazy_pattern(r"`[^`\n]{1,200}`")
 # Latin words. Identifiers are none: snake_case, CamelCase, dotted names, paths, URLs, flags, words with digits.
 _WORD_START, _WORD_END = r"(?<![A-Za-z0-9_.@$/\\-])", r"(?![A-Za-z0-9_(/\\]|[.-][A-Za-z]|:/)"
-_LOWER_CASE_WORD = re.compile(rf"{_WORD_START}[a-z\u00c0-\u024f]++{_WORD_END}")
-_LATIN_WORD = re.compile(rf"{_WORD_START}(?:[A-Z]?[a-z\u00c0-\u024f]++|[A-Z\u00c0-\u024f]++){_WORD_END}")
-_ENGLISH_OPENING = re.compile(
+_LOWER_CASE_WORD = lazy_pattern(rf"{_WORD_START}[a-z\u00c0-\u024f]++{_WORD_END}")
+_LATIN_WORD = lazy_pattern(rf"{_WORD_START}(?:[A-Z]?[a-z\u00c0-\u024f]++|[A-Z\u00c0-\u024f]++){_WORD_END}")
+_ENGLISH_OPENING = lazy_pattern(
     r"\s*(?:who|whom|whose|what|when|where|why|which|how|is|are|was|were|does|do|did|can|could|may|should|will|would|has|"
     r"have|the)\b",
     re.IGNORECASE,
 )
 # Chinese and Japanese words that a name does not contain.
-_GRAMMAR = re.compile("[\u3041-\u3096的了吗呢吧啊是请怎哪谁几]|什么|为何|多少")
+_GRAMMAR = lazy_pattern("[\u3041-\u3096的了吗呢吧啊是请怎哪谁几]|什么|为何|多少")
 
 
 def guess_language(text: str) -> Language:

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-import rjieba
 import Stemmer  # type: ignore[import-not-found, unused-ignore]
 
+from veracity.language import jieba
 from veracity.language.scripts import HAN, HIRAGANA, KATAKANA, Language, guess_language
+from veracity.patterns import lazy_pattern
 
 
 def _word_set(words: str) -> frozenset[str]:
@@ -94,12 +95,12 @@ _LETTER = rf"(?![{HAN}{HIRAGANA}{KATAKANA}])[^\W\d_]"
 _LETTERS = rf"{_LETTER}(?:{_LETTER}|[\u0300-\u036f\u0900-\u109f])*+"
 _NUMBER = r"(?P<number>\d{1,3}(?:,\d{3}){1,8}+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)*)"
 _WORD = rf"(?P<word>{_LETTERS}(?:'{_LETTERS})*)"
-_RUN = re.compile(
+_RUN = lazy_pattern(
     rf"{_NUMBER}|(?P<han>[{HAN}]+)|(?P<hiragana>[{HIRAGANA}]+)|(?P<katakana>[{KATAKANA}]+)|{_WORD}",
 )
-_SEARCH_RUN = re.compile(rf"{_NUMBER}|(?P<cjk>[{HAN}{HIRAGANA}{KATAKANA}]+)|{_WORD}")
-_KANJI = re.compile(f"[{HAN}]")
-_ACCENT = re.compile("[\u0300-\u036f]")
+_SEARCH_RUN = lazy_pattern(rf"{_NUMBER}|(?P<cjk>[{HAN}{HIRAGANA}{KATAKANA}]+)|{_WORD}")
+_KANJI = lazy_pattern(f"[{HAN}]")
+_ACCENT = lazy_pattern("[\u0300-\u036f]")
 _stemming = threading.local()
 
 
@@ -139,7 +140,7 @@ def search_tokens(text: str, language: Language | None = None) -> list[str]:
         elif kind == "number":
             result.append(_digits(run[0]))
         else:
-            result += _cut_japanese(run[0]) if language == "ja" else rjieba.cut_for_search(run[0])
+            result += _cut_japanese(run[0]) if language == "ja" else jieba.cut_for_search(run[0])
     return [token for token in result if token not in _STOP_TOKENS] if language == "en" else result
 
 
@@ -162,7 +163,7 @@ def tokens_in_place(plain: str, language: Language) -> Iterator[Token]:
         elif kind == "number":
             yield Token(_digits(run[0]), start, run.end())
         elif kind == "han" and language != "ja":
-            for word in rjieba.cut(run[0]):
+            for word in jieba.cut(run[0]):
                 yield Token(word, start, start + len(word))
                 start += len(word)
         elif kind != "hiragana" or len(run[0]) > 1:
@@ -216,7 +217,7 @@ _COMMON: dict[Language, frozenset[str]] = {
 
 
 # A character with its combining marks: accents and the voiced marks of kana.
-_CLUSTER = re.compile(".[\u0300-\u036f\u3099\u309a\uff9e\uff9f]*", re.DOTALL)
+_CLUSTER = lazy_pattern(".[\u0300-\u036f\u3099\u309a\uff9e\uff9f]*", re.DOTALL)
 
 
 def matching_spans(text: str, query: str) -> list[tuple[int, int]]:

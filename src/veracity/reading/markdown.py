@@ -11,31 +11,32 @@ from itertools import groupby
 from operator import itemgetter
 from textwrap import dedent
 
+from veracity.patterns import lazy_pattern
 from veracity.reading.base import Reading, as_title
 from veracity.reading.inline_html import remove_html
 from veracity.reading.markup import remove_markup
 
-_FRONT_MATTER = re.compile(r"\A\s*(---|\+\+\+)[ \t]*\n(?:(.{0,20000}?)\n)?(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FIELD = re.compile(r"^[\w\"'][^\n:=]{0,100}\s*[:=]", re.MULTILINE)
-_TITLE_FIELD = re.compile(r"^[\"']?title[\"']?\s*[:=]\s*(?:[>|][+-]?\s*\n\s*)?(.+)$", re.MULTILINE | re.IGNORECASE)
-_FENCED = re.compile(r"^ {0,3}(```+|~~~+)", re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+([^\n]*)", re.MULTILINE)
-_UNDERLINED = re.compile(r"(?:\A|\n)(?![#>\-*|])([^\n]{1,200})\n(?:={3,}|-{3,})[ \t]*(?:\n|\Z)")
+_FRONT_MATTER = lazy_pattern(r"\A\s*(---|\+\+\+)[ \t]*\n(?:(.{0,20000}?)\n)?(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FIELD = lazy_pattern(r"^[\w\"'][^\n:=]{0,100}\s*[:=]", re.MULTILINE)
+_TITLE_FIELD = lazy_pattern(r"^[\"']?title[\"']?\s*[:=]\s*(?:[>|][+-]?\s*\n\s*)?(.+)$", re.MULTILINE | re.IGNORECASE)
+_FENCED = lazy_pattern(r"^ {0,3}(```+|~~~+)", re.MULTILINE)
+_HEADING = lazy_pattern(r"^ {0,3}#{1,6}[ \t]+([^\n]*)", re.MULTILINE)
+_UNDERLINED = lazy_pattern(r"(?:\A|\n)(?![#>\-*|])([^\n]{1,200})\n(?:={3,}|-{3,})[ \t]*(?:\n|\Z)")
 
-_FENCE = re.compile(r"[ \t>]*+(`{3,}+(?=[^`]*\Z)|~{3,}+)")
-_ITEM = re.compile(r"[ \t]*+(?:[-*+:]|\d{1,9}[.)])[ \t]{1,4}")  # also of a definition list
-_ADMONITION = re.compile(
+_FENCE = lazy_pattern(r"[ \t>]*+(`{3,}+(?=[^`]*\Z)|~{3,}+)")
+_ITEM = lazy_pattern(r"[ \t]*+(?:[-*+:]|\d{1,9}[.)])[ \t]{1,4}")  # also of a definition list
+_ADMONITION = lazy_pattern(
     r"[ \t]*+(?P<mark>!!!|\?\?\?\+?|===[!+]?)(?P<kind>(?:[ \t]+[\w-]{1,40}){0,4})"
     r"(?:[ \t]+\"(?P<title>[^\"]{0,500})\")?[ \t]*\Z"
 )
-_DIRECTIVE = re.compile(r"[ \t]*+(`{3,}+|~{3,}+|:{3,}+)\{([A-Za-z][\w:+.-]{0,60})\}[ \t]*(.*)\Z")
+_DIRECTIVE = lazy_pattern(r"[ \t]*+(`{3,}+|~{3,}+|:{3,}+)\{([A-Za-z][\w:+.-]{0,60})\}[ \t]*(.*)\Z")
 _CODE_DIRECTIVES = frozenset(("code", "code-block", "code-cell", "sourcecode", "parsed-literal", "math"))
-_EMPTY_DIRECTIVE = re.compile(
+_EMPTY_DIRECTIVE = lazy_pattern(
     r"toctree|contents|tableofcontents|(?:current)?module|auto\w+|(?:literal)?include|image|raw|index|highlight|meta"
 )
-_OPTION = re.compile(r"[ \t]*:[\w-]{1,60}:(?:[ \t].*)?\Z")
-_RST_MARKUP = re.compile(r"[ \t]*(?:\.\.(?:[ \t].*)?|:[\w-]{1,60}:(?:[ \t].*)?)\Z")
-_HIDDEN = re.compile(r"[ \t]*+(<!--|<(?:script|style)\b)", re.IGNORECASE)
+_OPTION = lazy_pattern(r"[ \t]*:[\w-]{1,60}:(?:[ \t].*)?\Z")
+_RST_MARKUP = lazy_pattern(r"[ \t]*(?:\.\.(?:[ \t].*)?|:[\w-]{1,60}:(?:[ \t].*)?)\Z")
+_HIDDEN = lazy_pattern(r"[ \t]*+(<!--|<(?:script|style)\b)", re.IGNORECASE)
 _CLOSINGS = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
 ADMONITION_INDENT = 4
 MAX_GAP = 5  # empty lines before the text of an admonition

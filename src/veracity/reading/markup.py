@@ -6,6 +6,8 @@ The text holds no code blocks. Code spans and escaped characters stay. Patterns 
 import re
 from collections.abc import Callable
 
+from veracity.patterns import lazy_pattern
+
 MAX_TEMPLATE_TAG = 2_000  # characters
 
 # An escaped character or a code span, which does not go beyond its paragraph.
@@ -15,15 +17,15 @@ PROTECTED = (
 )
 
 _CLOSINGS = {"<!--": "-->", "{%": "%}", "{{%": "%}}", "{{<": ">}}", "{#": "#}", "{*": "*}", "{/*": "*/}"}
-_OPENING = re.compile(
+_OPENING = lazy_pattern(
     rf"{PROTECTED}|(?P<open><!--|\{{\{{[%<]|\{{%|\{{/\*|\{{\*(?=\s)|\{{#(?![\w.:-]{{1,200}}[ \t]?\}}))", re.DOTALL
 )
-_EMPTY_LINE = re.compile(r"\n[ \t]*\n")
-_STRINGS = re.compile(r"[\w.]{1,60}((?:\s+(?:\"[^\"]{0,500}\"|'[^']{0,500}'))+)")
-_STRING = re.compile(r"\"([^\"]*)\"|'([^']*)'")
-_FILE_NAME = re.compile(r"\S*(?:/\S*|\.\w{1,5})")
-_TITLE_ATTRIBUTES = re.compile(r"\{[^{}]{0,200}\}\Z")
-_ROLE_TITLE = re.compile(r"\s*(.{1,1000}?)\s*<[^<>]{1,1000}>\s*", re.DOTALL)
+_EMPTY_LINE = lazy_pattern(r"\n[ \t]*\n")
+_STRINGS = lazy_pattern(r"[\w.]{1,60}((?:\s+(?:\"[^\"]{0,500}\"|'[^']{0,500}'))+)")
+_STRING = lazy_pattern(r"\"([^\"]*)\"|'([^']*)'")
+_FILE_NAME = lazy_pattern(r"\S*(?:/\S*|\.\w{1,5})")
+_TITLE_ATTRIBUTES = lazy_pattern(r"\{[^{}]{0,200}\}\Z")
+_ROLE_TITLE = lazy_pattern(r"\s*(.{1,1000}?)\s*<[^<>]{1,1000}>\s*", re.DOTALL)
 _TEXT_ROLES = frozenset(("ref", "doc", "term", "numref", "any", "abbr", "dfn", "guilabel", "menuselection", "download"))
 
 
@@ -110,17 +112,17 @@ def _line(pattern: str) -> re.Pattern[str]:
 _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (  # `::: tip Title`, `:::{note} Title`, `:::info[Title]`, `:::`
         (":::",),
-        re.compile(r"^([ \t]*+):{3,}+[ \t]*+(?:\{[^}\n]{0,200}\}|[\w-]{0,40})[ \t]*+([^\n]*)$", re.MULTILINE),
+        lazy_pattern(r"^([ \t]*+):{3,}+[ \t]*+(?:\{[^}\n]{0,200}\}|[\w-]{0,40})[ \t]*+([^\n]*)$", re.MULTILINE),
         _container_title,
     ),
     (  # `/// tip | Title`, `///`
         ("///",),
-        re.compile(r"^([ \t]*+)/{3,}+[ \t]*+(?:[A-Za-z][\w-]{0,40}[ \t]*+(?:\|([^\n]*))?)?$", re.MULTILINE),
+        lazy_pattern(r"^([ \t]*+)/{3,}+[ \t]*+(?:[A-Za-z][\w-]{0,40}[ \t]*+(?:\|([^\n]*))?)?$", re.MULTILINE),
         _container_title,
     ),
     (  # imports of MDX; one over several lines ends at the next empty line
         ("import",),
-        re.compile(
+        lazy_pattern(
             r"^import[ \t]+(?:[\w$*{][\w$*{}, \t]{0,500}[ \t]from[ \t]+)?"
             r"(?:\"[^\"\n]{1,300}\"|'[^'\n]{1,300}');?[ \t]*$"
             r"|^import[ \t]+(?:\w{1,60},[ \t]*)?\{[^}\n]{0,500}(?:\n(?![ \t]*$)[^\n]++)*+$",
@@ -130,7 +132,7 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], str | Callable[[re.Match[s
     ),
     (
         ("export",),
-        re.compile(
+        lazy_pattern(
             r"^(?:export[ \t]*\{|export[ \t]+default[ \t]+[\w({\[]|export[ \t]+(?:async[ \t]+)?"
             r"(?:const|let|var|function|class)[ \t]+\w{1,60}[ \t]*(?:[=:({]|extends\b))"
             r"[^\n]*(?:\n(?![ \t]*$)[^\n]++)*+",
@@ -144,17 +146,17 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], str | Callable[[re.Match[s
     (("{",), _line(r"\{:[^{}\n]{0,300}\}|\{[ \t]?[.#][^{}\n]{0,300}\}"), ""),  # attributes of the block above
     (  # `## Title { #anchor .class }`
         ("{",),
-        re.compile(
+        lazy_pattern(
             r"^([ \t]{0,3}#{1,6}[ \t](?:[^{\n]|\{(?![^{}\n]{1,200}\}[ \t#]*+$))*+)"
             r"\{[ \t]?[.#:][^{}\n]{1,200}\}[ \t#]*+$",
             re.MULTILINE,
         ),
         r"\1",
     ),
-    (("{#", "{ #"), re.compile(r"(?<!\\)\{[ \t]?#[\w.:-]{1,200}[ \t]?\}[ \t]*+$", re.MULTILINE), ""),
+    (("{#", "{ #"), lazy_pattern(r"(?<!\\)\{[ \t]?#[\w.:-]{1,200}[ \t]?\}[ \t]*+$", re.MULTILINE), ""),
     (  # the roles of MyST before code spans, attributes after links and images, icons of MkDocs
         ("{", ":fontawesome-", ":octicons-", ":material-", ":simple-"),
-        re.compile(
+        lazy_pattern(
             rf"(?P<role>\{{[A-Za-z][\w:+.-]{{0,60}}\}}(?=`))?(?:{PROTECTED})"
             r"|(?P<attributes>(?<=[)\]`*_:])\{[ \t]?[:.#][^{}\n]{0,300}\})"
             r"|(?P<icon>:(?:fontawesome|octicons|material|simple)-[a-z0-9-]{1,60}:[ \t]?)",

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-import rjieba
-
-from veracity.language import Language
+from veracity.language import Language, jieba
 from veracity.language.words import ENGLISH
+from veracity.patterns import lazy_pattern
 
 Kind = Literal["date", "amount", "person", "place", "thing"]
 Span = tuple[int, int]
@@ -62,7 +61,7 @@ def _amounts(plain: str, question: str, language: Language) -> Iterator[Span]:
 def _chinese(plain: str, question: str, kind: Kind) -> Iterator[Span]:
     """Spans by the segmenter's tags. It tags many other words as names, so persons need a known surname."""
     includes_teams, end = kind == "person" and TEAM.search(question) is not None, 0
-    for word, tag in rjieba.tag(plain):
+    for word, tag in jieba.tag(plain):
         start, end = end, end + len(word)
         if len(word) > 1 and _is_of_kind(word, tag, kind, includes_teams):
             yield start, end
@@ -90,13 +89,13 @@ _QUESTION_END = r"(?=[？?。\s]|$|和|及|是|为|分别|有|在|叫)"
 _TOPIC = r"は(?:[？?。\s]|$)"
 # Question words for a kind, and nouns that ask for it at the end of a question: 上映时间, 首都は.
 ASKS: dict[Kind, re.Pattern[str]] = {
-    "date": re.compile(
+    "date": lazy_pattern(
         r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|season)\b|\bwhat time\b"
         rf"|什么时候|何时|哪一?[年天月日]|几[月号]|(?:时间|日期|年份){_QUESTION_END}"
         rf"|いつ|何(?:年|月|日|時|世紀|曜日)|年月日|(?:時期|日付|年){_TOPIC}",
         re.IGNORECASE,
     ),
-    "amount": re.compile(
+    "amount": lazy_pattern(
         r"\bhow (?:many|much|long|often|far|old|tall|big|high|deep|fast|large|wide|heavy|late|early)\b"
         r"|\bwhat (?:is|was|are|were) the (?:\w{1,20} ){0,2}(?:number|population|percentage|amount|price|cost|rate|age|"
         r"height|distance|length|size|score|total|temperature|speed|weight|salary)\b|\bwhat (?:percent|age|number|size)"
@@ -107,13 +106,13 @@ ASKS: dict[Kind, re.Pattern[str]] = {
         rf"％%割点名間ヶかカ冊校社国都])|(?:人口|面積|距離|高さ|長さ|数|割合|率){_TOPIC}",
         re.IGNORECASE,
     ),
-    "person": re.compile(
+    "person": lazy_pattern(
         r"\bwho(?:m|se)?\b|谁|哪[位支队名]"
         rf"|(?:导演|主演|编剧|冠军|亚军|季军|得主|主角|作者|市长|总统|主席|行政长官|选手|创始人|队伍){_QUESTION_END}"
         rf"|誰|だれ|どなた|人物(?:は|名)|(?:氏名|人|者|王|監督|作者|大統領|首相){_TOPIC}",
         re.IGNORECASE,
     ),
-    "place": re.compile(
+    "place": lazy_pattern(
         r"\bwhere\b|\b(?:what|which) (?:city|country|state|county|town|place|continent|island|river)\b|\bcapital of\b"
         r"|哪里|哪儿|何处|在哪|哪[个座]?(?:城市|国家|国|省|市|州|地方)|哪些国家"
         rf"|(?:地点|举办地|首都|举办国|所在地|城市|国家){_QUESTION_END}"
@@ -124,28 +123,28 @@ ASKS: dict[Kind, re.Pattern[str]] = {
 
 # Words that name the kind and do not occur in the answer. Includes the counter after a question word; otherwise
 # 多少天年假 is segmented as 天年.
-KIND_NAMES = re.compile(
+KIND_NAMES = lazy_pattern(
     r"(?:多少|几)[天个名位次种年月块支家岁人]|时间|日期|年份|地点|人数|数量|分别|具体|总共|名字|姓名|给出|叫|\b(?:names?|year|date|number|mean|meaning)\b"
     r"|名前|名称|場所|人物",
     re.IGNORECASE,
 )
 
-YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+YEAR = lazy_pattern(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}"
-ENGLISH_DATE = re.compile(
+ENGLISH_DATE = lazy_pattern(
     rf"\b{_MONTH}\.? \d{{1,4}}|\b\d{{1,2}} {_MONTH}\b|\b(?:1\d|20)\d\ds?\b|\b\d{{1,2}}(?:st|nd|rd|th) century"
     r"|\b(?:january|february|april|june|july|august|september|october|november|december|monday|tuesday|wednesday|"
     r"thursday|friday|saturday|sunday|spring|summer|autumn|winter|easter|christmas)\b",
     re.IGNORECASE,
 )
 _NUMERAL = "〇零一二三四五六七八九十百千"
-HAN_DATE = re.compile(
+HAN_DATE = lazy_pattern(
     rf"(?:\d{{2,4}}|[{_NUMERAL}]{{4}}) ?年(?: ?\d{{1,2}} ?月)?(?: ?\d{{1,2}} ?[日号])?"
     r"|\d{1,2} ?月(?: ?\d{1,2} ?[日号])?|(?<!\d)\d{1,2} ?[日号](?![線线館楼元])|\d{1,2} ?世[紀纪]"
     rf"|[{_NUMERAL}]{{1,3}}月[{_NUMERAL}]{{1,3}}[日号]|[{_NUMERAL}]{{2,3}}日(?![本常])"
     rf"|(?:昭和|平成|明治|大正|令和|元禄|天保|享保|慶長)[\d{_NUMERAL}元]{{1,3}}年|紀元前"
 )
-NUMBER = re.compile(
+NUMBER = lazy_pattern(
     r"(?<![\d.,A-Za-z])\d[\d,]{0,15}(?:\.\d{1,10})?(?!\d)(?! ?[年月日号](?!間))(?!(?:st|nd|rd|th)\b)"
     rf"|[{_NUMERAL}两数几]{{1,8}}(?=[个個人名次倍件小分周点円つ回種种元米吨万亿億萬余多成割天岁歳位枚台辆])"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|hundred|"
@@ -153,36 +152,36 @@ NUMBER = re.compile(
     re.IGNORECASE,
 )
 _SCALE = r" ?[万亿億千百多余]{0,3} ?"
-MEASURE = re.compile(
+MEASURE = lazy_pattern(
     rf"{_SCALE}(?:[%％‰个個人名位次倍件元米吨辆台座家支块枚部场条公里小时天周岁度点分级集轮届例所只头册款种年月美円つ回種"
     r"歳本階匹羽頭冊]|ドル|キロ|メートル|トン|ヘクタール|パーセント|km|m|cm|ha)"
 )
 # Patterns of a question about an amount, and of the unit in its answer.
 UNITS = (
-    (re.compile("多少人|人数|几人|人次|何人"), re.compile(rf"{_SCALE}[人名位例]")),
-    (re.compile("率|百分|割合|パーセント|percent"), re.compile(" ?(?:[%％‰割]|个百分点|パーセント|percent)")),
+    (lazy_pattern("多少人|人数|几人|人次|何人"), lazy_pattern(rf"{_SCALE}[人名位例]")),
+    (lazy_pattern("率|百分|割合|パーセント|percent"), lazy_pattern(" ?(?:[%％‰割]|个百分点|パーセント|percent)")),
     (
-        re.compile("多少钱|售价|价格|票房|营收|收入|奖金|金额|いくら"),
-        re.compile(rf"{_SCALE}(?:美?元|人民币|港元|欧元|円|ドル|[万亿])"),
+        lazy_pattern("多少钱|售价|价格|票房|营收|收入|奖金|金额|いくら"),
+        lazy_pattern(rf"{_SCALE}(?:美?元|人民币|港元|欧元|円|ドル|[万亿])"),
     ),
-    (re.compile("多长|多高|距离|何メートル|何キロ"), re.compile(" ?(?:米|公里|千米|km|m|メートル|キロ)")),
+    (lazy_pattern("多长|多高|距离|何メートル|何キロ"), lazy_pattern(" ?(?:米|公里|千米|km|m|メートル|キロ)")),
 )
 
 # A question about a setting, whose value has no unit.
-VALUE = re.compile("默认|[数初]?值|端口|参数|デフォルト|既定|規定値|初期値|ポート|引数")
+VALUE = lazy_pattern("默认|[数初]?值|端口|参数|デフォルト|既定|規定値|初期値|ポート|引数")
 
-CAPITALISED = re.compile(
+CAPITALISED = lazy_pattern(
     r"(?<![A-Za-z])[A-Z][A-Za-z0-9'\-\u00c0-\u024f]{0,30}(?: (?:(?:of|the|de|van|von|&) )?[A-Z][A-Za-z'.\-]{0,30}){0,5}"
 )
-QUOTED = re.compile(r"[《“「『\"]([^《》“”「」『』\"\n]{2,30})[》”」』\"]")
-NAME_SEPARATOR = re.compile("[·・](?=.)")
-JAPANESE_PERSON = re.compile(
+QUOTED = lazy_pattern(r"[《“「『\"]([^《》“”「」『』\"\n]{2,30})[》”」』\"]")
+NAME_SEPARATOR = lazy_pattern("[·・](?=.)")
+JAPANESE_PERSON = lazy_pattern(
     "[\u30a1-\u30fa\u30fc]{2,20}(?:[・＝=][\u30a1-\u30fa\u30fc]{1,20}){0,4}[\u4e00-\u9fff0-9]{0,3}|[\u4e00-\u9fff々]{2,8}"
 )
-JAPANESE_PLACE = re.compile(
+JAPANESE_PLACE = lazy_pattern(
     "[\u4e00-\u9fff々]{1,6}[国県市州都町村島区山川湾海港府省道域洋駅]|[\u30a1-\u30fa\u30fc・]{2,20}[\u4e00-\u9fff]{0,3}"
 )
-TEAM = re.compile("冠军|队|季军|亚军|国是谁")
+TEAM = lazy_pattern("冠军|队|季军|亚军|国是谁")
 PERSON_TAGS = frozenset(("nr", "nrt", "nrfg"))
 PLACE_TAGS = frozenset(("ns", "nrt"))
 THING_TAGS = frozenset(("n", "nr", "nrt", "ns", "nt", "nz", "vn", "eng"))

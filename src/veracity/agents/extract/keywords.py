@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-import rjieba
-
 from veracity.agents.extract.answer_types import KIND_NAMES
-from veracity.language import Language, Token, guess_language, is_common, normalized, tokens_in_place
+from veracity.language import Language, Token, guess_language, is_common, jieba, normalized, tokens_in_place
 from veracity.language.questions import ASKING
 from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
+from veracity.patterns import lazy_pattern
 
 MAX_KEYWORDS = 60
 MAX_LENGTH = 2000  # characters
@@ -30,17 +29,17 @@ SMALL_WORD_TAGS = frozenset(("ad", "b", "c", "d", "f", "l", "m", "mq", "p", "q",
 SINGLE_NOUN_TAGS = frozenset(("n", "ns", "nz"))
 GENERAL_NOUNS = frozenset("人者物事年月日時时所方名数量国儿")  # they say little about what is asked
 
-_HIRAGANA_ONLY = re.compile(f"[{HIRAGANA}]+")
+_HIRAGANA_ONLY = lazy_pattern(f"[{HIRAGANA}]+")
 # A Japanese word without particles and most endings: 国際連合, 16歳以上, 申し込み, 強める.
 _PARTICLES = "はがをにへとものでやかよね"
 _STEM_END, _VERB_END = "いきしちみりぎじびけせべめれえげ", "うくすつぬむるぐぶ"
 _SOLID = f"[{HAN}{KATAKANA}A-Za-z0-9]"
-_JAPANESE_WORD = re.compile(
+_JAPANESE_WORD = lazy_pattern(
     f"{_SOLID}++(?:[{_STEM_END}]{_SOLID}++)*+"
     f"(?:(?<!{_SOLID}{_SOLID})[{_STEM_END}]?[{_VERB_END}]?|[{_STEM_END}](?=[{_PARTICLES}、。?？]|$))?"
 )
-_HIRAGANA_WORD = re.compile(f"(?:(?![はをがの])[{HIRAGANA}])++")
-_SINGLE_NOUN = re.compile(f"(?<![{HAN}])[{HAN}](?=[{_PARTICLES}、。?？]|から|まで|より|$)")
+_HIRAGANA_WORD = lazy_pattern(f"(?:(?![はをがの])[{HIRAGANA}])++")
+_SINGLE_NOUN = lazy_pattern(f"(?<![{HAN}])[{HAN}](?=[{_PARTICLES}、。?？]|から|まで|より|$)")
 
 
 class Keyword(NamedTuple):
@@ -76,7 +75,7 @@ def _is_single_noun(word: Keyword, plain: str, language: Language) -> bool:
         return False
     if language == "ja":
         return _SINGLE_NOUN.match(plain, word.start) is not None
-    return rjieba.tag(word.key)[0][1] in SINGLE_NOUN_TAGS
+    return jieba.tag(word.key)[0][1] in SINGLE_NOUN_TAGS
 
 
 def _join_single_characters(tokens: Iterable[Token]) -> Iterator[Token]:
@@ -157,7 +156,7 @@ def _weight(key: str, language: Language) -> float:
     if len(key) == 1 and not key.isascii():
         return SINGLE_NOUN_WEIGHT
     if language == "zh" and not key.isascii():
-        return SMALL_WORD_WEIGHT if rjieba.tag(key)[-1][1] in SMALL_WORD_TAGS else 1.0
+        return SMALL_WORD_WEIGHT if jieba.tag(key)[-1][1] in SMALL_WORD_TAGS else 1.0
     return HIRAGANA_WEIGHT if _HIRAGANA_ONLY.fullmatch(key) else 1.0
 
 

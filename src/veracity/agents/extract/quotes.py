@@ -18,6 +18,7 @@ from veracity.language.excerpts import remove_marks
 from veracity.language.layout import Unit, one_line, unit_text
 from veracity.language.scripts import HAN
 from veracity.models import Evidence
+from veracity.patterns import lazy_pattern
 
 MAX_UNIT_SENTENCES = 4  # of a list item
 MAX_ENTRIES = 6  # of a list that is shown with the line that introduces it
@@ -25,15 +26,15 @@ MAX_CODE_LINES = 3
 MAX_LEAD_LENGTH = 200
 MAX_PASSAGE_LENGTH = 900  # characters
 
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
-_DECORATION = re.compile(r"\*{2,3}|_{2,3}|`+")
-_ITEM_MARK = re.compile(r"^(?:[-*•・+>#◦‣▪■□◆●○:]{1,6}\s+)+")
-_ITEM_NUMBER = re.compile(r"^[(（]?\d{1,3}[.)）、]\s+")
+_LINK = lazy_pattern(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
+_DECORATION = lazy_pattern(r"\*{2,3}|_{2,3}|`+")
+_ITEM_MARK = lazy_pattern(r"^(?:[-*•・+>#◦‣▪■□◆●○:]{1,6}\s+)+")
+_ITEM_NUMBER = lazy_pattern(r"^[(（]?\d{1,3}[.)）、]\s+")
 # Values of JSON and CSV look like this: projects[2].leader: Orla Finnerty.
-_KEY_PATH = re.compile(r"^(?:[\w-]{1,60}(?:\[\d{1,6}\]){0,3}\.){1,8}(?=[\w-]{1,60}(?:\[\d{1,6}\]){0,3}: )")
-_KEY_OF_SENTENCE = re.compile(rf"^(?:[a-z][\w-]{{0,60}}|[{HAN}]{{1,12}}): (?=[^:;\n]{{20,2000}}[.!?。！？]$)")
+_KEY_PATH = lazy_pattern(r"^(?:[\w-]{1,60}(?:\[\d{1,6}\]){0,3}\.){1,8}(?=[\w-]{1,60}(?:\[\d{1,6}\]){0,3}: )")
+_KEY_OF_SENTENCE = lazy_pattern(rf"^(?:[a-z][\w-]{{0,60}}|[{HAN}]{{1,12}}): (?=[^:;\n]{{20,2000}}[.!?。！？]$)")
 # A sentence that is not understood without the one before it.
-_REFERS_BACK = re.compile(
+_REFERS_BACK = lazy_pattern(
     r"(?:it|he|she|they|this|these|those|its|his|her|their|that|then|there|such)\b"
     r"|[它他她其该此这那]|两者|同(?:年|日|月)|これ|それ|この|その|あれ|彼|同(?:氏|社)",
     re.IGNORECASE,

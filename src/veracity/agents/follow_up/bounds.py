@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from veracity.language import Language
+from veracity.patterns import lazy_pattern
 
 _EN_NUMBER = "(?:[0-9][0-9,.]{0,11}|one|two|three|four|five|six|seven|eight|nine|ten|twelve)"
 _EN_TIME = "(?:years?|months?|weeks?|days?|hours?|quarters?|decades?)"
@@ -26,20 +27,20 @@ _JA_VERB = "(?:を超える|を超えた|を過ぎた|に満たない|より多�
 _JA_BOUND = f"{_JA_AMOUNT}(?:{_JA_VERB}|以内|以下|以上|未満|以降|まで|超|後|前)"
 
 _BOUND: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(rf"\b{_EN_BOUND}", re.IGNORECASE),
-    "zh": re.compile(_ZH_BOUND),
-    "ja": re.compile(_JA_BOUND),
+    "en": lazy_pattern(rf"\b{_EN_BOUND}", re.IGNORECASE),
+    "zh": lazy_pattern(_ZH_BOUND),
+    "ja": lazy_pattern(_JA_BOUND),
 }
 _ONLY_BOUND: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(f"(?P<bound>{_EN_BOUND})", re.IGNORECASE),
-    "zh": re.compile(f"(?:如果|要是|若)?(?P<bound>{_ZH_BOUND})(?:的话|的)?"),
-    "ja": re.compile(f"(?P<bound>{_JA_BOUND})(?:の?場合)?"),
+    "en": lazy_pattern(f"(?P<bound>{_EN_BOUND})", re.IGNORECASE),
+    "zh": lazy_pattern(f"(?:如果|要是|若)?(?P<bound>{_ZH_BOUND})(?:的话|的)?"),
+    "ja": lazy_pattern(f"(?P<bound>{_JA_BOUND})(?:の?場合)?"),
 }
 # A period without a comparison, which a bound replaces as well.
-_FIRST_PERIOD = re.compile(
+_FIRST_PERIOD = lazy_pattern(
     rf"\b(?:(?:in|during|for|within|of) )?(?:the|my|your) first (?:{_EN_NUMBER} )?{_EN_TIME}\b", re.IGNORECASE
 )
-_ENDS_IN_VERB = re.compile(f"{_JA_VERB}$")
+_ENDS_IN_VERB = lazy_pattern(f"{_JA_VERB}$")
 
 
 def replace_bound(question: str, other: str, language: Language) -> str | None:

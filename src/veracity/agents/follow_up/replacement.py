@@ -6,11 +6,10 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-import rjieba
-
 from veracity.agents.follow_up.bounds import replace_bound
-from veracity.language import Language, is_common
+from veracity.language import Language, is_common, jieba
 from veracity.language.scripts import HAN, KATAKANA
+from veracity.patterns import lazy_pattern
 
 Span = tuple[int, int]
 
@@ -144,7 +143,7 @@ def _is_name(run: str) -> bool:
 
 def _tag(text: str) -> list[_Word]:
     words, at = [], 0
-    for word, tag in rjieba.tag(text):
+    for word, tag in jieba.tag(text):
         words.append(_Word(word, tag[:2], at, at + len(word)))
         at += len(word)
     return words
@@ -183,47 +182,47 @@ def _is_time(word: _Word) -> bool:
 
 
 PARTICLE: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(r"(?:in|at|for|on|of|with|from|to|under|during|by|after|before) ", re.I),
-    "zh": re.compile("(?:在|对于?|从|到|给|关于|如果是|换成)"),
-    "ja": re.compile(r"(?!)"),
+    "en": lazy_pattern(r"(?:in|at|for|on|of|with|from|to|under|during|by|after|before) ", re.I),
+    "zh": lazy_pattern("(?:在|对于?|从|到|给|关于|如果是|换成)"),
+    "ja": lazy_pattern(r"(?!)"),
 }
 ENDING: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(r"\W+$"),
-    "zh": re.compile("(?:的话|的|方面|那边|这边)$"),
-    "ja": re.compile("(?:について|の場合|では|には|で|に|は|の|なら)$"),
+    "en": lazy_pattern(r"\W+$"),
+    "zh": lazy_pattern("(?:的话|的|方面|那边|这边)$"),
+    "ja": lazy_pattern("(?:について|の場合|では|には|で|に|は|の|なら)$"),
 }
 CIRCUMSTANCES = frozenset(("in", "at", "during", "under", "on"))
 _PREPOSITION = r"(?:in|at|for|on|of|with|from|to|under|during|by|after|before|per)"
 _WORD = rf"(?!{_PREPOSITION}\b)[\w'-]+"
 THING = rf"(?:(?:the|an?|my|your|our) )?{_WORD}(?: {_WORD}){{0,3}}"  # a noun with its adjectives
 THING_END = rf" {_PREPOSITION}\b|\W*$"
-LAST_THING = re.compile(rf"\b(?:for|on|of|with|to) (?P<thing>{THING})(?= per\b|\W*$)", re.IGNORECASE)
-INDEFINITE_THING = re.compile(rf"\ban? {_WORD}(?: {_WORD}){{0,2}}(?={THING_END})", re.IGNORECASE)
+LAST_THING = lazy_pattern(rf"\b(?:for|on|of|with|to) (?P<thing>{THING})(?= per\b|\W*$)", re.IGNORECASE)
+INDEFINITE_THING = lazy_pattern(rf"\ban? {_WORD}(?: {_WORD}){{0,2}}(?={THING_END})", re.IGNORECASE)
 PERSON: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(
+    "en": lazy_pattern(
         r"\b(?:(?:full-time|part-time|new|permanent|temporary) )?(?:staff|employees?|contractors?|interns?|"
         r"managers?|students?|members?|customers?|clients?|users?|visitors?|"
         r"guests?|workers?|volunteers?|trainees?|freelancers?|admins?|administrators?|children|adults|parents)\b",
         re.IGNORECASE,
     ),
-    "zh": re.compile("(?:员工?|职工|学生|[习研学]生|工人|老师|教师|工程师|经理|客户|顾客|人员|干部|访客|用户|家属)$"),
-    "ja": re.compile(
+    "zh": lazy_pattern("(?:员工?|职工|学生|[习研学]生|工人|老师|教师|工程师|经理|客户|顾客|人员|干部|访客|用户|家属)$"),
+    "ja": lazy_pattern(
         "(?:社員|職員|従業員|役員|会員|学生|学者|者|パート|アルバイト|スタッフ|インターン|客様?|ユーザー)$"
     ),
 }
 TIME_WORDS = frozenset(("工作日", "平日", "假期"))
 COMMON_NOUN_TAGS = frozenset(("n", "vn", "b"))
-OF_TOPIC = re.compile(f"[{HAN}{KATAKANA}A-Za-z0-9]{{2,16}}(?=の[^は?？]{{1,16}}は)")
-KATAKANA_LETTER = re.compile(f"[{KATAKANA}]")
-NUMBER = re.compile(r"\d+(?:[.,-]\d+)*")
+OF_TOPIC = lazy_pattern(f"[{HAN}{KATAKANA}A-Za-z0-9]{{2,16}}(?=の[^は?？]{{1,16}}は)")
+KATAKANA_LETTER = lazy_pattern(f"[{KATAKANA}]")
+NUMBER = lazy_pattern(r"\d+(?:[.,-]\d+)*")
 NAME_TAGS = {"nr", "ns", "nt", "nz"}
-LATIN_NAME = re.compile(r"\b[A-Z\u00c0-\u00de][\w.'-]*\w(?: (?:of |de |the )?[A-Z0-9][\w.'-]*)*")
-RUN = re.compile(f"[{HAN}]+|[{KATAKANA}]+|[A-Za-z0-9][A-Za-z0-9 .-]*[A-Za-z0-9]")
-NAME_BY_SCRIPT = re.compile(f"[{KATAKANA}]{{2,}}|[A-Z][A-Za-z0-9 .-]+")
-FOLLOWS = re.compile(" ?(?:の|では|で|には|に|は|が)")
-TOPIC = re.compile(f"[{HAN}{KATAKANA}A-Za-z0-9の・ ]{{1,24}}(?=は)")
+LATIN_NAME = lazy_pattern(r"\b[A-Z\u00c0-\u00de][\w.'-]*\w(?: (?:of |de |the )?[A-Z0-9][\w.'-]*)*")
+RUN = lazy_pattern(f"[{HAN}]+|[{KATAKANA}]+|[A-Za-z0-9][A-Za-z0-9 .-]*[A-Za-z0-9]")
+NAME_BY_SCRIPT = lazy_pattern(f"[{KATAKANA}]{{2,}}|[A-Z][A-Za-z0-9 .-]+")
+FOLLOWS = lazy_pattern(" ?(?:の|では|で|には|に|は|が)")
+TOPIC = lazy_pattern(f"[{HAN}{KATAKANA}A-Za-z0-9の・ ]{{1,24}}(?=は)")
 # Verbs and nouns for an aspect of a topic: applying, deadline, amount.
-ASPECT = re.compile(
+ASPECT = lazy_pattern(
     f"[{HAN}]+[いきしちにひみりぎじび](?:[{HAN}]+[いきしちにひみりぎじび])*"
     "|[\u4e00-\u9fff]{0,4}(?:申請|承認|手続|方法|期限|条件|対象者?|上限|下限|理由|金額|日数|時期|担当者?|変更|取消|延長|更新|提出|支給|計算|精算|例外|繰越)"
 )

@@ -11,6 +11,7 @@ from typing import Literal
 
 from veracity.agents.prompts import agent_text
 from veracity.language import Language, normalized
+from veracity.patterns import lazy_pattern
 
 SmallTalk = Literal["greeting", "thanks", "farewell", "help"]
 
@@ -42,7 +43,7 @@ def _collect(match: re.Match[str], kinds: set[str]) -> str:
     return " "
 
 
-_WORD = re.compile(r"\w")
+_WORD = lazy_pattern(r"\w")
 
 _HELP = (
     r"\bwhat (?:can|do) you do(?: for me)?\b|\bwho are you\b|\bwhat are you\b|\bhow (?:can|could|do) you help(?: me)?\b"
@@ -78,20 +79,20 @@ _GREETING = (
     r"|こんにちは|こんばんは|おはよう(?:ございます)?|はじめまして|初めまして|もしもし|お元気ですか|やあ"
     r"|よろしくお願い(?:いた)?します|よろしく"
 )
-PHRASE = re.compile(
+PHRASE = lazy_pattern(
     rf"(?P<help>{_HELP})|(?P<farewell>{_FAREWELL})|(?P<thanks>{_THANKS})|(?P<greeting>{_GREETING})", re.IGNORECASE
 )
 # Filler words around small talk.
-FILLER = re.compile(
+FILLER = lazy_pattern(
     r"\b(?:there|everyone|all|friend|veracity|so|really|again|and|well|oh|ah|please|now|then|today|just)\b"
     r"|你|您|的|了|啊|呀|啦|哦|嗯|吗|吧|非常|真的|十分|请问|那"
     r"|とても|大変|本当に|あの|えっと|ね|よ|です|いつも|を|に|は|、",
     re.IGNORECASE,
 )
 # Objects of thanks: "thanks for your help".
-THANKS_OBJECT = re.compile(
+THANKS_OBJECT = lazy_pattern(
     r"\b(?:very|much|a|lot|for|your|the|help|that|this|it|you|answer|info|information)\b|帮助|回答|解答|お答え",
     re.IGNORECASE,
 )
 # Thanks in the form of a question are not small talk: "Understood?"
-QUESTION = re.compile("[?？]|吗[。.!！]*$|か[。.!！]*$")
+QUESTION = lazy_pattern("[?？]|吗[。.!！]*$|か[。.!！]*$")
