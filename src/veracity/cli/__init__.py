@@ -23,7 +23,6 @@ from veracity.printable import visible
 
 INTERRUPTED = 130
 OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
-GARBAGE_THRESHOLD = 20_000  # new objects before Python looks for garbage: most of what imports create is none
 SHORT_COMMANDS = ("ask", "search")  # end before there is much garbage, most of what they create are modules
 
 
@@ -31,7 +30,6 @@ def main() -> None:
     _escape_unprintable_output()
     _hide_late_interrupts()
     own_process()
-    gc.set_threshold(GARBAGE_THRESHOLD)
     if sys.argv[1:2] and sys.argv[1] in SHORT_COMMANDS:
         gc.disable()
     try:
