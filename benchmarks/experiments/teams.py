@@ -23,6 +23,7 @@ from veracity.settings import ApprovalSettings
 
 CONFIDENCE = 0.95
 AUDIT = 0.2
+RISKS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 ANSWERS = 3000  # of one team
 IN_FORCE = ApprovalSettings().threshold
 WIDTHS = (12, 10, 26, 10, 22)  # of the columns
@@ -91,7 +92,7 @@ def main() -> None:
         f"{'promised risk':>14}{'certified':>12}{'broken':>10}{'per language: certified':>26}{'broken':>10}"
         f"{'looks good: broken':>22}"
     )
-    for risk in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3):
+    for risk in RISKS:
         certified = broken = separate = separate_broken = fooled = 0
         for _ in range(chosen.teams):
             labels = draw_labels(pool, ANSWERS, generator)

@@ -12,7 +12,7 @@ _LINE_BREAKS = str.maketrans({character: f"\\u{ord(character):04x}" for characte
 
 def encodable(text: str) -> str:
     """Replace lone surrogates, such as half an emoji, which UTF-8 cannot encode."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def json_line(value: Any) -> str:

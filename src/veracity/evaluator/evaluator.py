@@ -33,12 +33,12 @@ from veracity.evaluator.registry import Entry, registered
 from veracity.evaluator.scoring import Scoring, weighted_mean
 from veracity.llm import LLM, Budget
 from veracity.models import (
+    NOTHING_USED,
     EvaluationConfig,
     EvaluationRequest,
     EvaluationResult,
     MetricConfig,
     MetricSet,
-    Usage,
 )
 from veracity.secrets import presentable
 from veracity.settings import Settings
@@ -147,8 +147,9 @@ class Evaluator:
         loaded, llm, warnings = current
         plan = loaded.plan(request.config)
         budget = budget or Budget(loaded.settings.budget.tokens, loaded.settings.budget.cost_usd)
-        deadline = deadline or Deadline.within(loaded.settings.evaluator.deadline, name="evaluator.deadline")
-        if stop is not NEVER:
+        if deadline is None:
+            deadline = Deadline.within(loaded.settings.evaluator.deadline, stop, "evaluator.deadline")
+        elif stop is not NEVER:
             deadline = replace(deadline, stop=stop)
         scoring = Scoring(request, plan, llm, budget, deadline, batch)
         scoring.check()
@@ -159,7 +160,7 @@ class Evaluator:
             metrics=scores,
             overall_score=weighted_mean(scores, [planned.weight for planned in plan.metrics]),
             metric_set=plan.metric_set,
-            usage=sum((score.usage for score in scores), Usage()),
+            usage=sum((score.usage for score in scores), NOTHING_USED),
             seconds=time.perf_counter() - started,
             warnings=warnings,
         )

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, create_model
 
 from veracity.deadlines import Deadline
 from veracity.llm import LLM, Answer, Budget, Question
-from veracity.models import Usage, WritableText
+from veracity.models import NOTHING_USED, Usage, WritableText
 
 ROLE = "judge"
 MAX_REASON_LENGTH = 600  # characters
@@ -78,7 +78,7 @@ class Judge:
         """One judgement per metric, from the same calls. Their usage is that of the first judgement."""
         answers = self._ask(instructions, prompt, verdicts_schema(tuple(metrics)), len(metrics))
         verdicts = [[getattr(answer.value, field) for answer in answers] for field in _field_names(len(metrics))]
-        usages = [_total_usage(answers), *[Usage()] * (len(metrics) - 1)]
+        usages = [_total_usage(answers), *[NOTHING_USED] * (len(metrics) - 1)]
         return [_take_median(*judged) for judged in zip(verdicts, usages, strict=True)]
 
     def _ask(self, instructions: str, prompt: str, output: type[T], verdicts: int) -> list[Answer[T]]:
@@ -109,7 +109,7 @@ def _field_names(count: int) -> list[str]:
 
 
 def _total_usage(answers: Sequence[Answer[Any]]) -> Usage:
-    return sum((answer.usage for answer in answers), Usage())
+    return sum((answer.usage for answer in answers), NOTHING_USED)
 
 
 def _take_median(verdicts: Sequence[Verdict], usage: Usage) -> Judgement:

@@ -18,7 +18,7 @@ from veracity.experiments.case_runs import CaseRunner, Engine, Scorer
 from veracity.experiments.conditions import Conditions
 from veracity.experiments.records import Appender, CaseResult, Manifest, Records
 from veracity.experiments.suite import MAX_REPEATS, Case, Suite, find_suite, open_suite
-from veracity.models import KnownDocument, Usage
+from veracity.models import NOTHING_USED, KnownDocument, Usage
 from veracity.models.people import experiment_user
 from veracity.secrets import presentable
 from veracity.version import __version__
@@ -198,7 +198,7 @@ class _Recorder:
     def __init__(self, work: Plan, appender: Appender, on_progress: OnProgress) -> None:
         self._appender, self._on_progress, self._budget = appender, on_progress, work.options.budget_usd
         self._total, self._finished = work.forecast.total, len(work.finished)
-        self._usage, self._failed, self._in_a_row = Usage(), 0, 0
+        self._usage, self._failed, self._in_a_row = NOTHING_USED, 0, 0
         self._lock = threading.Lock()
         self._problem: VeracityError | None = None
 
@@ -327,7 +327,7 @@ def _forecast(workspace: Path, own: Records, finished: int, reused: set[Key]) ->
     for other in [own, *records.list_experiments(workspace)]:
         results = [] if other.manifest.suite != own.manifest.suite else list(_costs(other))
         if results and other.manifest.models == own.manifest.models:
-            usage, seconds = sum((used for used, _ in results), Usage()), sum(spent for _, spent in results)
+            usage, seconds = sum((used for used, _ in results), NOTHING_USED), sum(spent for _, spent in results)
             share = left / len(results)
             cost = None if usage.cost_usd is None else usage.cost_usd * share
             estimated = {"calls": round(usage.calls * share), "cost_usd": cost, "seconds": seconds * share}

@@ -45,19 +45,22 @@ class Case(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
+    # Lists come from a factory: pydantic would deep-copy a default, which takes longer than the rest of a case.
     id: Label
     question: Text
     expect: Expectation = "answer"
-    answers: list[Text] = []
-    must_cite: list[Text] = []
-    forbid: list[Text] = []
-    history: list[Text] = Field(default=[], description="earlier questions of the same conversation")
+    answers: list[Text] = Field(default_factory=list)
+    must_cite: list[Text] = Field(default_factory=list)
+    forbid: list[Text] = Field(default_factory=list)
+    history: list[Text] = Field(default_factory=list, description="earlier questions of the same conversation")
     submission: Text | None = None
-    context: list[Text] = []
-    rephrased: list[Text] = Field(default=[], description="the question in other words or languages, to test a judge")
+    context: list[Text] = Field(default_factory=list)
+    rephrased: list[Text] = Field(
+        default_factory=list, description="the question in other words or languages, to test a judge"
+    )
     cluster: Label | None = Field(default=None, description="cases that depend on each other have the same")
     language: Literal["en", "zh", "ja"] | None = None
-    tags: list[Label] = []
+    tags: list[Label] = Field(default_factory=list)
     origin: Text | None = None
 
     @model_validator(mode="after")
@@ -232,5 +235,5 @@ def _read_csv(path: Path, update: Callable[[bytes], None]) -> Iterator[tuple[str
 
 def _split(key: str, value: str) -> str | list[str]:
     field = Case.model_fields.get(key)
-    is_list = field is not None and isinstance(field.default, list)
+    is_list = field is not None and field.default_factory is list
     return [item for item in value.split(LIST_SEPARATOR) if item.strip()] if is_list else value

@@ -6,7 +6,7 @@ import json
 from asyncio import CancelledError
 from collections import defaultdict
 from concurrent.futures import wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -28,7 +28,7 @@ from veracity.llm.requests import (
     question_request,
     text_request,
 )
-from veracity.models import Usage
+from veracity.models import NOTHING_USED, Usage
 from veracity.providers.errors import CONTENT_FILTERED, TIMED_OUT, Failure
 from veracity.providers.keys import NO_SERVERS, ServersByName, require_key
 from veracity.providers.retirement import warn_of_retirement
@@ -77,17 +77,18 @@ class LLM:
 
     def require(self, model: str, role: str, deadline: Deadline | None = None) -> None:
         """Raise if the model cannot be set up: key, provider or SDK missing."""
+        if (role, model) in self._ready:
+            return
         if self._make_model is None:
             require_key(model, self._servers)
-        if (role, model) not in self._ready:
-            future = self._workers.submit(lambda thread_locals: self._model(thread_locals, model, role))
-            if not (deadline or Deadline()).wait_for(future):
-                future.cancel()
-                raise ModelTimeoutError(f'The model "{model}" could not be set up in time: allow more time.')
-            future.result()
-            if self._make_model is None and all(name != model for _, name in self._ready):
-                warn_of_retirement(model)
-            self._ready.add((role, model))
+        future = self._workers.submit(lambda thread_locals: self._model(thread_locals, model, role))
+        if not (deadline or Deadline()).wait_for(future):
+            future.cancel()
+            raise ModelTimeoutError(f'The model "{model}" could not be set up in time: allow more time.')
+        future.result()
+        if self._make_model is None and all(name != model for _, name in self._ready):
+            warn_of_retirement(model)
+        self._ready.add((role, model))
 
     def ask(self, question: Question[T], budget: Budget | None = None, deadline: Deadline | None = None) -> Answer[T]:
         """Makes at most 1 + `max_retries` calls, all before `deadline` and within `llm.deadline` seconds."""
@@ -235,7 +236,7 @@ class _Attempts(Generic[V]):
     limit: CallDeadline
     listener: Listener | None
     turns: tuple[Message, ...]
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NOTHING_USED
     has_run_away: bool = False
 
     def make(self) -> V:

@@ -44,6 +44,8 @@ class Usage(BaseModel):
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
+        if self is NOTHING_USED:
+            return other
         known = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
             calls=self.calls + other.calls,

@@ -279,7 +279,8 @@ class ApprovalSettings(Section):
 
     def for_language(self, language: str) -> ApprovalSettings:
         """The settings of the gate for an answer in this language."""
-        return self.model_copy(update={"threshold": self.language_thresholds.get(language, self.threshold)})
+        own = self.language_thresholds.get(language)
+        return self if own is None else self.model_copy(update={"threshold": own})
 
     @property
     def language_thresholds(self) -> dict[str, float]:
