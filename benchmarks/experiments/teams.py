@@ -1,6 +1,6 @@
 """Is the promise of a calibrated threshold kept? Simulates teams that decide on answers and calibrate their gate.
 
-    python -m benchmarks.experiments.teams OUTCOMES.jsonl [--teams 1000] [--seed 1]
+    python -m benchmarks.experiments.teams OUTCOMES.jsonl [--teams 1000] [--seed 1] [--languages en ja]
 
 OUTCOMES come from `benchmarks.experiments.outcomes`; gold answers are the decisions. Each team draws answers with
 their scores. Those below the threshold in force are all decided, of the others a share is audited. A promise is broken
@@ -80,9 +80,14 @@ def main() -> None:
     parser.add_argument("outcomes", type=Path)
     parser.add_argument("--teams", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--languages", nargs="+", default=["en", "zh", "ja"], help="whose answers count")
     chosen = parser.parse_args()
     generator = np.random.default_rng(chosen.seed)
-    pool = [found for found in load_outcomes(chosen.outcomes) if found.variant == "shipped" and found.score is not None]
+    pool = [
+        found
+        for found in load_outcomes(chosen.outcomes)
+        if found.variant == "shipped" and found.score is not None and found.language in chosen.languages
+    ]
     wrong, above = true_risk(pool, 0), true_risk(pool, IN_FORCE)
     print(f"{len(pool)} answers; {wrong:.3f} of all are wrong, {above:.3f} of those above {IN_FORCE}")
     print(

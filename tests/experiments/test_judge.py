@@ -117,6 +117,26 @@ def test_a_judge_that_likes_everything_is_found_out() -> None:
     assert report.trust == "do not use"
 
 
+def test_judgements_at_once_give_the_same_and_are_counted() -> None:
+    counted: list[tuple[int, int]] = []
+    at_once = probe_judge(CASES, exact, 0.75, "hash", concurrency=4, on_progress=lambda *now: counted.append(now))
+    assert at_once == probe_judge(CASES, exact, 0.75, "hash")
+    judged = sum(probe.missed.n for probe in at_once.probes if probe.missed) + len(CASES)
+    assert counted == [(number, judged) for number in range(1, judged + 1)]
+
+
+def test_the_count_shrinks_when_answers_do_not_pass() -> None:
+    counted: list[tuple[int, int]] = []
+    probe_judge(
+        CASES,
+        lambda question, *_: float(question.isascii()),
+        0.75,
+        "hash",
+        on_progress=lambda *now: counted.append(now),
+    )
+    assert counted[0][1] > counted[-1][1] == counted[-1][0]
+
+
 def test_probes_change_what_they_say() -> None:
     case, other = CASES[0], CASES[3]
     ordered = HARMLESS["evidence in another order"](case, other)

@@ -74,13 +74,13 @@ def read_labels(path: Path) -> Iterator[LabelledAnswer]:
 def measure_agreement(
     answers: list[LabelledAnswer], judge: Callable[[LabelledAnswer], float], threshold: float
 ) -> Agreement:
-    """`judge` returns a score from 0 to 1. Raises `InputError` without labels."""
+    """`judge` returns a score from 0 to 1. Raises `InputError` without labels, before anything is judged."""
+    if all(answer.label is None for answer in answers):
+        raise InputError('No answer has a label: add "label": "pass" or "fail" to some of them.')
     verdicts = [
         (answer.label, (judge(answer) if answer.score is None else answer.score) >= threshold) for answer in answers
     ]
     pairs = [(label == "pass", passed) for label, passed in verdicts if label is not None]
-    if not pairs:
-        raise InputError('No answer has a label: add "label": "pass" or "fail" to some of them.')
     unlabelled = [passed for label, passed in verdicts if label is None]
     good, bad = (
         [passed for is_good, passed in pairs if is_good],

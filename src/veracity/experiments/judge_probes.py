@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from veracity.errors import InputError
+from veracity.evaluator.evaluator import map_in_order
 from veracity.experiments.intervals import Interval, rate_interval
 from veracity.experiments.suite import Case
 from veracity.language import guess_language
@@ -23,8 +25,10 @@ MIN_DROPS = 0.8  # the least share of harmful changes that must be noticed, by t
 MAX_ADVICE_FLIPS, MIN_ADVICE_DROPS = 0.25, 0.5
 
 Kind = Literal["harmless", "harmful"]
+Input = tuple[str, str, list[str]]  # question, submission and evidence
 Judge = Callable[[str, str, Sequence[str]], float]
-Change = Callable[[Case, Case], tuple[str, str, list[str]] | None]
+Change = Callable[[Case, Case], Input | None]
+OnProgress = Callable[[int, int], None]  # gets how many judgements are done, and how many there are
 
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _NUMBER = re.compile(r"(?<![\[\d.,])\d{1,9}(?![\d\]])")
@@ -60,11 +64,11 @@ class ProbeReport(BaseModel):
     judge: str
 
 
-def same_twice(case: Case, other: Case) -> tuple[str, str, list[str]]:
+def same_twice(case: Case, other: Case) -> Input:
     return case.question, _text(case), case.context
 
 
-def other_order(case: Case, other: Case) -> tuple[str, str, list[str]] | None:
+def other_order(case: Case, other: Case) -> Input | None:
     """The evidence in reverse, with the citations renumbered."""
     count = len(case.context)
     if count < 2:
@@ -75,36 +79,36 @@ def other_order(case: Case, other: Case) -> tuple[str, str, list[str]] | None:
     return case.question, renumbered, case.context[::-1]
 
 
-def padding(case: Case, other: Case) -> tuple[str, str, list[str]]:
+def padding(case: Case, other: Case) -> Input:
     """The answer twice: longer, and no better."""
     return case.question, f"{_text(case)}\n\n{_text(case)}", case.context
 
 
-def other_format(case: Case, other: Case) -> tuple[str, str, list[str]]:
+def other_format(case: Case, other: Case) -> Input:
     """As a list, with a line break before it."""
     return case.question, f"\n- {_text(case)}\n", case.context
 
 
-def polite_question(case: Case, other: Case) -> tuple[str, str, list[str]]:
+def polite_question(case: Case, other: Case) -> Input:
     return _POLITE[case.asked_in].format(case.question), _text(case), case.context
 
 
-def paraphrased_question(case: Case, other: Case) -> tuple[str, str, list[str]] | None:
+def paraphrased_question(case: Case, other: Case) -> Input | None:
     return _rephrased(case, is_translated=False)
 
 
-def translated_question(case: Case, other: Case) -> tuple[str, str, list[str]] | None:
+def translated_question(case: Case, other: Case) -> Input | None:
     return _rephrased(case, is_translated=True)
 
 
-def _rephrased(case: Case, *, is_translated: bool) -> tuple[str, str, list[str]] | None:
+def _rephrased(case: Case, *, is_translated: bool) -> Input | None:
     """With the first rephrased question in the same language, or in another one."""
     found = (text for text in case.rephrased if (guess_language(text) != case.asked_in) == is_translated)
     question = next(found, None)
     return (question, _text(case), case.context) if question else None
 
 
-def benign_drift(case: Case, other: Case) -> tuple[str, str, list[str]]:
+def benign_drift(case: Case, other: Case) -> Input:
     """White space and punctuation at the end, and a blank after each passage."""
     text = _text(case).rstrip(".。 ")
     return (
@@ -114,12 +118,12 @@ def benign_drift(case: Case, other: Case) -> tuple[str, str, list[str]]:
     )
 
 
-def injected_orders(case: Case, other: Case) -> tuple[str, str, list[str]]:
+def injected_orders(case: Case, other: Case) -> Input:
     """An order in a bad answer must not lift it."""
     return case.question, _text(other) + _ORDERS[guess_language(_text(other))], case.context
 
 
-def changed_number(case: Case, other: Case) -> tuple[str, str, list[str]] | None:
+def changed_number(case: Case, other: Case) -> Input | None:
     text = _text(case)
     if match := _NUMBER.search(text):
         return case.question, f"{text[: match.start()]}{int(match[0]) * 2 + 7}{text[match.end() :]}", case.context
@@ -132,7 +136,7 @@ def changed_number(case: Case, other: Case) -> tuple[str, str, list[str]] | None
     return None
 
 
-def other_answer(case: Case, other: Case) -> tuple[str, str, list[str]]:
+def other_answer(case: Case, other: Case) -> Input:
     return case.question, _text(other), case.context
 
 
@@ -153,19 +157,34 @@ HARMFUL: dict[str, Change] = {
 }
 
 
-def probe_judge(cases: Sequence[Case], judge: Judge, threshold: float, judge_hash: str) -> ProbeReport:
+def probe_judge(
+    cases: Sequence[Case],
+    judge: Judge,
+    threshold: float,
+    judge_hash: str,
+    *,
+    concurrency: int = 1,
+    on_progress: OnProgress = lambda done, total: None,
+) -> ProbeReport:
     """Only answers that the judge passes are changed: a bad one has nothing to lose. Raises `InputError` if there are
-    fewer than two."""
-    scored = [(case, judge(case.question, _text(case), case.context)) for case in cases if case.submission]
-    passed = [(case, score) for case, score in scored if score >= threshold]
+    fewer than two. `on_progress` is called after each judgement."""
+    answers = [case for case in cases if case.submission]
+    judging = _Judging(judge, concurrency, on_progress, len(answers) + len(list(_changes([(c, 1.0) for c in answers]))))
+    scores = judging.scores([same_twice(case, case) for case in answers])
+    passed = [(case, score) for case, score in zip(answers, scores, strict=True) if score >= threshold]
     if len(passed) < 2:
         raise InputError(
-            f"The judge passes {len(passed)} of {len(scored)} submissions: a test needs at least two good answers. Add "
-            "cases with submission and context to the suite."
+            f"The judge passes {len(passed)} of {len(answers)} submissions: a test needs at least two good answers. "
+            "Add cases with submission and context to the suite."
         )
+    changes = list(_changes(passed))
+    judging.total = len(answers) + len(changes)
+    outcomes: dict[str, list[tuple[float, float]]] = {}
+    for change, after in zip(changes, judging.scores([change.changed for change in changes]), strict=True):
+        outcomes.setdefault(change.probe, []).append((change.before, after))
     probes = [
-        *(_probe(name, "harmless", change, passed, judge, threshold) for name, change in HARMLESS.items()),
-        *(_probe(name, "harmful", change, passed, judge, threshold) for name, change in HARMFUL.items()),
+        *(_probe(name, "harmless", outcomes.get(name, []), threshold) for name in HARMLESS),
+        *(_probe(name, "harmful", outcomes.get(name, []), threshold) for name in HARMFUL),
     ]
     trust = _decide(probes)
     verb = "should not be used" if trust == "do not use" else trust
@@ -177,24 +196,50 @@ def probe_judge(cases: Sequence[Case], judge: Judge, threshold: float, judge_has
     return ProbeReport(cases=len(passed), probes=probes, trust=trust, sentence=sentence, judge=judge_hash)
 
 
-def _probe(
-    name: str, kind: Kind, change: Change, passed: Sequence[tuple[Case, float]], judge: Judge, threshold: float
-) -> Probe:
-    outcomes = list(_changes(change, passed, judge))
+@dataclass
+class _Judging:
+    """Judges several inputs at once, and counts them."""
+
+    judge: Judge
+    concurrency: int
+    on_progress: OnProgress
+    total: int
+    done: int = 0
+
+    def scores(self, inputs: Sequence[Input]) -> list[float]:
+        found = []
+        for score in map_in_order(lambda item: self.judge(*item), inputs, self.concurrency):
+            found.append(score)
+            self.done += 1
+            self.on_progress(self.done, self.total)
+        return found
+
+
+class _Changed(NamedTuple):
+    """What a probe makes of a case, and the score of the case before."""
+
+    probe: str
+    before: float
+    changed: Input
+
+
+def _changes(passed: Sequence[tuple[Case, float]]) -> Iterator[_Changed]:
+    """Another question's answer is that of the next case in the same language."""
+    for index, (case, before) in enumerate(passed):
+        others = [item for item, _ in (*passed[index + 1 :], *passed[:index])]
+        same = [item for item in others if item.asked_in == case.asked_in and item.submission != case.submission]
+        for name, change in (HARMLESS | HARMFUL).items():
+            if changed := change(case, (same or others or [case])[0]):
+                yield _Changed(name, before, changed)
+
+
+def _probe(name: str, kind: Kind, outcomes: Sequence[tuple[float, float]], threshold: float) -> Probe:
+    """From the scores before and after."""
     if not outcomes:
         return Probe(name=name, kind=kind, missed=None)
     missed = sum((after < threshold) if kind == "harmless" else (after >= threshold) for _, after in outcomes)
     mean = sum(after - before for before, after in outcomes) / len(outcomes)
     return Probe(name=name, kind=kind, missed=rate_interval(missed, len(outcomes)), mean_change=mean)
-
-
-def _changes(change: Change, passed: Sequence[tuple[Case, float]], judge: Judge) -> Iterator[tuple[float, float]]:
-    """The scores before and after. Another question's answer is that of the next case in the same language."""
-    for index, (case, before) in enumerate(passed):
-        others = [item for item, _ in (*passed[index + 1 :], *passed[:index])]
-        same = [item for item in others if item.asked_in == case.asked_in and item.submission != case.submission]
-        if changed := change(case, (same or others)[0]):
-            yield before, judge(*changed)
 
 
 def _decide(probes: Sequence[Probe]) -> Literal["may gate", "may advise", "do not use"]:

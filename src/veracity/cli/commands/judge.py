@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from veracity.cli.commands.demo import load_samples
-from veracity.cli.ui.console import console, plain, print_json, table
+from veracity.cli.ui.console import console, error_console, plain, print_json, table
 from veracity.engine import Veracity, require_existing_workspace
 from veracity.experiments.intervals import Interval
 from veracity.experiments.judge_agreement import Agreement, LabelledAnswer, measure_agreement, read_labels
-from veracity.experiments.judge_probes import Judge, ProbeReport, probe_judge
+from veracity.experiments.judge_probes import Judge, OnProgress, Probe, ProbeReport, probe_judge
 from veracity.experiments.suite import Case, find_suite, open_suite
 
 STYLES = {"may gate": "green", "may advise": "yellow", "do not use": "red"}
 NOT_FIT = 1  # exit code of a judge that should not be used
+CONCURRENCY = 4
 
 
 def probe(suite: str | None, workspace: Path | None, as_json: bool) -> None:
     root = require_existing_workspace(workspace)
     cases = _sample_cases() if suite is None else list(open_suite(find_suite(suite, root)).cases())
-    with Veracity(root) as engine, contextlib.redirect_stdout(sys.stderr):  # a metric may print
-        report = probe_judge(cases, _judge(engine), engine.settings.approval.threshold, engine.conditions.judge_hash())
+    with Veracity(root) as engine, _progress_bar() as on_progress, contextlib.redirect_stdout(sys.stderr):
+        report = probe_judge(
+            cases,
+            _judge(engine),
+            engine.settings.approval.threshold,
+            engine.conditions.judge_hash(),
+            concurrency=CONCURRENCY,
+            on_progress=on_progress,
+        )
     if as_json:
         print_json(report)
     else:
@@ -49,6 +58,18 @@ def agree(labels: Path, workspace: Path | None, as_json: bool) -> None:
     else:
         _show_agreement(found)
     raise typer.Exit(NOT_FIT if found.trust == "do not use" else 0)
+
+
+@contextlib.contextmanager
+def _progress_bar() -> Iterator[OnProgress]:
+    """On a terminal only. A judge of language models takes minutes."""
+    if not error_console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = (TextColumn("Judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=error_console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _judge(engine: Veracity) -> Judge:
@@ -79,7 +100,7 @@ def _show_probes(report: ProbeReport) -> None:
     rows = table("Probe", "Kind", "Missed", "95 % interval", "n", "Mean change", right=("Missed", "n", "Mean change"))
     for probe in report.probes:
         missed = probe.missed
-        cells = (_percent(missed), _range(missed), str(missed.n) if missed else "0", f"{100 * probe.mean_change:+.1f}")
+        cells = (_percent(missed), _range(missed), str(missed.n) if missed else "0", _change(probe))
         rows.add_row(plain(probe.name), probe.kind, *cells)
     console.print(rows)
     console.print(plain(f"\n{report.sentence}", STYLES[report.trust]), soft_wrap=True)
@@ -104,6 +125,10 @@ def _show_agreement(found: Agreement) -> None:
     console.print(plain(prevalence.format(100 * found.judged_pass_rate)), soft_wrap=True)
     console.print(plain(f"\n{found.sentence}", STYLES[found.trust]), soft_wrap=True)
     console.print(plain(f"Judge and rubric: {found.judge}.", "dim"))
+
+
+def _change(probe: Probe) -> str:
+    return f"{100 * probe.mean_change:+.1f}" if probe.missed else ""
 
 
 def _percent(interval: Interval | None) -> str:
