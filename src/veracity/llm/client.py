@@ -77,10 +77,10 @@ class LLM:
 
     def require(self, model: str, role: str, deadline: Deadline | None = None) -> None:
         """Raise if the model cannot be set up: key, provider or SDK missing."""
-        if (role, model) in self._ready:
-            return
         if self._make_model is None:
             require_key(model, self._servers)
+        if (role, model) in self._ready:
+            return
         future = self._workers.submit(lambda thread_locals: self._model(thread_locals, model, role))
         if not (deadline or Deadline()).wait_for(future):
             future.cancel()
