@@ -58,6 +58,13 @@ def test_the_gate_decides_the_exit_code(run: Run, filled: Path, suite: Path, gat
     assert run("experiment", "run", "team", "--gate", "--workspace", str(filled)).code == code
 
 
+def test_a_gate_needs_requirements(run: Run, filled: Path, suite: Path) -> None:
+    ran = run("experiment", "run", "team", "--gate", "--workspace", str(filled))
+    assert ran.code == 2
+    assert '--gate has nothing to check: the suite "team" has no [gate]' in ran.err
+    assert not any(filled.glob("**/results*"))  # before any case ran
+
+
 def test_a_failed_gate_exits_with_1(run: Run, filled: Path, suite: Path) -> None:
     cases = [{**CASES[0], "id": f"c{number}", "answers": ["nothing like that"]} for number in range(5)]
     suite.write_text("\n".join(map(json.dumps, cases)))

@@ -33,7 +33,7 @@ from veracity.experiments.report import Report, describe, make_report, measures,
 from veracity.experiments.running import Forecast, OnProgress, Options, Plan, plan, require_documents, run
 from veracity.experiments.running import Progress as CaseProgress
 from veracity.experiments.suite import FOLDER as SUITES
-from veracity.experiments.suite import Case, find_suite, open_suite
+from veracity.experiments.suite import Case, Gate, find_suite, open_suite
 from veracity.experiments.summary import Summary, summarize
 from veracity.locales import LANGUAGES
 from veracity.models import Receipt
@@ -61,6 +61,8 @@ def run_experiment(
     root, written_in = require_existing_workspace(workspace), _choose_language(language)
     with Veracity(root) as engine, engine.variant(options.overrides) as variant:
         work = plan(variant, root, suite, options)
+        if gate:
+            _require_gate(work.records)
         baseline = _baseline(root, work.records, "")
         error_console.print(plain(format_forecast(work)), soft_wrap=True)
         problem = _run(variant, work)
@@ -124,6 +126,8 @@ def write_reports(
 ) -> None:
     root, written_in = require_existing_workspace(workspace), _choose_language(language)
     records = _find(root, name)
+    if gate and not against:
+        _require_gate(records)
     report = _report(records, _baseline(root, records, against), judge_gate=gate)
     folder = output or records.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -231,6 +235,13 @@ def _baseline(root: Path, records: Records, against: str) -> Records | None:
     """The experiment to compare with: the named one, or the baseline of the suite's gate."""
     name = against or records.manifest.settings.gate.baseline
     return _find(root, name, records) if name and name != records.manifest.name else None
+
+
+def _require_gate(records: Records) -> None:
+    """A gate that requires nothing would pass whatever the answers are."""
+    if records.manifest.settings.gate == Gate():
+        suite = records.manifest.suite
+        raise InputError(f'--gate has nothing to check: the suite "{suite}" has no [gate] in the .toml file beside it.')
 
 
 def _report(records: Records, baseline: Records | None, *, judge_gate: bool) -> Report:
