@@ -205,7 +205,7 @@ ANSWER_RULES = (
     ),
     Rule(
         "answer types: persons",
-        tuple(f"{_TYPES}:{name}" for name in ("JAPANESE_PERSON", "SURNAMES", "TEAM", "NAME_SEPARATOR", "PERSON_TAGS")),
+        tuple(f"{_TYPES}:{name}" for name in ("JAPANESE_PERSON", "SURNAMES", "NAME_SEPARATOR", "PERSON_TAGS")),
         ANSWERS,
         {f"{_TYPES}:expected_kind": _without_kind("person")},
     ),
@@ -218,7 +218,6 @@ ANSWER_RULES = (
     Rule("units of amounts", (f"{_TYPES}:UNITS",), ANSWERS, {f"{_TYPES}:UNITS": ()}),
     pattern("values without a unit", f"{_TYPES}:VALUE", ANSWERS, ("zh", "ja")),
     Rule("surnames", (f"{_TYPES}:SURNAMES",), ANSWERS, {f"{_TYPES}:SURNAMES": _Everything()}, ("zh",)),
-    pattern("teams as persons", f"{_TYPES}:TEAM", ANSWERS, ("zh",)),
     pattern("nouns that name the kind", f"{_TYPES}:KIND_NAMES", (*ANSWERS, *FOLLOW_UPS)),
     Rule(
         "single characters joined",

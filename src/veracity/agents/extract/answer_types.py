@@ -29,7 +29,7 @@ def find_answers(plain: str, question: str, kind: Kind, language: Language) -> I
     elif kind == "amount":
         yield from _amounts(plain, question, language)
     elif language == "zh":
-        yield from _chinese(plain, question, kind)
+        yield from _chinese(plain, kind)
     elif kind == "thing":
         yield from (match.span(1) for match in QUOTED.finditer(plain))
     elif language == "ja":
@@ -58,12 +58,12 @@ def _amounts(plain: str, question: str, language: Language) -> Iterator[Span]:
             yield match.span()
 
 
-def _chinese(plain: str, question: str, kind: Kind) -> Iterator[Span]:
+def _chinese(plain: str, kind: Kind) -> Iterator[Span]:
     """Spans by the segmenter's tags. It tags many other words as names, so persons need a known surname."""
-    includes_teams, end = kind == "person" and TEAM.search(question) is not None, 0
+    end = 0
     for word, tag in jieba.tag(plain):
         start, end = end, end + len(word)
-        if len(word) > 1 and _is_of_kind(word, tag, kind, includes_teams):
+        if len(word) > 1 and _is_of_kind(word, tag, kind):
             yield start, end
     if kind == "person":
         yield from ((match.start() - 1, match.end() + 1) for match in NAME_SEPARATOR.finditer(plain, 1))
@@ -71,14 +71,12 @@ def _chinese(plain: str, question: str, kind: Kind) -> Iterator[Span]:
         yield from _capitalised(plain)
 
 
-def _is_of_kind(word: str, tag: str, kind: Kind, includes_teams: bool) -> bool:
+def _is_of_kind(word: str, tag: str, kind: Kind) -> bool:
     if kind == "thing":
         return tag in THING_TAGS
     if kind == "place":
         return tag in PLACE_TAGS
-    if tag in PERSON_TAGS and ((word[0] in SURNAMES and len(word) <= 4) or (tag != "nr" and len(word) > 2)):
-        return True
-    return includes_teams and (tag == "ns" or (word[-1] == "队" and len(word) > 2))
+    return tag in PERSON_TAGS and ((word[0] in SURNAMES and len(word) <= 4) or (tag != "nr" and len(word) > 2))
 
 
 def _capitalised(plain: str) -> Iterator[Span]:
@@ -181,7 +179,6 @@ JAPANESE_PERSON = lazy_pattern(
 JAPANESE_PLACE = lazy_pattern(
     "[\u4e00-\u9fff々]{1,6}[国県市州都町村島区山川湾海港府省道域洋駅]|[\u30a1-\u30fa\u30fc・]{2,20}[\u4e00-\u9fff]{0,3}"
 )
-TEAM = lazy_pattern("冠军|队|季军|亚军|国是谁")
 PERSON_TAGS = frozenset(("nr", "nrt", "nrfg"))
 PLACE_TAGS = frozenset(("ns", "nrt"))
 THING_TAGS = frozenset(("n", "nr", "nrt", "ns", "nt", "nz", "vn", "eng"))
