@@ -10,6 +10,8 @@ def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 class LazyPattern:
+    """Has the methods of a compiled expression. Pass it to no function of `re`, which accepts only compiled ones."""
+
     def __init__(self, source: str, flags: int) -> None:
         self.pattern = source
         self._flags = flags

@@ -42,6 +42,18 @@ def open_draft(page: Page, question: str) -> None:
     expect(page.locator("#inbox-question")).to_have_text(question)
 
 
+def approve_two(page: Page) -> str:
+    """Approves the first draft, and then the next, which opens by itself. Returns the first question."""
+    page.locator(".inbox-row").first.click()
+    first = page.locator("#inbox-question").inner_text()
+    page.keyboard.press("a")
+    expect(page.locator("#inbox-question")).not_to_have_text(first)
+    expect(page.locator(".inbox-undo")).to_contain_text(first)
+    page.keyboard.press("a")  # and the next one
+    expect(page.locator(".inbox-undo")).not_to_contain_text(first)
+    return first
+
+
 def states(engine: Veracity) -> dict[str, str]:
     return {approval.question: approval.state for approval in engine.approvals(state="any")}
 
@@ -86,13 +98,7 @@ def test_the_next_draft_opens_after_a_decision(
 ) -> None:
     engine = waiting(QUESTION, OTHERS[0], undo_seconds=60)
     page = open_page(serve(engine), "#/inbox")
-    page.locator(".inbox-row").first.click()
-    first = page.locator("#inbox-question").inner_text()
-    page.keyboard.press("a")
-    expect(page.locator("#inbox-question")).not_to_have_text(first)
-    expect(page.locator(".inbox-undo")).to_contain_text(first)
-    page.keyboard.press("a")  # and the next one
-    expect(page.locator(".inbox-undo")).not_to_contain_text(first)
+    first = approve_two(page)
     for _ in range(2):
         page.keyboard.press("z")
     expect(page.locator("#inbox-question")).to_have_text(first)
@@ -104,12 +110,7 @@ def test_undoing_twice_opens_the_first_draft_in_any_order_of_responses(
 ) -> None:
     engine = waiting(QUESTION, OTHERS[0], undo_seconds=60)
     page = open_page(serve(engine), "#/inbox")
-    page.locator(".inbox-row").first.click()
-    first = page.locator("#inbox-question").inner_text()
-    page.keyboard.press("a")
-    expect(page.locator(".inbox-undo")).to_contain_text(first)
-    page.keyboard.press("a")
-    expect(page.locator(".inbox-undo")).not_to_contain_text(first)
+    first = approve_two(page)
     held: list[Route] = []
     page.route("**/api/approvals/*/decision", lambda route: route.continue_() if held else held.append(route))
     for _ in range(2):
