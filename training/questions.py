@@ -31,7 +31,7 @@ END = "<|im_end|>\n<|im_start|>assistant\n"
 START = "<|im_start|>system\nYou are a careful assistant.<|im_end|>\n<|im_start|>user\n"
 QUESTIONS = 6  # for each window; the fifth is in another language, the sixth has no answer
 LONGEST_PREFIX = 560
-LONGEST_QUESTION = 40
+LONGEST_QUESTION = 44
 SEED = 7
 
 

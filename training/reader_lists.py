@@ -30,6 +30,10 @@ LEAST_PROBABILITY = 0.2  # that a question's own window answers it
 MOST_PROBABILITY = 0.55  # that it answers a question that should have no answer
 DOUBTFUL = 0.6  # probability that another window answers; from here on its units do not count
 NOT_JUDGED = 0.1
+ALTERED, ALTERED_WEIGHT = 0.4, 0.5  # share of the questions with a number or name, and their weight
+SEED = 3
+# A number, a Latin name inside a sentence, or a word in katakana.
+NAME = re.compile(r"\d+|(?<=[^.!?\s] )[A-Z][A-Za-z]{2,}|(?<=[^\x00-\x7f])[A-Za-z][A-Za-z0-9.]{2,}|[ァ-ヴー]{3,}")
 IS_QUESTION = re.compile(
     r"[?？]\s*$|^(?:how|what|when|why|who|where|can|do|is|are|should)\b|か[。？?]?$"
     r"|吗|什么|如何|怎么|哪|多少|为什么|是否|几",
@@ -98,8 +102,27 @@ def build_groups(generated: Sequence[Generated], neighbours: Neighbours, windows
         if is_usable(question.text) and (row.window, number) in neighbours
         for group in _groups(question, row.window, neighbours[row.window, number], windows, calibration)
     ]
-    log("lists", len(groups))
-    return groups
+    altered = list(alter(groups, windows, random.Random(SEED)))
+    log("lists", len(groups), "altered", len(altered))
+    return groups + altered
+
+
+def alter(groups: Sequence[Group], windows: Sequence[Window], chance: random.Random) -> Iterator[Group]:
+    """Questions with a number or name of their window replaced by one of another question: nothing answers them."""
+    names: dict[str, list[str]] = {}
+    for group in groups:
+        names.setdefault(windows[group.window].language, []).extend(NAME.findall(group.question)[:1])
+    for group in groups:
+        window = windows[group.window]
+        found = [match for match in NAME.finditer(group.question) if match[0] in window.text]
+        if group.gold < 0 or not found or chance.random() >= ALTERED:
+            continue
+        match = chance.choice(found)
+        digits = "".join(chance.choices("123456789", k=len(match[0])))
+        other = digits if match[0].isdigit() else chance.choice(names[window.language])
+        if other not in window.text and not (other.isdigit() and not match[0].isdigit()):
+            question = group.question[: match.start()] + other + group.question[match.end() :]
+            yield Group(question, group.window, -1, ALTERED_WEIGHT * group.weight, group.others, is_removable=False)
 
 
 def _calibrate(generated: Sequence[Generated], neighbours: Neighbours) -> Calibration:

@@ -8,7 +8,7 @@ from pathlib import Path
 from training.corpus import Generated, Neighbour, Question, Unit, Window, load_corpus
 from training.paragraphs import write_lines
 from training.questions import make_batches, prefix, tasks
-from training.reader_lists import Packer, build_groups, endless_batches, is_usable, pack, texts_of
+from training.reader_lists import Group, Packer, alter, build_groups, endless_batches, is_usable, pack, texts_of
 from training.reader_report import auc
 
 DOCUMENT = "kubernetes/website:content/en/docs/leave.md"
@@ -50,7 +50,7 @@ def test_lists_of_a_window_and_its_neighbours() -> None:
     windows = [window(str(number), f"{DOCUMENT}{number}") for number in range(8)]
     near = [Neighbour(number, 3.0 if number == 1 else -3.0) for number in range(1, 8)]
     neighbours = {(0, number): near for number in range(3)}
-    answered, unanswered = build_groups([generated(0)], neighbours, windows)
+    answered, unanswered = build_groups([generated(0)], neighbours, windows)[:2]
     assert (answered.gold, unanswered.gold) == (1, -1)
     assert answered.others[0].probability > 0.5 > answered.others[1].probability
     ids = {text: list(range(200, 205)) for text in texts_of([answered, unanswered], windows)}
@@ -65,6 +65,17 @@ def test_lists_of_a_window_and_its_neighbours() -> None:
     assert removed.rows[0].units == [2]
     assert not removed.has_answer
     assert removed.weight < own.weight  # since another window may answer
+
+
+def test_a_question_with_another_number_or_name_has_no_answer() -> None:
+    windows = [window(text) for text in ("25", "Kenya 30", "Peru")]
+    texts = ("Do we have 25 days?", "How many in Kenya?", "How many in Peru?")
+    groups = [Group(text, number, 1, 1.0, (), is_removable=True) for number, text in enumerate(texts)]
+    found = [group for seed in range(9) for group in alter(groups, windows, random.Random(seed))]
+    assert {group.window for group in found} == {0, 1, 2}
+    assert all(group.gold == -1 for group in found)
+    assert all("25" not in group.question for group in found if group.window == 0)
+    assert {group.question for group in found if group.window == 1} == {"How many in Peru?"}
 
 
 def test_batches_have_rows_of_several_lists() -> None:
