@@ -26,6 +26,7 @@ from benchmarks.logistic import Numbers, fit_logistic
 from benchmarks.retrieval.sets import data_folder, options
 from veracity.agents.extract.answerability import ANSWERABLE_THRESHOLD, Signals, answer_probability, compute_signals
 from veracity.agents.extract.candidates import rank_candidates
+from veracity.answer_reader import UNREAD, make_answer_reader
 from veracity.embedding import make_embedder
 from veracity.language import Language
 
@@ -37,14 +38,15 @@ OTHER_SETS: dict[Language, tuple[str, ...]] = {
 }
 # The fitted signals: see the docstring.
 FITTED: dict[Language, tuple[str, ...]] = {
-    "en": ("fit", "relevance", "rank", "lead", "meaning"),
-    "zh": ("fit", "agreement", "relevance", "topic_match", "rank", "lead"),
-    "ja": ("fit", "relevance", "topic_match", "rank", "lead"),
+    "en": ("fit", "relevance", "rank", "lead", "meaning", "reading"),
+    "zh": ("fit", "agreement", "relevance", "topic_match", "rank", "lead", "reading"),
+    "ja": ("fit", "relevance", "topic_match", "rank", "lead", "reading"),
 }
 WEIGHTS = {"rgb": 8.0, "jsquad": 4.0, "clapnq": 2.0, "mtrag_un": 2.0}
 HANDBOOK_WEIGHT = 0.3
 FOLDS = 5
-NO_CANDIDATES = Signals(0.0, meaning=0.0)
+NO_CANDIDATES = Signals(0.0, meaning=0.0, reading=UNREAD)
+READER = make_answer_reader("bundled")
 RIDGE = 1e-2
 
 
@@ -57,7 +59,7 @@ class Row(NamedTuple):
 
 def make_rows(name: str, cases: Sequence[CaseWithEvidence], embedder: CachingEmbedder) -> Iterator[Row]:
     for item, evidence in cases:
-        keywords, ranked = rank_candidates(item.question, evidence, embedder)
+        keywords, ranked = rank_candidates(item.question, evidence, embedder, READER)
         fold = zlib.crc32(item.question.encode()) % FOLDS  # the same question is always in the same fold
         signals = compute_signals(keywords, ranked, evidence, embedder) if ranked else NO_CANDIDATES
         yield Row(name, fold, signals, item.answerable)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from veracity.answer_reader import Passage, make_answer_reader
 from veracity.embedding import Embedder, make_embedder
 from veracity.errors import VeracityError
 from veracity.evaluator import Evaluator
@@ -157,6 +158,8 @@ class Doctor:
             yield _check(f"The embedder {embedder}", partial(self._embed, embedder))
         if reranker != "none" and (call_providers or is_local_model(reranker) or reranker.startswith("cross-encoder:")):
             yield _check(f"The reranker {reranker}", partial(self._rerank, reranker))
+        if self._settings.reader != "none":
+            yield _check(f"The reader {self._settings.reader}", self._read)
 
     def index_warnings(
         self, fit: EmbedderFit, indexed_with: tuple[str, int] | None, documents: Mapping[str, int]
@@ -227,6 +230,11 @@ class Doctor:
             return traits.query_prefix, traits.passage_prefix
         is_own = is_local_model(name) or name.partition(":")[0] in (*self._settings.servers, "ollama")
         return None if is_own else ("", "")
+
+    def _read(self) -> dict[str, object]:
+        if reader := make_answer_reader(self._settings.reader):
+            reader.read("ping?", [Passage("", [("prose", "pong")])])
+        return {}
 
     def _rerank(self, name: str) -> dict[str, object]:
         reranker = make_reranker(name, self._settings.llm, self._settings.servers, self._settings.models.folder)

@@ -110,7 +110,7 @@ def test_the_sections_of_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "[models]\njugde = 'a:b'",
             'models.jugde: there is no such setting (did you mean "judge"?); known: writer, '
-            "reviewer, rewriter, router, summarizer, judge, embedder, reranker, folder.",
+            "reviewer, rewriter, router, summarizer, judge, embedder, reranker, reader, folder.",
         ),
         ("[models]\njudge = 3", "models.judge = 3: must be text in quotes."),
         ("[models]\njudge = 'gpt-5'", f"models.judge = 'gpt-5': {MODEL}"),
@@ -224,7 +224,7 @@ def test_the_origin_of_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_section_is_listed() -> None:
     sections = {name: type(getattr(Settings(), name)) for name in Settings.model_fields if name != "servers"}
     assert sections == SECTIONS and set(KEYS[""]) == set(Settings.model_fields)
-    roles = ["writer", "reviewer", "rewriter", "router", "summarizer", "judge", "embedder", "reranker"]
+    roles = ["writer", "reviewer", "rewriter", "router", "summarizer", "judge", "embedder", "reranker", "reader"]
     assert KEYS["models"] == [*roles, "folder"]
 
 

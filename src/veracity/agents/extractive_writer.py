@@ -8,9 +8,9 @@ from typing import NamedTuple
 from veracity.agents.base import WriterOutput, WritingTask
 from veracity.agents.extract.answerability import (
     ANSWERABLE_THRESHOLD,
-    CLEAR_THRESHOLD,
     Signals,
     answer_probability,
+    clear_threshold,
     compute_signals,
     find_other_subjects,
     keep_right_subject,
@@ -20,6 +20,7 @@ from veracity.agents.extract.keywords import Keyword, quote_words
 from veracity.agents.extract.other_languages import ANSWERS, CLEARLY_ANSWERS, rank_other_languages
 from veracity.agents.extract.quotes import Quote, in_order, quote, quote_passage
 from veracity.agents.prompts import agent_text
+from veracity.answer_reader import AnswerReader
 from veracity.embedding import Embedder
 from veracity.grounding import support
 from veracity.language import Language, content_tokens, guess_language, sentences
@@ -38,13 +39,14 @@ MAX_QUESTION_LENGTH = 120  # characters, where an abstention quotes the question
 
 
 class ExtractiveWriter:
-    """With an embedder it also compares meanings, in the languages that the embedder covers."""
+    """With an embedder it also compares meanings, in the languages that the embedder covers. An answer reader helps to
+    decide which unit answers, and whether one does."""
 
     form: AnswerForm = "extractive"
     model = ""
 
-    def __init__(self, embedder: Embedder | None = None) -> None:
-        self._embedder = embedder
+    def __init__(self, embedder: Embedder | None = None, reader: AnswerReader | None = None) -> None:
+        self._embedder, self._reader = embedder, reader
 
     def write(self, task: WritingTask) -> WriterOutput:
         language = detect_language(task.question, task.evidence)
@@ -53,7 +55,7 @@ class ExtractiveWriter:
         corrected = self._read(task, task.corrected) if task.corrected else _Reading()
         # The question as typed decides. If only the corrected one has an answer, a person decides whether it fits.
         if max(probability, corrected.probability(language)) >= ANSWERABLE_THRESHOLD:
-            is_clear = probability >= CLEAR_THRESHOLD[language] and reading.covers(task.question, language)
+            is_clear = reading.is_clear(probability, language) and reading.covers(task.question, language)
             if output := _write_answer(task, corrected.ranked or reading.ranked, language, is_clear):
                 return output
         if output := self._quote_other_language(task, language):
@@ -71,7 +73,7 @@ class ExtractiveWriter:
         return _write_answer(task, ranked, language, ranked[0].relevance >= CLEARLY_ANSWERS)
 
     def _read(self, task: WritingTask, question: str) -> _Reading:
-        wanted, candidates = rank_candidates(question, task.evidence, self._embedder)
+        wanted, candidates = rank_candidates(question, task.evidence, self._embedder, self._reader)
         ranked = keep_right_subject(question, candidates, task.evidence)
         signals = compute_signals(wanted, candidates, task.evidence, self._embedder, ranked) if ranked else None
         return _Reading(wanted, candidates, ranked, signals)
@@ -97,6 +99,9 @@ class _Reading(NamedTuple):
         nearby = best.nearby_keywords.union(*(item.nearby_keywords for item in others if item.number == best.number))
         absent = sum(word.weight for word in self.wanted if word.key not in nearby)
         return absent <= MAX_ABSENT_SHARE * sum(word.weight for word in self.wanted)
+
+    def is_clear(self, probability: float, language: Language) -> bool:
+        return self.signals is not None and probability >= clear_threshold(self.signals, language)
 
     def probability(self, language: Language, max_relevance: float = 1.0) -> float:
         """The probability that the evidence answers the question."""

@@ -58,23 +58,23 @@ class BundledEmbedder:
 
 @lru_cache(maxsize=1)
 def _load(folder: Path) -> tuple[WordPieces, Any]:
-    _require_intact(folder)
+    require_intact(folder, FILES, "embedding model", "embedder")
     pieces = WordPieces(folder / "tokenizer.json", folder / "tokens.txt")
     return pieces, load_session(folder / "model.onnx")
 
 
-def _require_intact(folder: Path) -> None:
-    """Raise unless the files match their checksums."""
+def require_intact(folder: Path, files: Sequence[str], model: str, setting: str) -> None:
+    """Raises `ConfigurationError` unless the files match their checksums."""
     try:
         lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
         expected = {name: checksum for checksum, name in map(str.split, lines)}
-        is_intact = expected == {name: _checksum(folder / name) for name in FILES}
+        is_intact = expected == {name: _checksum(folder / name) for name in files}
     except (OSError, ValueError):
         is_intact = False
     if not is_intact:
         raise ConfigurationError(
-            "The bundled embedding model is damaged or missing: reinstall Veracity "
-            '(pip install --force-reinstall --no-deps veracity), or set the embedder to "none".'
+            f"The bundled {model} is damaged or missing: reinstall Veracity "
+            f'(pip install --force-reinstall --no-deps veracity), or set the {setting} to "none".'
         )
 
 

@@ -35,12 +35,16 @@ class WordPieces:
 
     def encode(self, text: str, max_tokens: int) -> list[int]:
         """At most `max_tokens`, of which the first and the last mark the ends of the text."""
+        return [FIRST, *self.tokens(text, max_tokens - 2), LAST]
+
+    def tokens(self, text: str, max_tokens: int) -> list[int]:
+        """At most `max_tokens`, without marks."""
         ids: list[int] = []
         for piece in self._pieces(unicodedata.normalize("NFKC", encodable(text[:MAX_TEXT_LENGTH]))):
             ids += piece
             if len(ids) >= max_tokens:
                 break
-        return [FIRST, *ids[: max_tokens - 2], LAST]
+        return ids[:max_tokens]
 
     def _pieces(self, text: str) -> Iterator[list[int]]:
         end = 0

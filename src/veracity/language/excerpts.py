@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 from veracity.language import Sentence, content_tokens, guess_language, sentences
 from veracity.language.citations import without_marks
+from veracity.patterns import lazy_pattern
 
 MAX_EXCERPT_LENGTH = 500
 ELLIPSIS = "…"
 GAP = f" {ELLIPSIS} "  # between spans
 ENDS_LENGTH = 2 * len(ELLIPSIS)
 
+_LINK = lazy_pattern(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
 _SPACE_BEFORE_PUNCTUATION = re.compile(r" (?=[.,;:!?。，、；：！？])")  # left by a removed mark
 
 
@@ -52,6 +54,11 @@ def remove_marks(text: str) -> str:
     while (less := without_marks(text)) != text:
         text = less
     return text
+
+
+def remove_links(text: str) -> str:
+    """The text of Markdown links and images without their addresses."""
+    return _LINK.sub(r"\1", text)
 
 
 def plain_line(text: str) -> str:

@@ -19,6 +19,7 @@ from veracity.agents.router import LLMRouter
 from veracity.agents.spelling import Vocabulary
 from veracity.agents.summarizer import LLMSummarizer, LocalSummarizer
 from veracity.agents.writer import LLMWriter
+from veracity.answer_reader import make_answer_reader
 from veracity.embedding import Embedder
 from veracity.evaluator import Evaluator
 from veracity.graph.context import LOCAL_AGENTS, RunContext, Web
@@ -124,7 +125,8 @@ def _make_agents(
             llm.require(model, role)
     for warning in model_warnings(models, settings.servers):
         log.warning("%s", warning)
-    extractor, router, summarizer = ExtractiveWriter(embedder), LocalRouter(), LocalSummarizer()
+    extractor = ExtractiveWriter(embedder, make_answer_reader(settings.reader))
+    router, summarizer = LocalRouter(), LocalSummarizer()
     agents: dict[str, Any] = {
         "writer": extractor,
         "extractor": extractor,

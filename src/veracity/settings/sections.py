@@ -63,6 +63,7 @@ SmtpSecurity = Literal["starttls", "tls", "none"]
 ScopeName = Literal["conversation", "user"]
 DraftsName = Literal["everyone", "approvers"]
 WebProviderName = Literal["none", "searxng", "tavily", "ddgs"]
+ReaderName = Literal["bundled", "none"]
 
 
 def _checked_embedder(name: str) -> str:
@@ -116,6 +117,10 @@ class ModelSettings(Section):
         default="bundled", description="compares texts by meaning: `bundled`, `none` (words only) or a model"
     )
     reranker: str = Field(default="none", min_length=1, description="reorders results: `none` or a model")
+    reader: ReaderName = Field(
+        default="bundled",
+        description="finds the sentence that answers: `bundled` or `none` (rules alone); off if `embedder` is `none`",
+    )
     folder: str = Field(default="", description="where `veracity models pull` puts models")
 
 
@@ -449,6 +454,11 @@ class Settings(Section):
     def reranker(self) -> str:
         """`models.reranker`, or `retrieval.reranker`, which is its earlier name."""
         return self.retrieval.reranker if self.models.reranker == "none" else self.models.reranker
+
+    @property
+    def reader(self) -> ReaderName:
+        """`models.reader`, or "none" where answers are found by words alone."""
+        return "none" if self.models.embedder == "none" else self.models.reader
 
     @property
     def scales(self) -> Scales:

@@ -74,12 +74,13 @@ def role_states(settings: Settings, judged: Mapping[str, Sequence[str]]) -> list
         *([RoleState(JUDGE, model, metrics) for model, metrics in judges.items()] or [RoleState(JUDGE, "")]),
         RoleState("embedder", models.embedder),
         RoleState("reranker", settings.reranker),
+        RoleState("reader", settings.reader),
     ]
 
 
 def language_models(roles: Collection[RoleState]) -> list[str]:
     """Every configured language model, each once."""
-    named = [role.model for role in roles if role.role not in ("embedder", "reranker")]
+    named = [role.model for role in roles if role.role not in ("embedder", "reranker", "reader")]
     return list(dict.fromkeys(filter(None, named)))
 
 

@@ -1,10 +1,10 @@
-"""Estimates the probability that the evidence contains the answer, from its words and, if available, embeddings.
+"""Estimates the probability that the evidence contains the answer, from its words and, if available, from models.
 
 A logistic curve combines these signals: how well the best sentence matches the question, whether another document
 agrees with it, its rank and its lead over the sentences of other documents, how well its document matches the topic,
-the relevance of the evidence, and its similarity in meaning. The coefficients were fitted per language
-(`python -m benchmarks.answers.calibration`). Passages about another subject than the question's are excluded, however
-well their words match.
+the relevance of the evidence, its similarity in meaning, and the score of the answer reader. The coefficients were
+fitted per language (`python -m benchmarks.answers.calibration`). Passages about another subject than the question's are
+excluded, however well their words match.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from veracity.language.names import Name, names_in, other_names
 from veracity.models import Evidence
 
 ANSWERABLE_THRESHOLD = 0.5  # the same for all languages
-# From here on an answer is clear enough to be released; below, a person decides. A compromise between right answers
-# that wait and unfounded ones that are released (`python -m benchmarks.answers`).
+# Without a reader. A compromise between right answers that wait and unfounded ones that are released (`python -m
+# benchmarks.answers`).
 CLEAR_THRESHOLD: dict[Language, float] = {"en": 0.66, "zh": 0.64, "ja": 0.66}
 MAX_FURTHER_PASSAGES = 3  # further passages of a document, beyond which its topic match does not increase
 MAX_MISMATCH_SHARE = 0.25  # share of the question's words at which the subject mismatch is 1
@@ -41,6 +41,7 @@ class Signals(NamedTuple):
     rank: float = 0.0  # of the best candidate
     lead: float = 0.0  # in rank, over the best candidate of another document
     meaning: float | None = None
+    reading: float | None = None  # of the best candidate, by the answer reader
 
 
 class Curve(NamedTuple):
@@ -55,6 +56,14 @@ class Curve(NamedTuple):
     meaning: float = 0.0
 
 
+class ReadingTerm(NamedTuple):
+    """What the answer reader's score adds to a curve, and from which probability on an answer is then clear."""
+
+    bias: float
+    factor: float
+    clear: float
+
+
 # Only Chinese question sets have several documents with the same answer, so `agreement` was fitted for Chinese only.
 # `subject_mismatch` was set by hand: it occurs in few questions.
 WITH_MEANING = Curve(-4.1, 0.45, 0.0, 2.9, 0.0, -4.0, 0.85, 0.4, 2.8)
@@ -63,12 +72,24 @@ WORDS_ONLY = {
     "zh": Curve(-3.65, 1.1, 1.3, 1.3, 3.1, -3.0, 1.5, 0.9),
     "ja": Curve(-5.4, 1.9, 0.0, 2.1, 3.2, -3.0, 1.8, 2.4),
 }
+READING = {
+    "en": ReadingTerm(0.1, 0.25, 0.75),
+    "zh": ReadingTerm(0.1, 0.2, 0.77),
+    "ja": ReadingTerm(-0.6, 0.2, 0.7),
+}
 
 
 def answer_probability(signals: Signals, language: Language) -> float:
     curve = WITH_MEANING if signals.meaning is not None and language == "en" else WORDS_ONLY[language]
-    total = curve.bias + sum(factor * (signal or 0.0) for factor, signal in zip(curve[1:], signals, strict=True))
+    total = curve.bias + sum(factor * (signal or 0.0) for factor, signal in zip(curve[1:], signals[:-1], strict=True))
+    if signals.reading is not None:
+        total += READING[language].bias + READING[language].factor * signals.reading
     return 1 / (1 + exp(-total))
+
+
+def clear_threshold(signals: Signals, language: Language) -> float:
+    """From this probability on an answer is clear enough to be released; below, a person decides."""
+    return CLEAR_THRESHOLD[language] if signals.reading is None else READING[language].clear
 
 
 def compute_signals(
@@ -101,6 +122,7 @@ def compute_signals(
         rank=_rank(chosen[0], is_fitted),
         lead=_lead(chosen[0], ranked, documents, is_fitted),
         meaning=max(meanings, default=None),
+        reading=chosen[0].reading,
     )
 
 
@@ -139,8 +161,8 @@ def keep_right_subject(question: str, ranked: Sequence[Candidate], evidence: Seq
 
 
 def _rank(item: Candidate, is_fitted: bool) -> float:
-    """Without the similarity of a model whose scale is unknown."""
-    return item.rank if is_fitted else item.rank - (item.meaning or 0.0)
+    """By the rules. Without the similarity of a model whose scale is unknown."""
+    return item.rank_by_rules if is_fitted else item.rank_by_rules - (item.meaning or 0.0)
 
 
 def _lead(best: Candidate, ranked: Sequence[Candidate], documents: Sequence[str], is_fitted: bool) -> float:

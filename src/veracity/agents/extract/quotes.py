@@ -14,7 +14,7 @@ from veracity.agents.extract.candidates import Candidate, units_of
 from veracity.grounding import support
 from veracity.grounding.statements import statements
 from veracity.language import sentences
-from veracity.language.excerpts import remove_marks
+from veracity.language.excerpts import remove_links, remove_marks
 from veracity.language.layout import Unit, one_line, unit_text
 from veracity.language.scripts import HAN
 from veracity.models import Evidence
@@ -26,7 +26,6 @@ MAX_CODE_LINES = 3
 MAX_LEAD_LENGTH = 200
 MAX_PASSAGE_LENGTH = 900  # characters
 
-_LINK = lazy_pattern(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
 _DECORATION = lazy_pattern(r"\*{2,3}|_{2,3}|`+")
 _ITEM_MARK = lazy_pattern(r"^(?:[-*•・+>#◦‣▪■□◆●○:]{1,6}\s+)+")
 _ITEM_NUMBER = lazy_pattern(r"^[(（]?\d{1,3}[.)）、]\s+")
@@ -117,7 +116,7 @@ def clean(sentence: str, *, is_statement: bool = True) -> str | None:
 
     None unless it is a single sentence that the later checks find in the evidence."""
     plain = _KEY_OF_SENTENCE.sub("", _KEY_PATH.sub("", sentence.strip("| \t")))
-    plain = _DECORATION.sub("", _LINK.sub(r"\1", plain))
+    plain = _DECORATION.sub("", remove_links(plain))
     plain = one_line(remove_marks(_ITEM_MARK.sub("", plain)))
     if [item.text for item in sentences(plain)] != [plain] or (is_statement and not _is_statement(plain)):
         return None
