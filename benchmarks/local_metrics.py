@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from veracity import BaseMetric, EvaluationRequest
+from veracity.evaluator.metrics.answers_question import AnswersQuestion
 from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
 from veracity.evaluator.metrics.groundedness import Groundedness
 from veracity.evaluator.metrics.question_coverage import QuestionCoverage
@@ -67,7 +68,7 @@ def main(data: Path) -> None:
     corpus = {row["_id"]: row["text"] for row in read_rows(data / "clapnq.corpus.jsonl")}
     items = [row for row in read_rows(data / "clapnq.items.jsonl") if row["answerable"] and row["answers"]]
     print(f"ClapNQ, {len(items)} questions\n{'metric':<20}{'own':>8}{'other':>10}{'AUC':>8}")
-    for metric in (QuestionCoverage(), Groundedness()):
+    for metric in (QuestionCoverage(), AnswersQuestion(), Groundedness()):
         own = [score(metric, item, item, corpus) for item in items]
         other = [
             score(metric, item, items[index - OTHER_QUESTION_DISTANCE], corpus) for index, item in enumerate(items)

@@ -220,7 +220,7 @@ class TestFinding:
         with pytest.raises(ConfigurationError) as caught:
             Registry(built_in()).find(name, "f")
         message = str(caught.value)
-        assert message.startswith(f"f: there is no metric {shown}; known: CitationAccuracy, ClarityCoherence, ")
+        assert message.startswith(f"f: there is no metric {shown}; known: AnswersQuestion, CitationAccuracy, ")
         assert message.isprintable() and len(message) < 500
 
     def test_b7_a_misspelt_name_gets_a_suggestion(self) -> None:

@@ -35,6 +35,8 @@ from veracity.models import Evidence
         ("How many rooms are there?", "amount"),
         ("2022年高考报名人数", "amount"),
         ("社員は何人ですか", "amount"),
+        ("受付は何時からですか", "date"),
+        ("研修は何時間ですか", "amount"),
         ("Who wrote it?", "person"),
         ("《四海》的导演", "person"),
         ("作者は誰ですか", "person"),
@@ -60,6 +62,7 @@ def test_expected_kind_of_a_question(question: str, kind: Kind) -> None:
         ("导演陈凯歌来到现场。", "导演是谁？", ["陈凯歌"]),
         ("会议将在上海举办。", "会议在哪举办？", ["上海"]),
         ("1975年に連載が始まり、全3巻である。", "始まったのはいつですか", ["1975年"]),
+        ("2019年の移転後は午前9時30分に開きます。", "何時に開きますか", ["9時30分"]),
         ("州都はハノーファーである。", "州都はどこですか", ["州都", "ハノーファー"]),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from tests.evaluator.requests import request
 from veracity.errors import InputError
 from veracity.evaluator import Evaluator
+from veracity.evaluator.metrics.answers_question import AnswersQuestion
 from veracity.evaluator.metrics.citation_accuracy import CitationAccuracy
 from veracity.evaluator.metrics.groundedness import Groundedness
 from veracity.evaluator.metrics.question_coverage import QuestionCoverage
@@ -134,6 +135,46 @@ class TestCitationAccuracy:
         submission = "Opened items can be returned within 30 days [9]. Shipping is free [2]. The customer pays."
         comment = CitationAccuracy().evaluate(request(submission=submission, context=EN)).evaluator_comment
         assert "does not exist" in comment and "does not support" in comment and "no citation" in comment
+
+
+class TestAnswersQuestion:
+    @pytest.mark.parametrize(
+        ("question", "answer", "other"),
+        [
+            ("How long is the warranty?", "The warranty lasts 24 months [1].", "The warranty card is in the box [1]."),
+            ("年假有几天？", "员工每年享有15天带薪年假[1]。", "请向经理申请年假[1]。"),
+            ("締め切りはいつですか。", "申請の締め切りは6月30日です[1]。", "手数料は4000円です[1]。"),
+        ],
+    )
+    def test_an_answer_scores_higher_than_a_remark_on_the_topic(self, question: str, answer: str, other: str) -> None:
+        right, wrong = (
+            AnswersQuestion().evaluate(request(user_query=question, submission=text)) for text in (answer, other)
+        )
+        assert right.score > 75
+        assert right.score > wrong.score + 20
+        assert f"{right.score:.0f}%" in right.evaluator_comment
+
+    def test_every_part_of_the_question_counts(self) -> None:
+        question = "How long is the warranty? Who pays for the return shipping?"
+        half = "The warranty lasts 24 months."
+        whole = f"{half} The customer pays for the return shipping."
+        scores = [
+            AnswersQuestion().evaluate(request(user_query=question, submission=text)).score for text in (half, whole)
+        ]
+        assert scores[0] < 60 < scores[1]
+
+    @pytest.mark.parametrize(("question", "answer"), [("", "It is 24."), ("How long?", ""), ("How long?", "[1]")])
+    def test_nothing_to_judge_scores_zero(self, question: str, answer: str) -> None:
+        asked = request().model_copy(update={"user_query": question, "submission": answer})
+        assert AnswersQuestion().evaluate(asked).score == 0
+
+    def test_a_long_submission_is_read_in_pieces(self) -> None:
+        filler = "The box has a label. " * 20
+        found = AnswersQuestion().evaluate(
+            request(user_query="How long is the warranty?", submission=filler + "The warranty lasts 24 months.")
+        )
+        assert found.score > 50
+        assert "24 months" in found.evaluator_comment
 
 
 class TestQuestionCoverage:

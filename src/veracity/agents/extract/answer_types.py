@@ -39,7 +39,11 @@ def find_answers(plain: str, question: str, kind: Kind, language: Language) -> I
 
 
 def _dates(plain: str, question: str, language: Language) -> Iterator[Span]:
-    """The dates in a text. If the question already contains a year, a date needs a month or day."""
+    """The dates in a text, or times of day for 何時. If the question already contains a year, a date needs a month or
+    day."""
+    if ASKS_TIME_OF_DAY.search(question):
+        yield from (match.span() for match in TIME_OF_DAY.finditer(plain))
+        return
     needs_day = bool(YEAR.search(question)) and language != "en"
     for match in (ENGLISH_DATE if language == "en" else HAN_DATE).finditer(plain):
         if not needs_day or match[0][-1] in "月日号":
@@ -90,7 +94,7 @@ ASKS: dict[Kind, re.Pattern[str]] = {
     "date": lazy_pattern(
         r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|season)\b|\bwhat time\b"
         rf"|什么时候|何时|哪一?[年天月日]|几[月号]|(?:时间|日期|年份){_QUESTION_END}"
-        rf"|いつ|何(?:年|月|日|時|世紀|曜日)|年月日|(?:時期|日付|年){_TOPIC}",
+        rf"|いつ|何(?:年|月|日|時(?!間)|世紀|曜日)|年月日|(?:時期|日付|年){_TOPIC}",
         re.IGNORECASE,
     ),
     "amount": lazy_pattern(
@@ -100,7 +104,7 @@ ASKS: dict[Kind, re.Pattern[str]] = {
         r"|多少|多久|多长|多大|多高|多远|多重|几(?!乎|何)"
         r"|(?:人数|数量|总数|[产销出吞吐交付运]量|票房|营收|收入|价格?|售价|金额|[率额]|点数|席位|震级|奖金|人次|"
         rf"比分|距离|面积|人口){_QUESTION_END}"
-        r"|いくつ|いくら|どのくらい|どれくらい|どれほど|何(?:キロ|メートル|パーセント|[人個回件円歳種つ本枚台倍度番位階"
+        r"|いくつ|いくら|どのくらい|どれくらい|どれほど|何(?:キロ|メートル|パーセント|時間|[人個回件円歳種つ本枚台倍度番位階"
         rf"％%割点名間ヶかカ冊校社国都])|(?:人口|面積|距離|高さ|長さ|数|割合|率){_TOPIC}",
         re.IGNORECASE,
     ),
@@ -141,6 +145,10 @@ HAN_DATE = lazy_pattern(
     r"|\d{1,2} ?月(?: ?\d{1,2} ?[日号])?|(?<!\d)\d{1,2} ?[日号](?![線线館楼元])|\d{1,2} ?世[紀纪]"
     rf"|[{_NUMERAL}]{{1,3}}月[{_NUMERAL}]{{1,3}}[日号]|[{_NUMERAL}]{{2,3}}日(?![本常])"
     rf"|(?:昭和|平成|明治|大正|令和|元禄|天保|享保|慶長)[\d{_NUMERAL}元]{{1,3}}年|紀元前"
+)
+ASKS_TIME_OF_DAY = lazy_pattern("何時(?!間)")
+TIME_OF_DAY = lazy_pattern(
+    rf"(?:\d{{1,2}}|[{_NUMERAL}]{{1,3}}) ?時(?!間)(?:半|\d{{1,2}}分)?|(?<!\d)\d{{1,2}}:\d{{2}}(?!\d)|正午"
 )
 NUMBER = lazy_pattern(
     r"(?<![\d.,A-Za-z])\d[\d,]{0,15}(?:\.\d{1,10})?(?!\d)(?! ?[年月日号](?!間))(?!(?:st|nd|rd|th)\b)"

@@ -1,0 +1,85 @@
+"""The writer with an answer reader, which chooses among sentences with the same words, and helps to abstain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.agents.test_extractive_writer import evidence
+from veracity.agents.base import WritingTask
+from veracity.agents.extract.candidates import rank_candidates
+from veracity.agents.extractive_writer import ExtractiveWriter
+from veracity.answer_reader import Passage, make_answer_reader
+
+
+class Favours:
+    """Scores units that contain a word high, and all others low."""
+
+    name = "favours"
+
+    def __init__(self, word: str, low: float = -8.0) -> None:
+        self.word, self.low = word, low
+        self.seen: list[Passage] = []
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[list[float]]:
+        self.seen += passages
+        return [[5.0 if self.word in text else self.low for _, text in passage.units] for passage in passages]
+
+
+QUESTION = "How long is the warranty of the pump?"
+PASSAGE = "The warranty of the pump is printed on its box. The warranty of the pump ends after 24 months."
+
+
+@pytest.mark.parametrize("word", ["printed", "24"])
+def test_the_reader_decides_between_equal_matches(word: str) -> None:
+    _, ranked = rank_candidates("What about the warranty of the pump?", evidence(PASSAGE), None, Favours(word))
+    assert word in ranked[0].text
+    assert ranked[0].reading == 5.0
+
+
+def test_the_writer_abstains_where_the_reader_finds_no_answer() -> None:
+    task = WritingTask(QUESTION, evidence(PASSAGE), ())
+    assert not ExtractiveWriter().write(task).abstains
+    assert not ExtractiveWriter(reader=Favours("24")).write(task).abstains
+    assert ExtractiveWriter(reader=Favours("no such word", -30.0)).write(task).abstains
+
+
+def test_a_doubtful_answer_is_shown_as_a_passage() -> None:
+    outputs = [
+        ExtractiveWriter(reader=Favours("no such word", score)).write(WritingTask(QUESTION, evidence(PASSAGE), ()))
+        for score in range(6, -24, -1)
+    ]
+    kinds = [(output.abstains, output.tentative) for output in outputs]
+    assert list(dict.fromkeys(kinds)) == [(False, False), (False, True), (True, False)]
+
+
+def test_rules_alone_judge_rows() -> None:
+    table = "| City | Limit |\n|---|---|\n| Osaka | 90 euros |\n| Dublin | 120 euros |\n"
+    question = "What is the limit in Dublin?"
+    _, ranked = rank_candidates(question, evidence(table), None, Favours("Osaka"))
+    assert "Dublin" in ranked[0].text
+    assert all(item.reading is None for item in ranked if item.unit.kind == "row")
+
+
+def test_the_reader_sees_titles_and_no_link_addresses() -> None:
+    [item] = evidence("See [the list of offices](https://example.com/offices) for the opening hours of Dublin.")
+    reader = Favours("Dublin")
+    rank_candidates("When does Dublin open?", [item.model_copy(update={"title": "Offices"})], None, reader)
+    [passage] = reader.seen
+    assert passage.head == "Offices"
+    assert passage.units[0][1] == "See the list of offices for the opening hours of Dublin."
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("When does the office open?", "The office moved in 2019. The office opens at nine o'clock.", "nine"),
+        ("办公室几点开门？", "办公室2019年搬迁。办公室早上九点开门。", "九点"),
+        ("オフィスは何時に開きますか？", "オフィスは2019年に移転しました。オフィスは9時に開きます。", "9時"),
+    ],
+)
+def test_the_bundled_reader_in_three_languages(question: str, text: str, answer: str) -> None:
+    output = ExtractiveWriter(reader=make_answer_reader("bundled")).write(WritingTask(question, evidence(text), ()))
+    assert answer in output.text
+    assert not output.abstains
