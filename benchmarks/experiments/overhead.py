@@ -3,8 +3,9 @@
     python -m benchmarks.experiments.overhead [--rows 1000] [--repeat 3] [--memory 1000 20000]
 
 One LLM metric; the judge is a server on loopback. "bare" sends the same request as often, and nothing else.
-With pydantic-evals or DeepEval installed, they do so for the same rows. CPU seconds of this process, the best
-of several rounds that alternate; memory is the peak of a process of its own.
+With pydantic-evals or DeepEval installed, they do so for the same rows. CPU seconds of this process: medians of
+several rounds, and "times bare" the median of the ratios within a round, because the speed of a machine varies between
+rounds. Memory is the peak of a process of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from statistics import median
 from threading import Thread
 from typing import Any
 
@@ -234,11 +236,12 @@ def main() -> None:
         for _ in range(chosen.repeat):
             for name, task in tasks.items():
                 times[name].append(measure(task, chosen.rows))
-    bare = min(cpu for cpu, _ in times["bare, one by one"])
+    bare = [cpu for cpu, _ in times["bare, one by one"]]
     print(f"{'':24}{'CPU s':>8}{'wall s':>8}{'ms a row':>10}{'times bare':>12}")
     for name, found in times.items():
-        cpu, wall = min(cpu for cpu, _ in found), min(wall for _, wall in found)
-        print(f"{name:24}{cpu:8.2f}{wall:8.2f}{1000 * cpu / chosen.rows:10.2f}{cpu / bare:12.2f}")
+        cpu, wall = median(cpu for cpu, _ in found), median(wall for _, wall in found)
+        ratio = median(own / other for (own, _), other in zip(found, bare, strict=True))
+        print(f"{name:24}{cpu:8.2f}{wall:8.2f}{1000 * cpu / chosen.rows:10.2f}{ratio:12.2f}")
     for count in chosen.memory:
         print(f"peak memory, {count:,} cases: {peak_megabytes(count):.0f} MB")
 

@@ -75,7 +75,7 @@ WORDS_ONLY = {
 READING = {
     "en": ReadingTerm(0.1, 0.25, 0.75),
     "zh": ReadingTerm(0.1, 0.2, 0.77),
-    "ja": ReadingTerm(-0.6, 0.2, 0.7),
+    "ja": ReadingTerm(-0.4, 0.2, 0.74),
 }
 
 
