@@ -52,10 +52,10 @@ def make_outcome(item: Item, evidence: Sequence[Evidence], written: WriterOutput
 
 def _holds_gold(item: Item, answer: Sequence[str]) -> bool | None:
     if item.answers:
-        return any(_bare(gold) in _bare(" ".join(map(without_marks, answer))) for gold in item.answers)
+        return any(bare(gold) in bare(" ".join(map(without_marks, answer))) for gold in item.answers)
     if item.support or item.set == "clapnq":
-        bare = [_bare(without_marks(sentence)) for sentence in answer]
-        return any(text in _bare(gold) or _bare(gold) in text for gold in item.support for text in bare)
+        stated = [bare(without_marks(sentence)) for sentence in answer]
+        return any(text in bare(gold) or bare(gold) in text for gold in item.support for text in stated)
     return None
 
 
@@ -63,10 +63,11 @@ def _is_sound(sentence: str, numbers: list[int], evidence: Sequence[Evidence], t
     if len(numbers) != 1 or not 1 <= numbers[0] <= len(evidence):
         return False
     source = evidence[numbers[0] - 1].text
-    words = _bare(without_marks(LINK_TARGET.sub("", source)))  # answers contain no links
+    words = bare(without_marks(LINK_TARGET.sub("", source)))  # answers contain no links
     support = texts.support(sentence, [numbers[0] - 1])
-    return support.supported and support.quote in source and _bare(without_marks(sentence)) in words
+    return support.supported and support.quote in source and bare(without_marks(sentence)) in words
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
+    """Without case, punctuation and spaces, to compare answers."""
     return re.sub(r"[\W_]+", "", normalized(text).lower())

@@ -9,7 +9,6 @@ scores higher than one without an answer. Each by the rules, by the reader alone
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,12 +16,13 @@ from typing import NamedTuple
 from benchmarks.answers.calibration import OTHER_SETS, SETS
 from benchmarks.answers.cases import CaseWithEvidence, load_cases_with_evidence
 from benchmarks.answers.evidence import CachingEmbedder
+from benchmarks.answers.outcome import bare
+from benchmarks.local_metrics import auc
 from benchmarks.retrieval.sets import data_folder, options
 from veracity.agents.extract.answerability import answer_probability, compute_signals, keep_right_subject
 from veracity.agents.extract.candidates import Candidate, detect_language, rank_candidates
 from veracity.answer_reader import UNREAD, AnswerReader, make_answer_reader
 from veracity.embedding import make_embedder
-from veracity.language import normalized
 
 
 class Chosen(NamedTuple):
@@ -40,10 +40,10 @@ class Row(NamedTuple):
 
 def measure(case: CaseWithEvidence, embedder: CachingEmbedder, reader: AnswerReader) -> Row:
     item, evidence = case
-    gold = [bare for text in (*item.answers, *item.support) if (bare := _bare(text))]
+    gold = [plain for text in (*item.answers, *item.support) if (plain := bare(text))]
 
     def has_answer(candidate: Candidate) -> bool:
-        return any(answer in _bare(candidate.text) for answer in gold)
+        return any(answer in bare(candidate.text) for answer in gold)
 
     def choose(used: AnswerReader | None) -> tuple[list[Candidate], Chosen]:
         wanted, ranked = rank_candidates(item.question, evidence, embedder, used)
@@ -65,10 +65,6 @@ def _reading(candidate: Candidate) -> float:
     return UNREAD if candidate.reading is None else candidate.reading
 
 
-def _bare(text: str) -> str:
-    return re.sub(r"[\W_]+", "", normalized(text).lower())
-
-
 def format_row(name: str, rows: Sequence[Row]) -> str:
     there = [row for row in rows if row.is_answerable and row.is_there]
     choices = [sum(row.by_method[method].is_right for row in there) / max(1, len(there)) for method in range(3)]
@@ -80,10 +76,7 @@ def format_row(name: str, rows: Sequence[Row]) -> str:
 def _auc(rows: Sequence[Row], method: int) -> float | None:
     positive = [row.by_method[method].score for row in rows if row.is_answerable]
     negative = [row.by_method[method].score for row in rows if not row.is_answerable]
-    if not positive or not negative:
-        return None
-    wins = sum((high > low) + 0.5 * (high == low) for high in positive for low in negative)
-    return wins / len(positive) / len(negative)
+    return auc(positive, negative) if positive and negative else None
 
 
 def main() -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.answers.asking import Asked, ask
+from benchmarks.answers.outcome import bare
 from benchmarks.answers.releases import HEADINGS, Release, format_releases
 from benchmarks.real_documents.documents import HERE, extract, sources
 from veracity import Veracity
-from veracity.language import normalized
 from veracity.language.citations import without_marks
 from veracity.settings import Settings
 
@@ -54,12 +53,8 @@ def library(clones: Path, language: str, keep: Path | None, settings: Settings |
 
 
 def is_right(row: Row, asked: Asked) -> bool:
-    text = _bare(without_marks(asked.draft.text))
-    return not asked.abstains and any(_bare(answer) in text for answer in row["answers"])
-
-
-def _bare(text: str) -> str:
-    return re.sub(r"[\W_]+", "", normalized(text).lower())
+    text = bare(without_marks(asked.draft.text))
+    return not asked.abstains and any(bare(answer) in text for answer in row["answers"])
 
 
 def measure(row: Row, asked: Asked) -> Release:
@@ -76,7 +71,7 @@ def print_outcome(row: Row, asked: Asked, release: Release) -> None:
         print(f"  gold {row['answers']} in {row['document']}: {row['evidence']}")
     print("  A " + asked.draft.text.replace("\n", "\n    "))
     for number, item in enumerate(asked.draft.evidence, 1):
-        found = any(_bare(answer) in _bare(item.text) for answer in row["answers"])
+        found = any(bare(answer) in bare(item.text) for answer in row["answers"])
         print(f"    {number} {item.metadata.relevance_score:.2f} {'*' if found else ' '} {item.location[-60:]}")
 
 

@@ -16,8 +16,6 @@ from veracity.answer_reader import Passage, make_answer_reader
 class Favours:
     """Scores units that contain a word high, and all others low."""
 
-    name = "favours"
-
     def __init__(self, word: str, low: float = -8.0) -> None:
         self.word, self.low = word, low
         self.seen: list[Passage] = []

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from veracity.answer_reader.base import BUNDLED_NAME, UNREAD, AnswerReader, Passage
+from veracity.answer_reader.base import UNREAD, AnswerReader, Passage
 
-__all__ = ["BUNDLED_NAME", "UNREAD", "AnswerReader", "Passage", "make_answer_reader"]
+__all__ = ["UNREAD", "AnswerReader", "Passage", "make_answer_reader"]
 
 
 def make_answer_reader(setting: str) -> AnswerReader | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-BUNDLED_NAME = "bundled:veracity-reader-1"  # constants that were fitted to its scores name it
+UNREAD = -12.0  # the score of a unit beyond the model's input
 
 
 class Passage(NamedTuple):
@@ -18,14 +18,8 @@ class Passage(NamedTuple):
 class AnswerReader(Protocol):
     """Reads a question and passages, and scores which of their sentences answers it. Thread-safe."""
 
-    @property
-    def name(self) -> str: ...
-
     def read(self, question: str, passages: Sequence[Passage]) -> list[list[float]]:
         """For each passage, the score of each unit: the log-odds that it answers the question, against "no unit does".
 
         Scores of different passages can be compared. A unit beyond the model's input gets `UNREAD`."""
         ...
-
-
-UNREAD = -12.0

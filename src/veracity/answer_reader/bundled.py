@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from veracity.answer_reader.base import BUNDLED_NAME, UNREAD, Passage
+from veracity.answer_reader.base import UNREAD, Passage
 from veracity.embedding.bundled import FOLDER as EMBEDDER_FOLDER
 from veracity.embedding.bundled import require_intact
 from veracity.embedding.word_pieces import FIRST, LAST, WordPieces
@@ -33,8 +33,6 @@ _loading = threading.Lock()
 
 class BundledReader:
     """Loads the model with the first question. All instances in a process share it."""
-
-    name = BUNDLED_NAME
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[list[float]]:
         keys = [(question, passage.head, tuple(passage.units)) for passage in passages]

@@ -40,6 +40,7 @@ def _best_answer(part: str, stated: list[str]) -> tuple[float, str]:
     from veracity.answer_reader.bundled import BundledReader  # noqa: PLC0415 - loads onnxruntime
 
     groups = [stated[start : start + PER_PASSAGE] for start in range(0, len(stated), PER_PASSAGE)]
-    scores = BundledReader().read(part, [Passage("", [("prose", text) for text in group]) for group in groups])
-    score, place = max((score, -place) for place, score in enumerate(score for group in scores for score in group))
-    return 1 / (1 + exp(-score)), stated[-place]
+    found = BundledReader().read(part, [Passage("", [("prose", text) for text in group]) for group in groups])
+    scores = [score for group in found for score in group]
+    best = max(scores)
+    return 1 / (1 + exp(-best)), stated[scores.index(best)]
