@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -52,7 +52,7 @@ def _weight(parameters: list[str]) -> float:
         return 0.0
 
 
-def stream_events(request: Request, user: User, start: Callable[[], AsyncIterator[LiveEvent]]) -> EventStream:
+def stream_events(request: Request, user: User, start: Callable[[], AsyncGenerator[LiveEvent]]) -> EventStream:
     """Streams the events that `start` returns. Raises 429 before calling it if too many streams are open."""
     with _open_stream(request, user) as close:
         return EventStream(encode_events(while_authorized(request, user, start())), close)
@@ -62,8 +62,8 @@ async def stream_run(
     request: Request,
     user: User,
     start: Callable[[], Awaitable[str]],
-    follow: Callable[[str], AsyncIterator[LiveEvent]],
-    encode: Callable[[AsyncIterator[LiveEvent | None], str], AsyncIterator[bytes]] | None = None,
+    follow: Callable[[str], AsyncGenerator[LiveEvent]],
+    encode: Callable[[AsyncGenerator[LiveEvent | None], str], AsyncGenerator[bytes]] | None = None,
 ) -> EventStream:
     """Starts a run and streams its events. Opens the stream first: an accepted question must not be refused later.
     `encode` replaces the default encoding."""
@@ -86,17 +86,17 @@ def _open_stream(request: Request, user: User) -> Iterator[Callable[[], None]]:
 
 
 async def while_authorized(
-    request: Request, user: User, events: AsyncIterator[LiveEvent], pause: float = KEEP_ALIVE_SECONDS
-) -> AsyncIterator[LiveEvent | None]:
+    request: Request, user: User, events: AsyncGenerator[LiveEvent], pause: float = KEEP_ALIVE_SECONDS
+) -> AsyncGenerator[LiveEvent | None]:
     """Ends when the token is revoked or the role changes: at once if this server did it, else with the next event or
-    after `pause`. Yields None after each `pause` without events."""
+    after `pause`. Yields None after each `pause` without events. Closes `events`."""
     authenticator: Authenticator = request.app.state.authenticator
-    iterator, checked = aiter(events), time.monotonic()
+    checked = time.monotonic()
     pending: asyncio.Task[LiveEvent] | None = None
     changed = asyncio.ensure_future(authenticator.access_changed.wait())
     try:
         while True:
-            pending = pending or asyncio.ensure_future(_next(iterator))
+            pending = pending or asyncio.ensure_future(_next(events))
             done, _ = await asyncio.wait({pending, changed}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             if changed in done or time.monotonic() - checked > AUTH_SECONDS:
                 checked = time.monotonic()
@@ -114,8 +114,10 @@ async def while_authorized(
         return
     finally:
         changed.cancel()
-        if pending:
-            pending.cancel()
+        if pending and not pending.done():
+            pending.cancel()  # ends `events`, which cannot be closed while it runs
+        else:
+            await events.aclose()
 
 
 async def is_authorized(request: Request, user: User) -> bool:
@@ -145,27 +147,31 @@ async def _wait_for_disconnect(request: Request) -> None:
 
 
 class EventStream(StreamingResponse):
-    """Calls `close` when the stream ends, even if it was never read."""
+    """Calls `close` when the stream ends, even if it was never read. Closes `lines`: a client may disconnect while a line
+    is sent, which the generator does not notice."""
 
     media_type = EVENT_STREAM
 
     def __init__(
-        self, lines: AsyncIterator[bytes], close: Callable[[], None], headers: Mapping[str, str] | None = None
+        self, lines: AsyncGenerator[bytes], close: Callable[[], None], headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(lines, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})})
+        self._lines = lines
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await super().__call__(scope, receive, send)
+            async with aclosing(self._lines):
+                await super().__call__(scope, receive, send)
         finally:
             self._close()
 
 
-async def encode_events(events: AsyncIterator[LiveEvent | None]) -> AsyncIterator[bytes]:
-    yield KEEP_ALIVE  # sends the headers right away
-    async for event in events:
-        yield KEEP_ALIVE if event is None else _encode_event(event)
+async def encode_events(events: AsyncGenerator[LiveEvent | None]) -> AsyncGenerator[bytes]:
+    async with aclosing(events):
+        yield KEEP_ALIVE  # sends the headers right away
+        async for event in events:
+            yield KEEP_ALIVE if event is None else _encode_event(event)
 
 
 def encode_json(value: Any) -> bytes:
@@ -182,5 +188,5 @@ def _dump_model(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="json")
 
 
-async def _next(iterator: AsyncIterator[LiveEvent]) -> LiveEvent:
+async def _next(iterator: AsyncGenerator[LiveEvent]) -> LiveEvent:
     return await anext(iterator)

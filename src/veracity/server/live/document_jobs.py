@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -269,7 +269,7 @@ class JobEvents:
     def close(self) -> None:
         self._put(None)
 
-    async def stream(self) -> AsyncIterator[LiveEvent]:
+    async def stream(self) -> AsyncGenerator[LiveEvent]:
         while (data := await self._events.get()) is not None:
             yield LiveEvent("", data)
 

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -404,7 +404,7 @@ class LiveRuns:
         require_visible(user, standing.user, "run", run_id)
         return standing.run_id
 
-    async def follow(self, run_id: str, user: User, after: str = "") -> AsyncIterator[LiveEvent]:
+    async def follow(self, run_id: str, user: User, after: str = "") -> AsyncGenerator[LiveEvent]:
         """Events after the event `after`, until the run ends or waits for approval. Does not check whether the user
         may see the run: see `require_visible`."""
         sees_drafts = can_see_drafts(user, self._settings)

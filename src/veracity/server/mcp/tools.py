@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import cast
 
@@ -129,19 +130,20 @@ class Tools:
 
     async def _wait_for_answer(self, caller: ToolCaller, run_id: str, report: Report) -> Answer | None:
         """None if the run fails."""
-        async for event in self._follow(caller, run_id):
-            kind = event.data["kind"] if event else ""
-            if event and kind == "answer":
-                return cast(Answer, event.data["answer"])
-            if kind == "failed":
-                return None
-            if event and kind in ("queued", "started"):
-                await report(_describe(event))
+        async with aclosing(self._follow(caller, run_id)) as events:
+            async for event in events:
+                kind = event.data["kind"] if event else ""
+                if event and kind == "answer":
+                    return cast(Answer, event.data["answer"])
+                if kind == "failed":
+                    return None
+                if event and kind in ("queued", "started"):
+                    await report(_describe(event))
         if caller.request and not await is_authorized(caller.request, caller.user):
             raise unauthorized()
         raise stopping_error(STOPPING_RUN.format(run_id))
 
-    def _follow(self, caller: ToolCaller, run_id: str) -> AsyncIterator[LiveEvent | None]:
+    def _follow(self, caller: ToolCaller, run_id: str) -> AsyncGenerator[LiveEvent | None]:
         events = self.live.follow(run_id, caller.user)
         return while_authorized(caller.request, caller.user, events) if caller.request else events
 

@@ -6,7 +6,8 @@ Only released answers are sent, never drafts. A client that disconnects stops it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 from urllib.parse import unquote
@@ -116,10 +117,11 @@ class Delivery:
     async def stream(self, make_renderer: Callable[[str], StreamRenderer]) -> EventStream:
         """The answer as events of the renderer for this run."""
 
-        async def encode(events: AsyncIterator[LiveEvent | None], run_id: str) -> AsyncIterator[bytes]:
+        async def encode(events: AsyncGenerator[LiveEvent | None], run_id: str) -> AsyncGenerator[bytes]:
             try:
-                async for chunk in self._encode(events, make_renderer(run_id), run_id):
-                    yield chunk
+                async with aclosing(events), aclosing(self._encode(events, make_renderer(run_id), run_id)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
             except (asyncio.CancelledError, GeneratorExit):
                 self._abandon(run_id)
                 raise
@@ -154,8 +156,8 @@ class Delivery:
             self._live.abandon(self.user, run_id)
 
     async def _encode(
-        self, events: AsyncIterator[LiveEvent | None], renderer: StreamRenderer, run_id: str
-    ) -> AsyncIterator[bytes]:
+        self, events: AsyncGenerator[LiveEvent | None], renderer: StreamRenderer, run_id: str
+    ) -> AsyncGenerator[bytes]:
         for chunk in renderer.start():
             yield chunk
         async for event in events:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import ExitStack, aclosing
 from functools import partial
 from typing import Annotated, Any
@@ -231,7 +231,7 @@ async def _respond(request: Request, user: User, change: Change, resources: Exit
         report = await asyncio.shield(task)
         return JSONResponse(report.model_dump(mode="json"))
 
-    def start() -> AsyncIterator[LiveEvent]:
+    def start() -> AsyncGenerator[LiveEvent]:
         return start_change(change, resources.pop_all())[0].stream()
 
     return stream_events(request, user, start)
