@@ -1,11 +1,12 @@
 """Does the product without a model answer questions over real documents, and hold or refuse the rest?
 
-    python -m benchmarks.real_documents CLONES [--keep FOLDER] [--part dev|final] [--languages en zh ja] [--list]
+    python -m benchmarks.real_documents CLONES [--set first|second] [--part dev|final] [--keep FOLDER] [--list]
 
-CLONES contains a clone of each repository in `sources.json`, named `OWNER+NAME`; the documents are read at the commits
-given there and are not part of this project. Questions were written from the documents alone, before the
-product was tuned on them. 80 questions per language, of which 20 have no answer in the documents.
-A third is marked `final` and was kept aside while tuning.
+CLONES contains a clone of each repository in the set's `sources.json`, named `OWNER+NAME`; the documents are read at
+the commits given there and are not part of this project. Questions were written from the documents alone, before the
+product was tuned on them. The first set has 80 questions per language: 20 have no answer in the documents, and a third
+is marked `final` and was kept aside while tuning. The second has 120, 30 without an answer and half `final`, over other
+documents.
 
 An answer is "right" if it contains one of the answer strings, compared without case, punctuation and spaces. `--list`
 prints each question of the development part with its outcome.
@@ -30,25 +31,28 @@ from veracity.language.citations import without_marks
 from veracity.settings import Settings
 
 LANGUAGES = ("en", "zh", "ja")
+SETS = ("first", "second")
 Row = dict[str, Any]
 
 
-def load_questions(part: str, language: str) -> list[Row]:
-    lines = (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+def load_questions(part: str, language: str, collection: str = "first") -> list[Row]:
+    lines = (HERE / collection / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     rows = (json.loads(line) for line in lines)
     return [row for row in rows if row["part"] == part and row["language"] == language]
 
 
 @contextmanager
-def library(clones: Path, language: str, keep: Path | None, settings: Settings | None = None) -> Iterator[Veracity]:
+def library(
+    clones: Path, language: str, keep: Path | None, settings: Settings | None = None, collection: str = "first"
+) -> Iterator[Veracity]:
     """An engine over the documents of a language. A kept workspace is only brought up to date."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = (keep or Path(temporary)) / language
         documents = folder / "documents"
         if not documents.exists():
-            extract(clones, language, documents)
+            extract(clones, collection, language, documents)
         with Veracity(folder / "workspace", settings=settings) as engine:
-            engine.ingest([documents / source["name"] for source in sources()[language]])
+            engine.ingest([documents / source["name"] for source in sources(collection)[language]])
             yield engine
 
 
@@ -84,7 +88,8 @@ def print_table(rows: Sequence[tuple[str, list[Release]]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clones", type=Path)
-    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--keep", type=Path, help="keeps the workspaces here; another folder for each set")
+    parser.add_argument("--set", choices=SETS, default="first")
     parser.add_argument("--part", choices=("dev", "final"), default="dev")
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=LANGUAGES)
     parser.add_argument("--list", action="store_true")
@@ -92,8 +97,8 @@ def main() -> None:
     table = []
     for language in chosen.languages:
         releases = []
-        with library(chosen.clones, language, chosen.keep) as engine:
-            for row in load_questions(chosen.part, language):
+        with library(chosen.clones, language, chosen.keep, collection=chosen.set) as engine:
+            for row in load_questions(chosen.part, language, chosen.set):
                 asked = ask(engine, row["question"], f"user-{row['id']}")
                 releases.append(measure(row, asked))
                 if chosen.list and chosen.part == "dev":

@@ -1,4 +1,4 @@
-"""Extracts the documents of the benchmark from clones of public repositories, at the commits in `sources.json`."""
+"""Extracts the documents of the benchmark from clones of public repositories, at the commits in its `sources.json`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any
 HERE = Path(__file__).parent
 
 
-def sources() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+def sources(collection: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """The sources of each language. A path matches as in a shell, and `*` also matches slashes."""
-    loaded: Mapping[str, Sequence[Mapping[str, Any]]] = json.loads((HERE / "sources.json").read_text())
+    loaded: Mapping[str, Sequence[Mapping[str, Any]]] = json.loads((HERE / collection / "sources.json").read_text())
     return loaded
 
 
-def extract(clones: Path, language: str, target: Path) -> int:
+def extract(clones: Path, collection: str, language: str, target: Path) -> int:
     """Writes the documents of a language to `target/NAME/PATH` and returns their number.
 
     `clones` contains a git directory per repository, as `OWNER+NAME` or `OWNER+NAME/repo`.
     """
     count = 0
-    for source in sources()[language]:
+    for source in sources(collection)[language]:
         repository = _find(clones, source["repository"])
         for path in _paths(repository, source):
             file = target / source["name"] / path

@@ -147,8 +147,8 @@ async def _wait_for_disconnect(request: Request) -> None:
 
 
 class EventStream(StreamingResponse):
-    """Calls `close` when the stream ends, even if it was never read. Closes `lines`: a client may disconnect while a line
-    is sent, which the generator does not notice."""
+    """Calls `close` when the stream ends, even if it was never read. Closes `lines`: a client may disconnect while a
+    line is sent, which the generator does not notice."""
 
     media_type = EVENT_STREAM
 
