@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from veracity.agents.base import WriterOutput, WritingTask
 from veracity.agents.extract.answerability import (
-    ANSWERABLE_THRESHOLD,
     Signals,
     answer_probability,
+    answerable_threshold,
     clear_threshold,
     compute_signals,
     find_other_subjects,
@@ -54,7 +54,7 @@ class ExtractiveWriter:
         probability = reading.probability(language, task.typed_relevance)
         corrected = self._read(task, task.corrected) if task.corrected else _Reading()
         # The question as typed decides. If only the corrected one has an answer, a person decides whether it fits.
-        if max(probability, corrected.probability(language)) >= ANSWERABLE_THRESHOLD:
+        if reading.may_answer(probability) or corrected.may_answer(corrected.probability(language)):
             is_clear = reading.is_clear(probability, language) and reading.covers(task.question, language)
             if output := _write_answer(task, corrected.ranked or reading.ranked, language, is_clear):
                 return output
@@ -99,6 +99,9 @@ class _Reading(NamedTuple):
         nearby = best.nearby_keywords.union(*(item.nearby_keywords for item in others if item.number == best.number))
         absent = sum(word.weight for word in self.wanted if word.key not in nearby)
         return absent <= MAX_ABSENT_SHARE * sum(word.weight for word in self.wanted)
+
+    def may_answer(self, probability: float) -> bool:
+        return self.signals is not None and probability >= answerable_threshold(self.signals)
 
     def is_clear(self, probability: float, language: Language) -> bool:
         return self.signals is not None and probability >= clear_threshold(self.signals, language)

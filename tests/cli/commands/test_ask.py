@@ -67,6 +67,21 @@ def test_abstention_says_what_is_missing(run: Run, filled: Path) -> None:
     assert "Sources" not in ran.out
 
 
+@pytest.mark.parametrize(
+    ("question", "heading"),
+    [
+        ("Is annual leave taxed in Peru?", "Nearest passages"),
+        ("年假在秘鲁怎么纳税？", "最接近的段落"),
+        ("有給休暇はペルーで課税されますか。", "近い箇所"),
+    ],
+)
+def test_abstention_shows_the_nearest_passages(run: Run, filled: Path, question: str, heading: str) -> None:
+    found = json.loads(run("search", question, "-w", filled, "--json").out)
+    shown = run("ask", question, "-w", filled).out
+    assert found and heading in shown
+    assert found[0]["title"] in shown and found[0]["text"].splitlines()[-1][:20] in shown
+
+
 def test_json_is_alone_on_standard_output(run: Run, filled: Path) -> None:
     ran = run("ask", "正式员工每年有多少天带薪年假？", "-w", filled, "--json", "--show-steps")
     answer = json.loads(ran.out)

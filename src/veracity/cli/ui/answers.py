@@ -11,6 +11,8 @@ from veracity.models.strength import TONES, Scale, Scales
 from veracity.models.verdict import verdict
 
 AWAITING = "awaiting_approval"
+MAX_NEAREST = 2  # passages below an abstention
+MAX_NEAREST_LENGTH = 300  # characters of one
 STYLES = {"good": "green", "fair": "yellow", "bad": "red", "": ""}
 
 
@@ -26,6 +28,8 @@ def show_answer(answer: Answer, scales: Scales, *, brief: bool = False) -> None:
         console.print(_source(number, evidence, answer.language, brief))
         for quote in () if brief else quotes:
             console.print(_quote(quote))
+    if answer.status == "abstained" and not sources and not brief:
+        _show_nearest(answer)
     if answer.quality or answer.review or answer.score is not None:  # small talk is not examined
         console.print()
         console.print(_verdict(answer, scales))
@@ -35,6 +39,18 @@ def show_answer(answer: Answer, scales: Scales, *, brief: bool = False) -> None:
         console.print(plain(f"• {notice.text}", "yellow"))
         for sentence in filter(_is_unsupported, answer.sentences) if notice.code == "unsupported" else ():
             console.print(plain(f"  – {one_line(sentence.text)}", "red"))
+
+
+def _show_nearest(answer: Answer) -> None:
+    """The passages that an abstention found: one of them may answer after all."""
+    nearest = answer.evidence[:MAX_NEAREST]
+    if nearest:
+        console.print(plain(f"\n{label(answer.language, 'nearest')}", "bold"))
+    for number, evidence in enumerate(nearest, 1):
+        console.print(_source(number, evidence, answer.language))
+        passage = one_line(evidence.text)
+        is_long = len(passage) > MAX_NEAREST_LENGTH
+        console.print(_quote(f"{passage[:MAX_NEAREST_LENGTH].rstrip()}…" if is_long else passage))
 
 
 def show_sources(answer: Answer) -> None:
