@@ -307,7 +307,8 @@ class Assembly:
     def _local_searcher(self) -> Searcher:
         from veracity.retrieval import make_searcher  # noqa: PLC0415 - imports NumPy
 
-        reranker = self._reranker if is_local_model(self.settings.reranker) else None
+        setting = self.settings.reranker
+        reranker = self._reranker if setting == "bundled" or is_local_model(setting) else None
         return make_searcher(self.library.store, self._local_embedder, self.settings.retrieval, reranker)
 
     def _local_searcher_for(self, only: Sequence[str]) -> Searcher:

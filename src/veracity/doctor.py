@@ -17,7 +17,8 @@ from veracity.evaluator import Evaluator
 from veracity.evaluator.judge import ROLE
 from veracity.llm import Question
 from veracity.local_models import find_known
-from veracity.models import MetricSet, Usage
+from veracity.models import Evidence, MetricSet, Usage
+from veracity.models.evidence import EvidenceMetadata
 from veracity.providers.retirement import retirement_notice
 from veracity.reranking import make_reranker
 from veracity.settings import Settings, model_warnings
@@ -42,6 +43,20 @@ SAMPLES = {
     "Japanese": "猫がソファで寝ています。",
 }
 LANGUAGES = {"en": "English", "zh": "Chinese", "ja": "Japanese"}
+PONG = Evidence(
+    id="pong",
+    text="pong",
+    source="knowledge",
+    document_id="pong",
+    title="",
+    location="pong",
+    headings=[],
+    page=None,
+    start=0,
+    end=4,
+    language="en",
+    metadata=EvidenceMetadata(relevance_score=0.5),
+)
 OLD_RERANKER = "retrieval.reranker is now called models.reranker: rename it. The old name still works."
 
 
@@ -128,11 +143,16 @@ class Doctor:
         return self._settings
 
     @staticmethod
-    def bundled_bytes() -> int:
-        """The size of the bundled embedder."""
-        from veracity.embedding.bundled import FOLDER  # noqa: PLC0415 - loads onnxruntime
+    def bundled_bytes() -> dict[str, int]:
+        """The size of each bundled model, by its role."""
+        from veracity.answer_reader import bundled as reader  # noqa: PLC0415 - loads onnxruntime
+        from veracity.embedding import bundled as embedder  # noqa: PLC0415 - loads onnxruntime
 
-        return sum(path.stat().st_size for path in FOLDER.iterdir() if path.is_file())
+        folders = {"embedder": embedder.FOLDER, "reader": reader.FOLDER}
+        return {
+            role: sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+            for role, folder in folders.items()
+        }
 
     def report(self) -> SetupReport:
         plan, roles = self._evaluator.plan(), self._roles()
@@ -156,7 +176,8 @@ class Doctor:
             yield _check(model, partial(self._ask, model))
         if embedder != "none" and (call_providers or embedder == "bundled" or is_local_model(embedder)):
             yield _check(f"The embedder {embedder}", partial(self._embed, embedder))
-        if reranker != "none" and (call_providers or is_local_model(reranker) or reranker.startswith("cross-encoder:")):
+        is_here = reranker.startswith(("bundled", "cross-encoder:")) or is_local_model(reranker)
+        if reranker != "none" and (call_providers or is_here):
             yield _check(f"The reranker {reranker}", partial(self._rerank, reranker))
         if self._settings.reader != "none":
             yield _check(f"The reader {self._settings.reader}", self._read)
@@ -239,7 +260,7 @@ class Doctor:
     def _rerank(self, name: str) -> dict[str, object]:
         reranker = make_reranker(name, self._settings.llm, self._settings.servers, self._settings.models.folder)
         if reranker is not None:
-            reranker.scores("ping", ["pong"])
+            reranker.rerank("ping?", [PONG])
         return {}
 
 

@@ -12,6 +12,7 @@ from veracity.errors import ConfigurationError
 from veracity.local_models import ModelsFolder
 from veracity.local_models.pull import Puller
 from veracity.reranking import make_reranker
+from veracity.reranking.base import TextReranker
 
 pytest.importorskip("sentence_transformers")
 NAME = "someone/multilingual-e5-small"  # a known name, so that prefixes are known
@@ -62,7 +63,7 @@ def test_reranker_from_a_folder(tmp_path: Path) -> None:
 
     base = make_base(tmp_path / "base", labels=1)
     reranker = make_reranker(f"sentence-transformers:{base}")
-    assert reranker is not None
+    assert isinstance(reranker, TextReranker)
     pairs = [("cat", "the cat sleeps"), ("cat", "rates rose")]
     expected = CrossEncoder(str(base), local_files_only=True).predict(pairs)
     assert np.allclose(reranker.scores("cat", [passage for _, passage in pairs]), expected, atol=1e-6)

@@ -26,6 +26,7 @@ def test_each_setting_makes_its_reranker(folder: Path, monkeypatch: pytest.Monke
         monkeypatch.setenv(variable, KEY)
     monkeypatch.setenv("RERANK_BASE_URL", "http://localhost:8000/v1")
     names = [
+        "bundled",
         f"onnx:{folder}",
         f"cross-encoder:{folder}",
         "cohere:rerank-v3.5",

@@ -432,7 +432,7 @@ def test_own_server_gets_its_own_key_only(server: LoopbackServer, monkeypatch: p
     }
     for name in servers:
         reranker = make_reranker(f"{name}:m", NO_TIMEOUT, servers)
-        assert reranker is not None and reranker.scores("why?", PASSAGES) == SCORES
+        assert isinstance(reranker, ProviderReranker) and reranker.scores("why?", PASSAGES) == SCORES
     assert [(path, headers.get("authorization")) for path, headers in seen] == [
         ("/v1/rerank", f"Bearer {KEY}"),
         ("/v1/rerank", None),
@@ -445,7 +445,7 @@ def test_tei_is_asked_beside_v1(server: LoopbackServer) -> None:
     seen: list[tuple[str, dict[str, str]]] = []
     server.respond_with(record_requests(seen, ranking_response(None, "score")))
     reranker = make_reranker("tei:m", NO_TIMEOUT, {"tei": ModelServer(url=server.url, api="tei")})
-    assert reranker is not None and reranker.scores("why?", PASSAGES) == SCORES
+    assert isinstance(reranker, ProviderReranker) and reranker.scores("why?", PASSAGES) == SCORES
     assert [path for path, _ in seen] == ["/rerank"] and server.requests[0]["texts"] == PASSAGES
 
 

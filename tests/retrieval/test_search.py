@@ -12,6 +12,7 @@ import pytest
 from tests.retrieval.memory import Concepts, MemoryStore, passage, searcher_over
 from veracity.errors import InputError, ModelError, ModelUnreachableError
 from veracity.models import Evidence, Passage
+from veracity.reranking.base import TextReranker
 from veracity.retrieval import Searcher
 from veracity.retrieval.base import RankedPassage
 from veracity.retrieval.hybrid import HybridSearch
@@ -26,7 +27,7 @@ BREAD = passage("Bread is made of flour, water, salt and patience.", "bread", "B
 QUESTION = "Where does the writer of the novel about a lighthouse come from?"
 
 
-class ReverseReranker:
+class ReverseReranker(TextReranker):
     """Reverses the order."""
 
     name = "backwards"

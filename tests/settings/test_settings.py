@@ -83,6 +83,13 @@ def test_a_model_folder_is_not_a_credential(section: str, monkeypatch: pytest.Mo
     assert load().reranker == reranker
 
 
+def test_the_default_reranker_is_the_bundled_one_unless_words_alone_are_compared() -> None:
+    assert load().reranker == "bundled"
+    assert load("[models]\nembedder = 'none'").reranker == "none"
+    assert load("[models]\nembedder = 'none'\nreranker = 'onnx:a'").reranker == "onnx:a"
+    assert load("[models]\nreranker = 'none'").reranker == "none"
+
+
 def test_two_rerankers_are_an_error() -> None:
     text = "[models]\nreranker = 'onnx:a'\n[retrieval]\nreranker = 'onnx:{}'"
     assert load(text.format("a")).reranker == "onnx:a"

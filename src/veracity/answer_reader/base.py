@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
+
+from veracity.language.excerpts import remove_links
+from veracity.language.layout import unit_text, units_of
+from veracity.models import Evidence
 
 UNREAD = -12.0  # the score of a unit beyond the model's input
 
@@ -13,6 +17,13 @@ class Passage(NamedTuple):
 
     head: str
     units: Sequence[tuple[str, str]]
+
+    @classmethod
+    def of(cls, item: Evidence) -> Self:
+        """Titles that the text repeats are left out."""
+        units = units_of(item)
+        titles = [title for title in dict.fromkeys((item.title, *item.headings)) if title and title not in item.text]
+        return cls(" – ".join(titles), [(unit.kind, remove_links(unit_text(unit, units))) for unit in units])
 
 
 class AnswerReader(Protocol):

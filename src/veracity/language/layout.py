@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from veracity.language.scripts import HAN, HIRAGANA, KATAKANA
 from veracity.language.sentences import Sentence, sentences
+from veracity.models import Evidence
 from veracity.patterns import lazy_pattern
 
 HARD_WRAP_WIDTHS = range(20, 200)
@@ -154,6 +155,11 @@ def _cells(row: str) -> list[str]:
 def lay_out(text: str, headings: frozenset[str] = frozenset()) -> list[Unit]:
     """The units in order. `headings` are lines that are known to be headings."""
     return _Layout(text, headings).units
+
+
+def units_of(item: Evidence) -> list[Unit]:
+    """The units of a passage."""
+    return lay_out(item.text, frozenset(name.strip() for name in (item.title, *item.headings)) - {""})
 
 
 class _Layout:

@@ -1,7 +1,8 @@
-"""Lists models: the bundled one, those that were pulled, and those that are known."""
+"""Lists models: the bundled ones, those that were pulled, and those that are known."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -33,23 +34,29 @@ class ListedModel(BaseModel):
     passage_prefix: str = ""
 
 
-def list_models(settings: Settings, bundled_bytes: int) -> list[ListedModel]:
-    """Ready ones first. Compares sizes, not hashes: those are compared when a model is loaded."""
+def list_models(settings: Settings, bundled_bytes: Mapping[str, int]) -> list[ListedModel]:
+    """Ready ones first. `bundled_bytes` has the size of each bundled model by its role. Compares sizes, not hashes:
+    those are compared when a model is loaded."""
     used = {"models.embedder": settings.models.embedder, "models.reranker": settings.reranker}
+    used_bundled = {"embedder": ["models.embedder"], "reader": ["models.reader", "models.reranker"]}
+    values = {**used, "models.reader": settings.reader}
 
     def used_by(*names: str) -> list[str]:
         return [setting for setting, value in used.items() if value in names]
 
-    bundled = ListedModel(
-        name="bundled",
-        state="bundled",
-        role="embedder",
-        setting="bundled",
-        used_by=used_by("bundled"),
-        languages=["en", "zh", "ja"],
-        size=bundled_bytes,
-        licence="apache-2.0",
-    )
+    bundled = [
+        ListedModel(
+            name="bundled",
+            state="bundled",
+            role=role,
+            setting="bundled",
+            used_by=[setting for setting in used_bundled[role] if values[setting] == "bundled"],
+            languages=["en", "zh", "ja"],
+            size=size,
+            licence="apache-2.0",
+        )
+        for role, size in bundled_bytes.items()
+    ]
     folder = ModelsFolder(settings.models.folder)
     pulled = {key: _pulled(folder, key, locked, used_by(key)) for key, locked in folder.locked().items()}
     known = [
@@ -57,7 +64,7 @@ def list_models(settings: Settings, bundled_bytes: int) -> list[ListedModel]:
         for model in known_models()
         if (setting := f"{model.kind}:{model.name}") not in pulled
     ]
-    return [bundled, *pulled.values(), *known]
+    return [*bundled, *pulled.values(), *known]
 
 
 def _pulled(folder: ModelsFolder, key: str, locked: LockedModel, used_by: list[str]) -> ListedModel:

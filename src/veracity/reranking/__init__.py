@@ -23,7 +23,7 @@ __all__ = ["Reranker", "make_reranker"]
 SETTING = "models.reranker"
 FOLDER = "cross-encoder"  # the earlier name of "onnx"
 LOCAL_FORMS = ("onnx:FOLDER", "fastembed:NAME", "sentence-transformers:NAME", f"{FOLDER}:FOLDER")
-FORMS = ["none", *LOCAL_FORMS, *(f"{name}:MODEL" for name in SERVICES)]
+FORMS = ["bundled", "none", *LOCAL_FORMS, *(f"{name}:MODEL" for name in SERVICES)]
 
 
 def make_reranker(
@@ -32,6 +32,10 @@ def make_reranker(
     """None for "none". `settings` holds the time limits and retries of calls to a service or server."""
     if setting == "none":
         return None
+    if setting == "bundled":
+        from veracity.reranking.bundled import BundledReranker  # noqa: PLC0415 - loads onnxruntime
+
+        return BundledReranker()
     kind, _, model = setting.partition(":")
     if is_local_model(setting) or (kind == FOLDER and model.strip()):
         return _make_local(kind, model, ModelsFolder(models_folder))

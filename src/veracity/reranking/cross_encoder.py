@@ -22,6 +22,7 @@ from veracity.local_models import LocalModel
 from veracity.local_models.onnx_files import find_model_file, find_tokenizer
 from veracity.printable import encodable
 from veracity.providers.onnx import MAX_TEXT_LENGTH, encode, load_session, load_tokenizer, pad, run_batches
+from veracity.reranking.base import TextReranker
 from veracity.secrets import without_secrets
 
 log = logging.getLogger("veracity.reranking")
@@ -36,7 +37,7 @@ KNOWN_INPUTS = REQUIRED_INPUTS | {"token_type_ids"}
 PADDING_TOKENS = ("[PAD]", "<pad>")
 
 
-class CrossEncoder:
+class CrossEncoder(TextReranker):
     """Raises at once if a file is missing; the first passages load the model, after the files of a pulled one are
     checked."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +13,7 @@ from veracity.errors import ModelAnswerError
 from veracity.local_models import LocalModel
 from veracity.local_models.libraries import load_fastembed, load_sentence_transformers, require_installed
 from veracity.printable import encodable
+from veracity.reranking.base import TextReranker
 from veracity.workers import processors
 
 log = logging.getLogger("veracity.reranking")
@@ -21,7 +22,7 @@ MAX_TEXT_LENGTH = 50_000  # characters, far more than the tokens a model reads
 BATCH_TEXTS = 16
 
 
-class LibraryReranker(ABC):
+class LibraryReranker(TextReranker):
     """Raises at once if the library is missing; the first passages load the model, after its files are checked."""
 
     def __init__(self, kind: str, model: LocalModel) -> None:

@@ -22,6 +22,7 @@ from veracity.providers.keys import (
     server_key,
 )
 from veracity.providers.retry import retry
+from veracity.reranking.base import TextReranker
 from veracity.secrets import presentable
 from veracity.settings import LLMSettings
 from veracity.workers import ThreadLocals, Workers
@@ -54,7 +55,7 @@ SERVICES = {
 OWN_SERVER = SERVICES["server"]  # also the form of requests to a server of the settings
 
 
-class ProviderReranker:
+class ProviderReranker(TextReranker):
     """Raises in the constructor if the key or address is missing. An unknown model fails in the first call."""
 
     def __init__(self, model: str, settings: LLMSettings | None = None, servers: ServersByName = NO_SERVERS) -> None:

@@ -79,13 +79,10 @@ class Searcher:
         return list(distinct.values())
 
     def rerank(self, query: str, evidence: list[Evidence]) -> list[Evidence]:
-        """Reorder the best by the reranker, if there is one. Relevance stays calibrated: scores only set the order."""
+        """Reorder the best by the reranker, if there is one. Relevance stays calibrated: only the order changes."""
         if not self._reranker or not evidence:
             return evidence
-        head = evidence[:RERANK_DEPTH]
-        scores = self._reranker.scores(query, [item.text for item in head])
-        order = sorted(range(len(head)), key=lambda index: -scores[index])
-        return [head[index] for index in order] + evidence[RERANK_DEPTH:]
+        return self._reranker.rerank(query, evidence[:RERANK_DEPTH]) + evidence[RERANK_DEPTH:]
 
     def _select(self, names: Sequence[str]) -> list[Source]:
         if not names:

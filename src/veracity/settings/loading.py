@@ -79,7 +79,7 @@ def require_sound_quality(quality: QualitySettings) -> None:
 
 def _require_one_reranker(settings: Settings) -> None:
     old, new = settings.retrieval.reranker, settings.models.reranker
-    if "none" not in (old, new) and old != new:
+    if old != "none" and new not in ("none", "bundled", old):
         raise ConfigurationError(
             "models.reranker and retrieval.reranker, its earlier name, are different models: remove retrieval.reranker."
         )

@@ -116,7 +116,11 @@ class ModelSettings(Section):
     embedder: EmbedderName = Field(
         default="bundled", description="compares texts by meaning: `bundled`, `none` (words only) or a model"
     )
-    reranker: str = Field(default="none", min_length=1, description="reorders results: `none` or a model")
+    reranker: str = Field(
+        default="bundled",
+        min_length=1,
+        description="reorders results: `bundled` (off if `embedder` is `none`), `none` or a model",
+    )
     reader: ReaderName = Field(
         default="bundled",
         description="finds the sentence that answers: `bundled` or `none` (rules alone); off if `embedder` is `none`",
@@ -452,8 +456,11 @@ class Settings(Section):
 
     @property
     def reranker(self) -> str:
-        """`models.reranker`, or `retrieval.reranker`, which is its earlier name."""
-        return self.retrieval.reranker if self.models.reranker == "none" else self.models.reranker
+        """`models.reranker`, or `retrieval.reranker`, its earlier name. "none" instead of the bundled one where
+        passages are found by words alone."""
+        earlier = self.retrieval.reranker
+        named = self.models.reranker if earlier == "none" else earlier
+        return "none" if named == "bundled" and self.models.embedder == "none" else named
 
     @property
     def reader(self) -> ReaderName:

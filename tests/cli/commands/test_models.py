@@ -24,8 +24,12 @@ def workspace_with_folder(workspace: Path, tmp_path: Path) -> Path:
 
 
 def test_list_shows_bundled_and_known_models(run: Run) -> None:
-    models = {model["setting"]: model for model in json.loads(run("models", "list", "--json").out)}
-    assert models["bundled"]["used_by"] == ["models.embedder"] and models["bundled"]["state"] == "bundled"
+    listed = json.loads(run("models", "list", "--json").out)
+    embedder, reader = (model for model in listed if model["state"] == "bundled")
+    assert (embedder["role"], embedder["used_by"]) == ("embedder", ["models.embedder"])
+    assert (reader["role"], reader["used_by"]) == ("reader", ["models.reader", "models.reranker"])
+    assert embedder["size"] > 20_000_000 and reader["size"] > 20_000_000
+    models = {model["setting"]: model for model in listed}
     small = models["onnx:intfloat/multilingual-e5-small"]
     assert (small["state"], small["licence"], small["query_prefix"]) == ("known", "mit", "query: ")
     assert {"en", "zh", "ja"} <= set(small["languages"]) and small["size"] > 400_000_000

@@ -65,11 +65,11 @@ def test_each_setting_has_its_source_and_changed_ones_are_first(
     assert by_name["answering.gener_epoch"]["variable"] == "GENER_EPOCH"
     assert by_name["models.reranker"] == {
         "name": "models.reranker",
-        "value": "none",
+        "value": "bundled",
         "source": "default",
         "variable": "VERACITY_MODELS__RERANKER",
         "is_changed": False,
-        "description": "reorders results: `none` or a model",
+        "description": "reorders results: `bundled` (off if `embedder` is `none`), `none` or a model",
     }
     assert setup["servers"] == [
         {"name": "gpu", "url": "http://gpu.example:8000/v1", "key_env": "GPU_API_KEY", "has_key": False}

@@ -18,8 +18,7 @@ from veracity.agents.extract.keywords import Keyword, Positions, extract_keyword
 from veracity.answer_reader import AnswerReader, Passage
 from veracity.embedding import BUNDLED_NAME, Embedder
 from veracity.language import Language, guess_language, normalized, tokens
-from veracity.language.excerpts import remove_links
-from veracity.language.layout import Unit, lay_out, unit_text
+from veracity.language.layout import Unit, unit_text, units_of
 from veracity.models import Evidence
 
 # Weight of a keyword by position: near an answer, in the unit, in the line that introduces it, in a neighbour,
@@ -72,10 +71,6 @@ class Candidate:
     def rank_by_rules(self) -> float:
         """Without the answer reader."""
         return self.strength + RELEVANCE_WEIGHT * self.relevance + ORDER_WEIGHT / (1 + self.number)
-
-
-def units_of(item: Evidence) -> list[Unit]:
-    return lay_out(item.text, frozenset(name.strip() for name in (item.title, *item.headings)) - {""})
 
 
 def detect_language(question: str, evidence: Sequence[Evidence]) -> Language:
@@ -249,7 +244,7 @@ def _rank_by_reading(
     """Re-ranks by the rules' rank plus the reader's score. Not rows: the reader was trained on too few of them."""
     if reader is None or not ranked:
         return ranked
-    scores = reader.read(question, [_as_passage(item) for item in evidence])
+    scores = reader.read(question, [Passage.of(item) for item in evidence])
     read = [
         item
         if item.unit.kind == "row"
@@ -257,9 +252,3 @@ def _rank_by_reading(
         for item in ranked
     ]
     return sorted(read, key=lambda item: -item.rank)
-
-
-def _as_passage(item: Evidence) -> Passage:
-    units = units_of(item)
-    titles = [title for title in dict.fromkeys((item.title, *item.headings)) if title and title not in item.text]
-    return Passage(" – ".join(titles), [(unit.kind, remove_links(unit_text(unit, units))) for unit in units])

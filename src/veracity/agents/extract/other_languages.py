@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from veracity.agents.extract.candidates import Candidate, units_of
+from veracity.agents.extract.candidates import Candidate
 from veracity.embedding import Embedder
 from veracity.language import possible_languages
-from veracity.language.layout import unit_text
+from veracity.language.layout import unit_text, units_of
 from veracity.models import Evidence
 
 MAX_PASSAGES = 3  # whose units are compared

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from veracity.agents.extract.candidates import Candidate, units_of
+from veracity.agents.extract.candidates import Candidate
 from veracity.grounding import support
 from veracity.grounding.statements import statements
 from veracity.language import sentences
 from veracity.language.excerpts import remove_links, remove_marks
-from veracity.language.layout import Unit, one_line, unit_text
+from veracity.language.layout import Unit, one_line, unit_text, units_of
 from veracity.language.scripts import HAN
 from veracity.models import Evidence
 from veracity.patterns import lazy_pattern
