@@ -52,6 +52,46 @@ def test_a_doubtful_answer_is_shown_as_a_passage() -> None:
     assert list(dict.fromkeys(kinds)) == [(False, False), (False, True), (True, False)]
 
 
+class Scores:
+    """Gives a unit the score of the first text that it contains."""
+
+    def __init__(self, scores: dict[str, float]) -> None:
+        self.scores = scores
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[list[float]]:
+        return [[self._score(text) for _, text in passage.units] for passage in passages]
+
+    def _score(self, text: str) -> float:
+        return next((score for part, score in self.scores.items() if part in text), -8.0)
+
+
+@pytest.mark.parametrize(
+    ("other", "score", "is_tentative"),
+    [
+        ("Any warranty claim for a pump goes to the shop.", 5.0, True),
+        ("Any warranty claim for a pump goes to the shop.", 3.3, False),
+        ("For pumps it is 24 months.", 5.0, False),
+    ],
+)
+def test_an_answer_waits_if_the_reader_prefers_another_passage_with_another_answer(
+    other: str, score: float, is_tentative: bool
+) -> None:
+    answer = "The warranty of the pump ends after 24 months."
+    reader = Scores({answer: 3.0, other: score})
+    output = ExtractiveWriter(reader=reader).write(WritingTask(QUESTION, evidence(answer, other), ()))
+    assert not output.abstains and output.tentative == is_tentative and answer in output.text
+
+
+def test_a_row_is_clear_by_its_words() -> None:
+    table = "| City | Limit |\n|---|---|\n| Osaka | 90 euros |\n| Dublin | 120 euros |\n"
+    other = "Visitors like Dublin."
+    reader = Scores({other: 1.0})
+    output = ExtractiveWriter(reader=reader).write(
+        WritingTask("What is the limit in Dublin?", evidence(table, other), ())
+    )
+    assert "120 euros" in output.text and not output.tentative
+
+
 def test_rules_alone_judge_rows() -> None:
     table = "| City | Limit |\n|---|---|\n| Osaka | 90 euros |\n| Dublin | 120 euros |\n"
     question = "What is the limit in Dublin?"

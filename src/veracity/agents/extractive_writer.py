@@ -33,7 +33,9 @@ MAX_SENTENCES = 4  # beyond those of the best unit
 MIN_PASSAGE_STRENGTH, MIN_AGREEING_STRENGTH = 0.7, 0.8
 MIN_SHARED_KEYWORDS = 2  # of two sentences about the same thing
 REPETITION_SHARE = 0.8  # of a unit's words, in another unit
-MAX_ABSENT_SHARE = 0.3  # of the question's words, in a clear answer
+# Between the reader's best score of all passages and that of the answer's, in a clear answer: rules and reader agree.
+MAX_READING_GAP = 0.5
+MAX_ABSENT_SHARE = 0.3  # of the question's words, in a clear answer; without a reader
 MIN_MISSING_SHARE = 0.3  # of the question's words; fewer do not say what is missing
 MAX_QUESTION_LENGTH = 120  # characters, where an abstention quotes the question
 
@@ -55,7 +57,7 @@ class ExtractiveWriter:
         corrected = self._read(task, task.corrected) if task.corrected else _Reading()
         # The question as typed decides. If only the corrected one has an answer, a person decides whether it fits.
         if reading.may_answer(probability) or corrected.may_answer(corrected.probability(language)):
-            is_clear = reading.is_clear(probability, language) and reading.covers(task.question, language)
+            is_clear = reading.is_clear(probability, language) and reading.is_confirmed(task.question, language)
             if output := _write_answer(task, corrected.ranked or reading.ranked, language, is_clear):
                 return output
         if output := self._quote_other_language(task, language):
@@ -87,7 +89,18 @@ class _Reading(NamedTuple):
     ranked: Sequence[Candidate] = ()
     signals: Signals | None = None
 
-    def covers(self, question: str, language: Language) -> bool:
+    def is_confirmed(self, question: str, language: Language) -> bool:
+        """Whether the answer reader prefers the passage of the best candidate, or one that gives the same answer.
+        Without a reader, and for a table row, whether the words of the question are there."""
+        best = self.ranked[0] if self.ranked else None
+        if best is None or best.reading is None or best.passage_reading is None:
+            return self._covers(question, language)
+        top = max(item.passage_reading for item in self.candidates if item.passage_reading is not None)
+        if best.passage_reading >= top - MAX_READING_GAP:
+            return True
+        return any(item.passage_reading == top and item.answers & best.answers for item in self.candidates)
+
+    def _covers(self, question: str, language: Language) -> bool:
         """Whether the best candidate has most of the question's words. Always true in English with the bundled
         embedder, which also matches synonyms. Other sentences of the passage may answer further parts of the question.
         """

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from veracity.agents.extract.answer_types import Kind, expected_kind, find_answers
 from veracity.agents.extract.keywords import Keyword, Positions, extract_keywords, find_positions
-from veracity.answer_reader import AnswerReader, Passage
+from veracity.answer_reader import UNREAD, AnswerReader, Passage
 from veracity.embedding import BUNDLED_NAME, Embedder
 from veracity.language import Language, guess_language, normalized, tokens
 from veracity.language.layout import Unit, unit_text, units_of
@@ -57,6 +57,7 @@ class Candidate:
     meaning: float | None = None
     reading: float | None = None  # score of the answer reader
     reading_weight: float = 0.0
+    passage_reading: float | None = None  # the reader's best score in the passage
 
     @property
     def strength(self) -> float:
@@ -245,10 +246,16 @@ def _rank_by_reading(
     if reader is None or not ranked:
         return ranked
     scores = reader.read(question, [Passage.of(item) for item in evidence])
+    best = [max(of_passage, default=UNREAD) for of_passage in scores]
     read = [
-        item
+        replace(item, passage_reading=best[item.number])
         if item.unit.kind == "row"
-        else replace(item, reading=scores[item.number][item.place], reading_weight=weight)
+        else replace(
+            item,
+            reading=scores[item.number][item.place],
+            reading_weight=weight,
+            passage_reading=best[item.number],
+        )
         for item in ranked
     ]
     return sorted(read, key=lambda item: -item.rank)
