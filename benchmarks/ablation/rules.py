@@ -262,7 +262,7 @@ ANSWER_RULES = (
     _function("sentences that contradict each other", f"{_WRITER}:_contradict", False),
     _function("sentences that repeat each other", f"{_WRITER}:_repeats", False),
     _function("other entries of a list", f"{_WRITER}:_is_alternative", False),
-    _function("words of the question in a clear answer", f"{_WRITER}:_Reading.covers", True),
+    _function("words of the question in a clear answer", f"{_WRITER}:_Reading._covers", True),
     pattern("sentence before a reference", f"{_QUOTES}:_REFERS_BACK", ANSWERS),
     Rule(
         "keys of JSON and CSV",
