@@ -5,7 +5,8 @@
 - general.jsonl.xz, english.jsonl.xz: everyday sentences, words and definitions (training.words)
 - windows.jsonl.xz: windows of documents with their units (training.windows)
 - gen.jsonl, or gen.jsonl.gz: questions about windows (training.questions)
-- near.jsonl: other windows that search finds for them (training.neighbours)
+- near.jsonl, near_written.jsonl: other windows that search finds for them, and for written questions
+  (training.neighbours)
 """
 
 from __future__ import annotations
@@ -131,6 +132,12 @@ def read_neighbours(folder: Path) -> dict[tuple[int, int], list[Neighbour]]:
         (window, number): [Neighbour(*other) for other in others]
         for window, number, others in read_lines(folder / "near.jsonl")
     }
+
+
+def read_written_neighbours(folder: Path) -> dict[int, list[int]]:
+    """Of each written question, by its number."""
+    file = folder / "near_written.jsonl"
+    return dict(read_lines(file)) if file.exists() else {}
 
 
 def load_corpus(folder: Path, seed: int) -> Corpus:

@@ -1,10 +1,13 @@
 """Windows that search finds for each question, besides its own. The language model judges the nearest two.
 
-    python -m training.neighbours LM DATA OUT
+    python -m training.neighbours generated DATA OUT --language-model LM
+    python -m training.neighbours written DATA OUT
 
-LM is the packed language model, OUT contains the embedder. Reads DATA/gen.jsonl and writes DATA/near.jsonl, a line for
-each question: its window, its number, and [window, margin of yes over no or null] of eight near windows and a random
-one. On one NVIDIA H200 it takes 3 minutes for 100,000 questions.
+LM is the packed language model, OUT contains the embedder. `generated` reads DATA/gen.jsonl and writes
+DATA/near.jsonl, a line for each question: its window, its number, and [window, margin of yes over no or null] of eight
+near windows and a random one. On one NVIDIA H200 it takes 4 minutes for 100,000 questions. `written` writes
+DATA/near_written.jsonl for the questions of training.written: the number of each, and its near windows and a random
+one. No model judges them.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from training.questions import judge_questions, prefix
 from training.reader_lists import is_usable
 from training.sources import LANGUAGES
 from training.tokens import Tokens, enclose, tokenize_all
+from training.written import read_written
 
 NEAR = 8
 JUDGED = 2  # of the near windows
@@ -141,16 +145,10 @@ def judge(
             log("windows", start, "of", len(order))
 
 
-def run(language_model: Path, data: Path, work: Path, device: str, processes: int) -> None:
-    windows = read_windows(data)
-    generated = read_questions(data)
-    asked = [
-        Asked(row.window, number, question.text)
-        for row in generated
-        for number, question in enumerate(row.questions)
-        if is_usable(question.text)
-    ]
-    numbers = [row.window for row in generated]
+def find_near(
+    asked: Sequence[Asked], windows: Sequence[Window], numbers: Sequence[int], work: Path, device: str, processes: int
+) -> dict[int, list[int]]:
+    """Near windows among `numbers` for each question."""
     vocabulary = json.loads((work / "vocab.json").read_text(encoding="utf-8"))
     tokens = Tokens(work / "tokenizer.json", vocabulary)
     window_tokens = tokenize_all(tokens, [windows[number].text[:LONGEST_WINDOW] for number in numbers], processes)
@@ -161,6 +159,19 @@ def run(language_model: Path, data: Path, work: Path, device: str, processes: in
     vectors = [embed(network, texts, device) for texts in (question_tokens, window_tokens)]
     found = find(asked, windows, numbers, Searchable(vectors[0], vectors[1], question_tokens, overlap))
     log("neighbours", sum(map(len, found.values())))
+    return found
+
+
+def find_for_generated(language_model: Path, data: Path, work: Path, device: str, processes: int) -> None:
+    windows = read_windows(data)
+    generated = read_questions(data)
+    asked = [
+        Asked(row.window, number, question.text)
+        for row in generated
+        for number, question in enumerate(row.questions)
+        if is_usable(question.text)
+    ]
+    found = find_near(asked, windows, [row.window for row in generated], work, device, processes)
     margins = dict(judge(LanguageModel(language_model, device), asked, windows, to_judge(found)))
     with (data / "near.jsonl").open("w", encoding="utf-8") as file:
         for row, neighbours in found.items():
@@ -169,14 +180,31 @@ def run(language_model: Path, data: Path, work: Path, device: str, processes: in
     log("judged", len(margins))
 
 
+def find_for_written(data: Path, work: Path, device: str, processes: int) -> None:
+    windows = read_windows(data)
+    asked = [Asked(one.window, number, one.text) for number, one in enumerate(read_written(windows))]
+    numbers = [number for number, window in enumerate(windows) if window.use != "excluded"]
+    found = find_near(asked, windows, numbers, work, device, processes)
+    with (data / "near_written.jsonl").open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps([row, neighbours]) + "\n" for row, neighbours in found.items())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("language_model", type=Path, help="folder of the packed language model")
+    parser.add_argument("questions", choices=("generated", "written"))
     parser.add_argument("data", type=Path)
     parser.add_argument("work", type=Path, help="folder of the embedder")
+    parser.add_argument("--language-model", type=Path, help="folder of the packed language model, for `generated`")
     parser.add_argument("--device", default="cuda", help="cuda or cpu (default cuda)")
     parser.add_argument("--processes", type=int, default=8, help="for tokenizing (default 8)")
-    run(**vars(parser.parse_args()))
+    arguments = parser.parse_args()
+    places = (arguments.data, arguments.work, arguments.device, arguments.processes)
+    if arguments.questions == "written":
+        find_for_written(*places)
+    elif arguments.language_model:
+        find_for_generated(arguments.language_model, *places)
+    else:
+        parser.error("--language-model is needed to judge the neighbours of generated questions.")
 
 
 if __name__ == "__main__":

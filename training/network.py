@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch.nn import functional
 
 from training.batches import Arrays
 from training.tokens import WORD_PIECES
-from training.weights import Weights, load_minilm, load_parts, save_parts
+from training.weights import Weights, count_layers, load_minilm, load_parts, save_parts
 
 LAYERS, WIDTH, WIDE, HEADS, POSITIONS = 6, 384, 1536, 12, 512
 DROPOUT = 0.1
@@ -73,10 +74,10 @@ class Layer(nn.Module):
 
 
 class Network(nn.Module):
-    def __init__(self, words: int = WORD_PIECES) -> None:
+    def __init__(self, words: int = WORD_PIECES, layers: int = LAYERS) -> None:
         super().__init__()
         self.embeddings = Embeddings(words)
-        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(Layer() for _ in range(LAYERS))})
+        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(Layer() for _ in range(layers))})
         self.masked_words = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.LayerNorm(WIDTH))
         self.answer = nn.Linear(WIDTH, 1)
         self.unit = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, 1))
@@ -122,8 +123,16 @@ def load_original(minilm: Path) -> Network:
 
 def load_network(prefix: Path) -> Network:
     weights = load_parts(prefix)
-    network = Network(len(weights["embeddings.word_embeddings.weight"]))
+    network = Network(len(weights["embeddings.word_embeddings.weight"]), count_layers(weights))
     network.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    return network
+
+
+def deepen(network: Network, layers: int) -> Network:
+    """With each layer several times in a row: a deeper network to go on from."""
+    own = list(network.encoder["layer"])
+    copies = [deepcopy(own[number * len(own) // layers]) for number in range(layers)]
+    network.encoder["layer"] = nn.ModuleList(copies)
     return network
 
 

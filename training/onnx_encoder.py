@@ -14,9 +14,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from training.weights import Weights
+from training.weights import Weights, count_layers
 
-LAYERS, WIDTH, HEADS = 6, 384, 12
+WIDTH, HEADS = 384, 12
 EPSILON = 1e-12  # of the layer normalizations
 
 
@@ -65,7 +65,7 @@ class Encoder:
         """From the inputs `input_ids` and `attention_mask`. Without `segments`, all tokens are of the first."""
         x = self._add_embeddings(segments)
         mask = self.graph.add("Cast", "attention_mask", to=TensorProto.INT32)
-        for number in range(LAYERS):
+        for number in range(count_layers(self.weights)):
             x = self._add_layer(x, mask, f"encoder.layer.{number}.")
         return x
 

@@ -26,11 +26,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.batches import all_batches, collate, log, prefetch
-from training.corpus import Window, read_neighbours, read_questions, read_windows
+from training.corpus import Window, read_neighbours, read_questions, read_windows, read_written_neighbours
 from training.network import (
     Network,
     as_numpy,
     autocast,
+    deepen,
     load_network,
     optimizer_for,
     save_network,
@@ -45,14 +46,16 @@ from training.reader_lists import (
     Packer,
     Row,
     build_groups,
+    build_written,
     endless_batches,
     make_batch,
     texts_of,
 )
 from training.reader_report import passage_rows, read_evaluation, report_evaluation, report_held
 from training.tokens import Tokens, tokenize_all
+from training.written import read_written
 
-HELD = 1500  # lists, where no documents are held out
+HELD = 1500  # lists, at most
 WINDOW_WEIGHT = 0.2  # of the loss of the windows' own logits
 
 
@@ -68,6 +71,9 @@ class Config:
     warmup: int = 150
     least_rate: float = 0.02  # share of the peak
     limit: int | None = None
+    start: Path | None = None  # weights of a reader to go on from
+    written_times: int = 1  # how often an epoch contains each written question
+    layers: int | None = None  # by default those of the weights that training starts from
 
 
 class Reader:
@@ -179,8 +185,9 @@ def split(groups: list[Group], windows: Sequence[Window], chance: random.Random)
     held = [group for group in groups if windows[group.window].use == "held"]
     trained = [group for group in groups if windows[group.window].use != "held"]
     chance.shuffle(trained)
+    chance.shuffle(held)
     if held:
-        return trained, held
+        return trained, held[:HELD]
     count = min(HELD, len(trained) // 10)
     return trained[count:], trained[:count]
 
@@ -193,20 +200,33 @@ def run_training(data: Path, work: Path, prefix: Path, config: Config) -> None:
     chance = random.Random(config.seed)
     windows = read_windows(data)
     groups, held = split(build_groups(read_questions(data), read_neighbours(data), windows), windows, chance)
-    groups, held = groups[: config.limit], held[: config.limit]
-    texts = texts_of(groups + held, windows)
+    written = build_written(read_written(windows), read_written_neighbours(data), windows)
+    written, held_written = split(written, windows, chance)
+    groups = groups[: config.limit] + config.written_times * written[: config.limit]
+    held, held_written = held[: config.limit], held_written[: config.limit]
+    texts = texts_of(groups + held + held_written, windows)
     ids = dict(zip(texts, tokenize_all(read_tokens(work), texts, config.processes), strict=True))
-    log("texts", len(texts), "lists", len(groups), "held", len(held))
+    log("texts", len(texts), "lists", len(groups), "written", len(written), "held", len(held), len(held_written))
     source = start_batches(groups, windows, ids, config)
-    network = load_network(work / "embedder")
     torch.manual_seed(config.seed)
-    nn.init.normal_(network.answer.weight, std=0.02)
-    nn.init.zeros_(network.answer.bias)
-    reader = Reader(network, config.device)
+    reader = Reader(start_network(work, config), config.device)
+    packer = Packer(windows, ids, random.Random(config.seed))
+    report_held(held_written, packer, reader.best_units, windows)
     train(reader, source, len(groups), config)
     save_network(reader.network, prefix)
-    report_held(held, Packer(windows, ids, chance), reader.best_units, windows)
+    for name, lists in (("generated", held), ("written", held_written)):
+        log(name)
+        report_held(lists, packer, reader.best_units, windows)
     log("saved")
+
+
+def start_network(work: Path, config: Config) -> Network:
+    """A reader to go on from, or the embedder with new heads."""
+    network = load_network(config.start or work / "embedder")
+    if not config.start:
+        nn.init.normal_(network.answer.weight, std=0.02)
+        nn.init.zeros_(network.answer.bias)
+    return deepen(network, config.layers) if config.layers else network
 
 
 def run_evaluation(data: Path, work: Path, prefix: Path, device: str, processes: int) -> None:
@@ -231,6 +251,10 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8, help="for tokens and batches (default 8)")
     parser.add_argument("--limit", type=int, help="use only this many lists, for a quick trial")
     parser.add_argument("--tokens-per-batch", type=int, default=48_000)
+    parser.add_argument("--rate", type=float, default=2e-4)
+    parser.add_argument("--start", type=Path, help="go on from this reader instead of the embedder: its PREFIX")
+    parser.add_argument("--layers", type=int, help="repeat layers of the start weights up to this number")
+    parser.add_argument("--written-times", type=int, default=1, help="repeats written questions in each epoch")
     options: dict[str, Any] = vars(parser.parse_args())
     command = options.pop("command")
     places: tuple[Path, Path, Path] = options.pop("data"), options.pop("work"), options.pop("prefix")

@@ -19,6 +19,7 @@ from training.batches import Arrays, Item, collate, log
 from training.corpus import STATEMENTS, Generated, Neighbour, Question, Window
 from training.sources import LANGUAGES
 from training.tokens import SEPARATOR, START
+from training.written import Written
 
 # Word pieces that MiniLM does not use, which mark the start of units.
 UNIT_MARK, HEADING_MARK, CODE_MARK, PATH_MARK = 1, 2, 3, 4
@@ -31,6 +32,7 @@ MOST_PROBABILITY = 0.55  # that it answers a question that should have no answer
 DOUBTFUL = 0.6  # probability that another window answers; from here on its units do not count
 NOT_JUDGED = 0.1
 ALTERED, ALTERED_WEIGHT = 0.4, 0.5  # share of the questions with a number or name, and their weight
+WRITTEN_WEIGHT, NEAR_MISS_WEIGHT = 1.0, 0.8  # of questions that were written for this project
 SEED = 3
 # A number, a Latin name inside a sentence, or a word in katakana.
 NAME = re.compile(r"\d+|(?<=[^.!?\s] )[A-Z][A-Za-z]{2,}|(?<=[^\x00-\x7f])[A-Za-z][A-Za-z0-9.]{2,}|[ァ-ヴー]{3,}")
@@ -87,6 +89,7 @@ class Group:
     weight: float
     others: tuple[Other, ...]
     is_removable: bool  # the unit that answers may be left out
+    also: tuple[int, ...] = ()  # more units that answer
 
 
 Neighbours = dict[tuple[int, int], list[Neighbour]]
@@ -104,6 +107,30 @@ def build_groups(generated: Sequence[Generated], neighbours: Neighbours, windows
     ]
     altered = list(alter(groups, windows, random.Random(SEED)))
     log("lists", len(groups), "altered", len(altered))
+    return groups + altered
+
+
+def build_written(written: Sequence[Written], near: dict[int, list[int]], windows: Sequence[Window]) -> list[Group]:
+    """Lists of questions that were written for this project. Their windows are not judged."""
+    groups = []
+    for number, one in enumerate(written):
+        answers = {windows[one.window].units[unit].text for unit in one.units}
+        others = tuple(
+            Other(other, NOT_JUDGED)
+            for other in near.get(number, ())
+            if windows[other].use in ("train", windows[one.window].use)
+            and not any(unit.text in answers for unit in windows[other].units)  # windows overlap
+        )
+        if len(others) < WINDOWS - 2:
+            continue
+        if one.units:
+            gold, *also = one.units
+            is_removable = len(windows[one.window].units) > 2
+            groups.append(Group(one.text, one.window, gold, WRITTEN_WEIGHT, others, is_removable, tuple(also)))
+        else:
+            groups.append(Group(one.text, one.window, -1, NEAR_MISS_WEIGHT, others, is_removable=False))
+    altered = list(alter(groups, windows, random.Random(SEED)))
+    log("written lists", len(groups), "altered", len(altered))
     return groups + altered
 
 
@@ -195,6 +222,7 @@ class Row(NamedTuple):
     units: list[int]  # their numbers in the window
     gold: int = -1  # index into `places`
     counts: bool = True  # False: it may answer, too
+    also: tuple[int, ...] = ()  # indices of more units that answer: they count neither as right nor as wrong
 
 
 class PackedList(NamedTuple):
@@ -217,13 +245,14 @@ class Packer:
         kind = kind or self._draw_kind(group)
         rows, weight = [], group.weight
         if kind != "absent":
-            removed, gold = (group.gold, -1) if kind == "removed" else (-1, group.gold)
-            rows.append(self._row(group.question, group.window, removed, gold, vary))
+            removed = (group.gold, *group.also) if kind == "removed" else ()
+            gold, also = (-1, ()) if removed else (group.gold, group.also)
+            rows.append(self._row(group.question, group.window, removed, gold, vary, also))
             if gold >= 0 and rows[0].gold < 0:
                 return None
         others = self._draw_others(group.others)[: WINDOWS - len(rows)]
         for other in others:
-            row = self._row(group.question, other.window, -1, -1, vary)
+            row = self._row(group.question, other.window, (), -1, vary)
             rows.append(row._replace(counts=other.probability <= DOUBTFUL))
         if all(row.gold < 0 for row in rows):  # another window may answer after all
             weight *= 1 - max(other.probability for other in others)
@@ -241,9 +270,11 @@ class Packer:
         drawn = near[:3] + self.chance.sample(near[3:], min(2, len(near[3:])))
         return [*drawn[:-1], far] if self.chance.random() < 0.3 else drawn
 
-    def _row(self, question: str, number: int, removed: int, gold: int, vary: bool) -> Row:
+    def _row(
+        self, question: str, number: int, removed: Sequence[int], gold: int, vary: bool, also: Sequence[int] = ()
+    ) -> Row:
         window = self.windows[number]
-        kept = [place for place in range(len(window.units)) if place != removed]
+        kept = [place for place in range(len(window.units)) if place not in removed]
         if vary and len(kept) > 4 and self.chance.random() < 0.3:
             kept = self._cut(kept, gold)
         head = "" if vary and self.chance.random() < 0.2 else window.head
@@ -256,7 +287,8 @@ class Packer:
         ]
         numbers = [unit for unit, _ in found]
         at = numbers.index(gold) if gold in numbers else -1
-        return Row(item, [place for _, place in found], numbers, at)
+        others = tuple(index for index, unit in enumerate(numbers) if unit in also)
+        return Row(item, [place for _, place in found], numbers, at, also=others)
 
     def _cut(self, kept: list[int], gold: int) -> list[int]:
         start = self.chance.randrange(len(kept) // 2)
@@ -285,6 +317,7 @@ def make_batch(lists: Sequence[PackedList]) -> Batch:
     for number, row in enumerate(rows):
         places[number, : len(row.places)] = row.places
         counts[number, : len(row.places)] = row.counts
+        counts[number, list(row.also)] = False
         if row.gold >= 0:
             gold[number, row.gold] = 1
     list_of = np.repeat(np.arange(len(lists)), [len(packed.rows) for packed in lists])

@@ -1,9 +1,11 @@
-"""Makes weights to train from out of the bundled embedder, whose own are not kept.
+"""Makes weights to train from out of the bundled models, whose own are not kept.
 
-    python -m training.unpack ../src/veracity/embedding/multilingual DATA/minilm.npz OUT
+    python -m training.unpack src/veracity/embedding/multilingual DATA/minilm.npz OUT
+    python -m training.unpack src/veracity/answer_reader/multilingual DATA/minilm.npz OUT --reader
 
-Writes OUT/embedder.0.npz …, tokenizer.json and vocab.json. The bundled graph ends at 256 positions and knows one
-segment: later positions and the second segment are MiniLM's. The cosine with the bundled vectors is .999.
+Writes OUT/embedder.0.npz …, tokenizer.json and vocab.json, or OUT/start.0.npz … of the reader. The embedder's graph
+ends at 256 positions and knows one segment: later positions and the second segment are MiniLM's. The cosine with the
+bundled vectors is .999.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from training.onnx_encoder import LAYERS, WIDTH
+from training.onnx_encoder import WIDTH
 from training.tokens import WORD_PIECES
 from training.weights import Weights, load_minilm, save_parts
 
@@ -44,14 +46,22 @@ class Graph:
         added = self.users[self.users[node.output[0]].output[0]]
         return weight, next(self.constants[name] for name in added.input if name in self.constants)
 
+    def float_linear(self, node: onnx.NodeProto) -> tuple[np.ndarray, np.ndarray]:
+        """Weight and bias of a head."""
+        added = self.users[node.output[0]]
+        return self.constants[node.input[1]], next(
+            self.constants[name] for name in added.input if name in self.constants
+        )
+
 
 def encoder_weights(graph: Graph) -> Weights:
     words, scales = (lookup_table(graph, number) for number in (0, 1))
     weights: Weights = {"embeddings.word_embeddings.weight": words.astype(np.float32) * scales}
-    names = [f"encoder.layer.{number}.{part}" for number in range(LAYERS) for part in NORMALIZATIONS]
+    layers = range(len(graph.of_type("MultiHeadAttention")))
+    names = [f"encoder.layer.{number}.{part}" for number in layers for part in NORMALIZATIONS]
     for name, node in zip(["embeddings.LayerNorm", *names], graph.of_type("LayerNormalization"), strict=True):
         weights[f"{name}.weight"], weights[f"{name}.bias"] = (graph.constants[given] for given in node.input[1:3])
-    names = [f"encoder.layer.{number}.{part}" for number in range(LAYERS) for part in LINEAR]
+    names = [f"encoder.layer.{number}.{part}" for number in layers for part in LINEAR]
     for name, node in zip(names, graph.of_type("MatMulIntegerToFloat"), strict=True):
         weight, bias = graph.linear(node)
         parts = [name + part for part in ("query", "key", "value")] if name.endswith(QUERY_KEY_VALUE) else [name]
@@ -87,6 +97,30 @@ def head_weights() -> Weights:
     return weights
 
 
+def trained_head_weights(graph: Graph) -> Weights:
+    """Of the reader. The head for masked words, which it does not have, starts anew."""
+    weights = head_weights()
+    for name, node in zip(("answer", "unit.0", "unit.2"), graph.of_type("MatMul"), strict=True):
+        weight, weights[f"{name}.bias"] = graph.float_linear(node)
+        weights[f"{name}.weight"] = weight.T
+    return weights
+
+
+def segment_weights(graph: Graph) -> Weights:
+    """Positions and segments of the reader, which has all of them."""
+    [segments] = [node for node in graph.of_type("Gather") if node.input[1] == "token_type_ids"]
+    return {
+        "embeddings.position_embeddings.weight": graph.constants[graph.of_type("Slice")[0].input[0]],
+        "embeddings.token_type_embeddings.weight": graph.constants[segments.input[0]],
+    }
+
+
+def unpack_reader(folder: Path, out: Path) -> None:
+    graph = Graph(folder / "model.onnx")
+    weights = {**encoder_weights(graph), **segment_weights(graph), **trained_head_weights(graph)}
+    save_parts(weights, out / "start")
+
+
 def unpack(folder: Path, minilm: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     graph = Graph(folder / "model.onnx")
@@ -103,11 +137,15 @@ def unpack(folder: Path, minilm: Path, out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="of the bundled embedder")
+    parser.add_argument("folder", type=Path, help="of the bundled model")
     parser.add_argument("minilm", type=Path, help="MiniLM's weights, from training.weights")
     parser.add_argument("out", type=Path)
+    parser.add_argument("--reader", action="store_true", help="the model is the answer reader")
     arguments = parser.parse_args()
-    unpack(arguments.folder, arguments.minilm, arguments.out)
+    if arguments.reader:
+        unpack_reader(arguments.folder, arguments.out)
+    else:
+        unpack(arguments.folder, arguments.minilm, arguments.out)
 
 
 if __name__ == "__main__":

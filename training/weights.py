@@ -19,6 +19,10 @@ LARGEST_PIECE = 4_000_000  # bytes; larger arrays are split
 Weights = dict[str, np.ndarray]
 
 
+def count_layers(weights: Weights) -> int:
+    return sum(name.endswith("attention.output.dense.bias") for name in weights)
+
+
 def save_parts(weights: Weights, prefix: Path, parts: int = PARTS) -> None:
     """Writes PREFIX.0.npz … in half precision, of about the same size."""
     pieces: Weights = {}
