@@ -7,7 +7,8 @@ and other questions of each set have the same weight, besides the weights below:
 the product is used for, and the few questions of the bundled handbook keep the curve from being as strict as the
 hardest set requires. "held out" is the balanced accuracy over five folds, each measured with a fit on the other four.
 The product's coefficients were set by hand close to the fitted ones; both are printed. The coefficient of the subject
-mismatch is not fitted, because few questions have that signal.
+mismatch is not fitted, because few questions have that signal. First the rules alone; then their log-odds in the
+product with the score of the answer reader.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ from benchmarks.answers.cases import CaseWithEvidence, load_cases_with_evidence
 from benchmarks.answers.evidence import CachingEmbedder
 from benchmarks.logistic import Numbers, fit_logistic
 from benchmarks.retrieval.sets import data_folder, options
-from veracity.agents.extract.answerability import ANSWERABLE_THRESHOLD, Signals, answer_probability, compute_signals
+from veracity.agents.extract.answerability import (
+    ANSWERABLE_THRESHOLD,
+    Signals,
+    answer_probability,
+    compute_signals,
+    rules_log_odds,
+)
 from veracity.agents.extract.candidates import rank_candidates
 from veracity.answer_reader import UNREAD, make_answer_reader
 from veracity.embedding import make_embedder
@@ -38,14 +45,15 @@ OTHER_SETS: dict[Language, tuple[str, ...]] = {
 }
 # The fitted signals: see the docstring.
 FITTED: dict[Language, tuple[str, ...]] = {
-    "en": ("fit", "relevance", "rank", "lead", "meaning", "reading"),
-    "zh": ("fit", "agreement", "relevance", "topic_match", "rank", "lead", "reading"),
-    "ja": ("fit", "relevance", "topic_match", "rank", "lead", "reading"),
+    "en": ("fit", "relevance", "rank", "lead", "meaning"),
+    "zh": ("fit", "agreement", "relevance", "topic_match", "rank", "lead"),
+    "ja": ("fit", "relevance", "topic_match", "rank", "lead"),
 }
+WITH_READER = ("rules", "best_reading")
 WEIGHTS = {"rgb": 8.0, "jsquad": 4.0, "clapnq": 2.0, "mtrag_un": 2.0}
 HANDBOOK_WEIGHT = 0.3
 FOLDS = 5
-NO_CANDIDATES = Signals(0.0, meaning=0.0, reading=UNREAD)
+NO_CANDIDATES = Signals(0.0, meaning=0.0, best_reading=UNREAD, reading=UNREAD)
 READER = make_answer_reader("bundled")
 RIDGE = 1e-2
 
@@ -56,6 +64,9 @@ class Row(NamedTuple):
     signals: Signals
     answerable: bool
 
+    def value(self, name: str, language: Language) -> float:
+        return rules_log_odds(self.signals, language) if name == "rules" else getattr(self.signals, name) or 0.0
+
 
 def make_rows(name: str, cases: Sequence[CaseWithEvidence], embedder: CachingEmbedder) -> Iterator[Row]:
     for item, evidence in cases:
@@ -65,9 +76,9 @@ def make_rows(name: str, cases: Sequence[CaseWithEvidence], embedder: CachingEmb
         yield Row(name, fold, signals, item.answerable)
 
 
-def make_table(rows: Sequence[Row], names: Sequence[str]) -> tuple[Numbers, Numbers, Numbers]:
+def make_table(rows: Sequence[Row], names: Sequence[str], language: Language) -> tuple[Numbers, Numbers, Numbers]:
     """Signals with a leading column of ones, labels, and weights."""
-    signals = np.array([[1.0, *(getattr(row.signals, name) or 0.0 for name in names)] for row in rows])
+    signals = np.array([[1.0, *(row.value(name, language) for name in names)] for row in rows])
     labels = np.array([row.answerable for row in rows], float)
     sizes = {
         key: sum((row.set, row.answerable) == key for row in rows) for key in {(r.set, r.answerable) for r in rows}
@@ -82,7 +93,7 @@ def make_table(rows: Sequence[Row], names: Sequence[str]) -> tuple[Numbers, Numb
 
 
 def print_fit(language: Language, rows: Sequence[Row], names: Sequence[str]) -> None:
-    signals, labels, weights = make_table(rows, names)
+    signals, labels, weights = make_table(rows, names, language)
     folds = np.array([row.fold for row in rows])
     held_out = np.zeros(len(rows))
     for fold in range(FOLDS):
@@ -121,7 +132,9 @@ def main() -> None:
     for language, sets in SETS.items():
         rows = load_rows(folder, (*sets, f"handbook_{language}"), embedder)
         rows += load_rows(chosen.others, OTHER_SETS[language], embedder) if chosen.others else []
-        print_fit(language, rows, FITTED[language])
+        alone = [row._replace(signals=row.signals._replace(best_reading=None)) for row in rows]
+        print_fit(language, alone, FITTED[language])
+        print_fit(language, rows, WITH_READER)
 
 
 if __name__ == "__main__":

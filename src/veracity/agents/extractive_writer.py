@@ -10,6 +10,7 @@ from veracity.agents.extract.answerability import (
     Signals,
     answer_probability,
     answerable_threshold,
+    clear_probability,
     clear_threshold,
     compute_signals,
     find_other_subjects,
@@ -33,8 +34,6 @@ MAX_SENTENCES = 4  # beyond those of the best unit
 MIN_PASSAGE_STRENGTH, MIN_AGREEING_STRENGTH = 0.7, 0.8
 MIN_SHARED_KEYWORDS = 2  # of two sentences about the same thing
 REPETITION_SHARE = 0.8  # of a unit's words, in another unit
-# Between the reader's best score of all passages and that of the answer's, in a clear answer: rules and reader agree.
-MAX_READING_GAP = 0.5
 MAX_ABSENT_SHARE = 0.3  # of the question's words, in a clear answer; without a reader
 MIN_MISSING_SHARE = 0.3  # of the question's words; fewer do not say what is missing
 MAX_QUESTION_LENGTH = 120  # characters, where an abstention quotes the question
@@ -57,7 +56,7 @@ class ExtractiveWriter:
         corrected = self._read(task, task.corrected) if task.corrected else _Reading()
         # The question as typed decides. If only the corrected one has an answer, a person decides whether it fits.
         if reading.may_answer(probability) or corrected.may_answer(corrected.probability(language)):
-            is_clear = reading.is_clear(probability, language) and reading.is_confirmed(task.question, language)
+            is_clear = reading.is_clear(task.question, language, task.typed_relevance)
             if output := _write_answer(task, corrected.ranked or reading.ranked, language, is_clear):
                 return output
         if output := self._quote_other_language(task, language):
@@ -89,17 +88,6 @@ class _Reading(NamedTuple):
     ranked: Sequence[Candidate] = ()
     signals: Signals | None = None
 
-    def is_confirmed(self, question: str, language: Language) -> bool:
-        """Whether the answer reader prefers the passage of the best candidate, or one that gives the same answer.
-        Without a reader, and for a table row, whether the words of the question are there."""
-        best = self.ranked[0] if self.ranked else None
-        if best is None or best.reading is None or best.passage_reading is None:
-            return self._covers(question, language)
-        top = max(item.passage_reading for item in self.candidates if item.passage_reading is not None)
-        if best.passage_reading >= top - MAX_READING_GAP:
-            return True
-        return any(item.passage_reading == top and item.answers & best.answers for item in self.candidates)
-
     def _covers(self, question: str, language: Language) -> bool:
         """Whether the best candidate has most of the question's words. Always true in English with the bundled
         embedder, which also matches synonyms. Other sentences of the passage may answer further parts of the question.
@@ -116,15 +104,21 @@ class _Reading(NamedTuple):
     def may_answer(self, probability: float) -> bool:
         return self.signals is not None and probability >= answerable_threshold(self.signals)
 
-    def is_clear(self, probability: float, language: Language) -> bool:
-        return self.signals is not None and probability >= clear_threshold(self.signals, language)
+    def is_clear(self, question: str, language: Language, max_relevance: float) -> bool:
+        """Whether the best candidate answers. Without a reader, it also needs the words of the question."""
+        if self.signals is None:
+            return False
+        probability = clear_probability(_limit_relevance(self.signals, max_relevance), language)
+        is_confirmed = self.signals.reading is not None or self._covers(question, language)
+        return is_confirmed and probability >= clear_threshold(self.signals, language)
 
     def probability(self, language: Language, max_relevance: float = 1.0) -> float:
         """The probability that the evidence answers the question."""
-        if self.signals is None:
-            return 0.0
-        relevance = min(self.signals.relevance, max_relevance)
-        return answer_probability(self.signals._replace(relevance=relevance), language)
+        return answer_probability(_limit_relevance(self.signals, max_relevance), language) if self.signals else 0.0
+
+
+def _limit_relevance(signals: Signals, limit: float) -> Signals:
+    return signals._replace(relevance=min(signals.relevance, limit))
 
 
 def join_cited(cited: Sequence[tuple[int, str]], language: Language) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from veracity.agents.extract.answer_types import Kind, expected_kind, find_answers
 from veracity.agents.extract.keywords import Keyword, Positions, extract_keywords, find_positions
-from veracity.answer_reader import UNREAD, AnswerReader, Passage
+from veracity.answer_reader import AnswerReader, Passage
 from veracity.embedding import BUNDLED_NAME, Embedder
 from veracity.language import Language, guess_language, normalized, tokens
 from veracity.language.layout import Unit, unit_text, units_of
@@ -28,8 +28,8 @@ NEAR_WEIGHT, UNIT_WEIGHT, LEAD_WEIGHT, NEIGHBOUR_WEIGHT, PASSAGE_WEIGHT = 1.0, 0
 HEADING_WEIGHT = {"en": 0.3, "zh": 0.8, "ja": 0.8}
 # Of the passage, against the fit of the unit: its relevance, and its place in the evidence.
 RELEVANCE_WEIGHT, ORDER_WEIGHT = 0.2, 0.2
-# Of the answer reader's score, which is between about -10 and 6. In Japanese, a higher one chooses worse.
-READING_WEIGHT = {"en": 0.08, "zh": 0.08, "ja": 0.03}
+# Of the answer reader's score, which is between about -10 and 6.
+READING_WEIGHT = 0.08
 NEAR_WORDS = 20
 LETTERS_PER_WORD = {"en": 6, "zh": 2, "ja": 2}  # including the space
 KIND_MISSING_FACTOR = 0.75
@@ -56,8 +56,6 @@ class Candidate:
     relevance: float = 0.0  # of the passage
     meaning: float | None = None
     reading: float | None = None  # score of the answer reader
-    reading_weight: float = 0.0
-    passage_reading: float | None = None  # the reader's best score in the passage
 
     @property
     def strength(self) -> float:
@@ -66,7 +64,7 @@ class Candidate:
 
     @property
     def rank(self) -> float:
-        return self.rank_by_rules + self.reading_weight * (self.reading or 0.0)
+        return self.rank_by_rules + READING_WEIGHT * (self.reading or 0.0)
 
     @property
     def rank_by_rules(self) -> float:
@@ -88,7 +86,8 @@ def rank_candidates(
     embedder: Embedder | None = None,
     reader: AnswerReader | None = None,
 ) -> tuple[list[Keyword], list[Candidate]]:
-    """Returns the question's keywords and the units that contain or adjoin any of them, best first."""
+    """Returns the question's keywords and the units that contain or adjoin any of them, best first. With a reader, also
+    units with other words than the question."""
     language = detect_language(question, evidence)
     wanted = extract_keywords(question, language)
     passages = [_read_passage(item, wanted, language) for item in evidence]
@@ -97,11 +96,11 @@ def rank_candidates(
     candidates = [
         replace(candidate, relevance=item.metadata.relevance_score)
         for number, (item, passage) in enumerate(zip(evidence, passages, strict=True))
-        for candidate in scorer.candidates(number, passage)
+        for candidate in scorer.candidates(number, passage, all_units=reader is not None)
     ]
     ranked = sorted(candidates, key=lambda item: (-item.rank, item.number, item.place))
     ranked = _rank_by_meaning(ranked, question, embedder)
-    return wanted, _rank_by_reading(ranked, question, evidence, reader, READING_WEIGHT[language])
+    return wanted, _rank_by_reading(ranked, question, evidence, reader)
 
 
 class _Passage(NamedTuple):
@@ -162,14 +161,14 @@ class _Scorer:
     weights: Mapping[str, float]
     question_tokens: frozenset[str]  # including common words
 
-    def candidates(self, number: int, passage: _Passage) -> list[Candidate]:
+    def candidates(self, number: int, passage: _Passage, *, all_units: bool) -> list[Candidate]:
         in_passage = dict.fromkeys(passage.keywords, PASSAGE_WEIGHT)
         candidates = []
         for place, unit in enumerate(passage.units):
             around, inside, above = passage.keywords_around(place), passage.positions[place], passage.above[place]
             leads = passage.lead_keywords(place)
             nearby = around | above | leads
-            if unit.states and nearby:
+            if unit.states and (nearby or (all_units and self.weights)):
                 levels = dict(in_passage)
                 for keys, level in (
                     (above, HEADING_WEIGHT[self.language]),
@@ -240,22 +239,11 @@ def _rank_by_meaning(ranked: list[Candidate], question: str, embedder: Embedder 
 
 
 def _rank_by_reading(
-    ranked: list[Candidate], question: str, evidence: Sequence[Evidence], reader: AnswerReader | None, weight: float
+    ranked: list[Candidate], question: str, evidence: Sequence[Evidence], reader: AnswerReader | None
 ) -> list[Candidate]:
-    """Re-ranks by the rules' rank plus the reader's score. Not rows: the reader was trained on too few of them."""
+    """Re-ranks by the rules' rank plus the reader's score."""
     if reader is None or not ranked:
         return ranked
     scores = reader.read(question, [Passage.of(item) for item in evidence])
-    best = [max(of_passage, default=UNREAD) for of_passage in scores]
-    read = [
-        replace(item, passage_reading=best[item.number])
-        if item.unit.kind == "row"
-        else replace(
-            item,
-            reading=scores[item.number][item.place],
-            reading_weight=weight,
-            passage_reading=best[item.number],
-        )
-        for item in ranked
-    ]
+    read = [replace(item, reading=scores[item.number][item.place]) for item in ranked]
     return sorted(read, key=lambda item: -item.rank)
