@@ -85,10 +85,10 @@ def test_an_answer_waits_if_the_reader_prefers_another_passage_with_another_answ
 def test_an_answer_waits_if_the_reader_finds_another_nearly_as_good() -> None:
     answer, other = "The warranty of the pump ends after 24 months.", "Any claim for a pump goes to the shop."
     [alone, contested] = [
-        ExtractiveWriter(reader=Scores({answer: 1.0, other: score})).write(
+        ExtractiveWriter(reader=Scores({answer: 0.5, other: score})).write(
             WritingTask(QUESTION, evidence(answer, other), ())
         )
-        for score in (-6.0, 0.9)
+        for score in (-6.0, 0.4)
     ]
     assert not alone.tentative
     assert contested.tentative
