@@ -11,6 +11,7 @@ from veracity.agents.base import WritingTask
 from veracity.agents.extract.candidates import rank_candidates
 from veracity.agents.extractive_writer import ExtractiveWriter
 from veracity.answer_reader import Passage, make_answer_reader
+from veracity.embedding import make_embedder
 
 
 class Favours:
@@ -131,3 +132,17 @@ def test_the_bundled_reader_in_three_languages(question: str, text: str, answer:
     output = ExtractiveWriter(reader=make_answer_reader("bundled")).write(WritingTask(question, evidence(text), ()))
     assert answer in output.text
     assert not output.abstains
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many days of annual leave do part-time staff have?", "Full-time staff have 25 days of annual leave."),
+        ("员工有多少天产假？", "员工每年享有25天带薪年假。病假需要在三天内提交医生证明。"),
+        ("ビザの有効期間は何年ですか", "ビザの申請は出発の3週間前までに行ってください。手数料は5,000円です。"),
+    ],
+)
+def test_an_answer_to_a_neighbouring_question_is_not_released(question: str, text: str) -> None:
+    writer = ExtractiveWriter(make_embedder("bundled"), make_answer_reader("bundled"))
+    output = writer.write(WritingTask(question, evidence(text), ()))
+    assert output.abstains or output.tentative

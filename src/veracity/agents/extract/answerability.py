@@ -103,7 +103,8 @@ def clear_probability(signals: Signals, language: Language) -> float:
 def rules_log_odds(signals: Signals, language: Language) -> float:
     """Without the answer reader."""
     curve = WITH_MEANING if signals.meaning is not None and language == "en" else WORDS_ONLY[language]
-    return curve.bias + sum(factor * (signal or 0.0) for factor, signal in zip(curve[1:], signals, strict=False))
+    by_rules = signals[: len(curve) - 1]  # those after them are the reader's
+    return curve.bias + sum(factor * (signal or 0.0) for factor, signal in zip(curve[1:], by_rules, strict=True))
 
 
 def _log_odds(signals: Signals, reading: float | None, language: Language) -> float:
@@ -158,7 +159,7 @@ def compute_signals(
         rank=_rank(chosen[0], is_fitted),
         lead=_lead(chosen[0], ranked, documents, is_fitted),
         meaning=max(meanings, default=None),
-        best_reading=max((item.reading for item in ranked if item.reading is not None), default=None),
+        best_reading=max((item.reading for item in chosen if item.reading is not None), default=None),
         reading=chosen[0].reading,
         reading_lead=_reading_lead(chosen[0], ranked),
     )
@@ -210,11 +211,12 @@ def _lead(best: Candidate, ranked: Sequence[Candidate], documents: Sequence[str]
 
 
 def _reading_lead(best: Candidate, ranked: Sequence[Candidate]) -> float:
-    if best.reading is None:
-        return 0.0
+    """0 without another candidate to compare with."""
     others = [item for item in ranked if item is not best and not item.answers & best.answers]
-    most = max((item.reading for item in others if item.reading is not None), default=best.reading - MAX_READING_LEAD)
-    return min(MAX_READING_LEAD, max(-MAX_READING_LEAD, best.reading - most))
+    readings = [item.reading for item in others if item.reading is not None]
+    if best.reading is None or not readings:
+        return 0.0
+    return min(MAX_READING_LEAD, max(-MAX_READING_LEAD, best.reading - max(readings)))
 
 
 def _topic_match(
