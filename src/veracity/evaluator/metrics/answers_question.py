@@ -12,6 +12,8 @@ from veracity.models import EvaluationRequest, MetricScore
 
 MAX_SENTENCES = 24
 PER_PASSAGE = 8  # the reader sees this many sentences at once
+# From the reader's score of a sentence without its document to a probability (`python -m training.sentence_curve`).
+BIAS, FACTOR = 2.05, 0.59
 
 
 class AnswersQuestion(BaseMetric):
@@ -43,4 +45,4 @@ def _best_answer(part: str, stated: list[str]) -> tuple[float, str]:
     found = BundledReader().read(part, [Passage("", [("prose", text) for text in group]) for group in groups])
     scores = [score for group in found for score in group]
     best = max(scores)
-    return 1 / (1 + exp(-best)), stated[scores.index(best)]
+    return 1 / (1 + exp(-BIAS - FACTOR * best)), stated[scores.index(best)]
