@@ -1,9 +1,10 @@
 """Fits the probability that a single sentence answers a question, from the bundled reader's score of it.
 
-    python -m training.sentence_curve DATA
+    python -m benchmarks.answers.sentences DATA
 
 For the metric AnswersQuestion, which reads sentences without their document. Over the written questions of held-out
-documents: the unit that answers against another unit of its window, both as likely. Prints bias, factor and AUC.
+documents (`training/README.md` says how DATA is made): the unit that answers against another unit of its window, both
+as likely. Prints bias, factor and AUC.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
 from training.corpus import STATEMENTS, read_windows
-from training.reader_report import auc
 from training.sources import LANGUAGES
 from training.written import read_written
+
+from benchmarks.local_metrics import auc
+from benchmarks.logistic import Numbers, fit_logistic
 from veracity.answer_reader import Passage, make_answer_reader
 
 SEED = 1
-STEPS = 50
+RIDGE = 1e-6
 
 
 class Scored(NamedTuple):
@@ -49,17 +51,12 @@ def score_units(data: Path) -> Iterator[Scored]:
             yield Scored(window.language, answers, score)
 
 
-def fit(scored: list[Scored]) -> np.ndarray:
-    """Bias and factor of a logistic regression in which both classes weigh the same."""
+def fit(scored: list[Scored]) -> Numbers:
+    """Bias and factor. Both classes weigh the same."""
     labels = np.array([one.answers for one in scored], float)
-    inputs = np.array([[1.0, one.score] for one in scored])
+    signals = np.array([[1.0, one.score] for one in scored])
     weights = np.where(labels == 1, 0.5 / labels.sum(), 0.5 / (1 - labels).sum())
-    found = np.zeros(2)
-    for _ in range(STEPS):
-        probability = 1 / (1 + np.exp(-inputs @ found))
-        curvature = (inputs * (weights * probability * (1 - probability))[:, None]).T @ inputs
-        found += np.linalg.solve(curvature, inputs.T @ (weights * (labels - probability)))
-    return found
+    return fit_logistic(signals, labels, weights * len(scored), RIDGE)
 
 
 def main() -> None:
