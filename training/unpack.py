@@ -98,7 +98,7 @@ def head_weights() -> Weights:
 
 
 def trained_head_weights(graph: Graph) -> Weights:
-    """Of the reader. The head for masked words, which it does not have, starts anew."""
+    """The heads of the reader. It has no head for masked words: that one starts at random."""
     weights = head_weights()
     for name, node in zip(("answer", "unit.0", "unit.2"), graph.of_type("MatMul"), strict=True):
         weight, weights[f"{name}.bias"] = graph.float_linear(node)

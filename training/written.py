@@ -1,7 +1,7 @@
 """Questions that were written for this project, one by one, about windows.
 
     python -m training.written add DATA LINES    # adds lines WINDOW<TAB>UNITS<TAB>QUESTION to written.tsv.xz
-    python -m training.written show DATA         # prints counts, and where windows are missing
+    python -m training.written show DATA         # prints counts
 
 `written.tsv.xz` names a window by a digest of its text, so that it survives another order of windows. UNITS are the
 numbers of the units that answer, each on its own, or "-": a near miss, which the window seems to answer and does not.

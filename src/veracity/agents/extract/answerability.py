@@ -65,8 +65,8 @@ class Curve(NamedTuple):
 
 
 class ReadingCurve(NamedTuple):
-    """The log-odds with the answer reader: of the rules' log-odds and the reader's best score. `clear`: from this
-    probability on an answer is clear."""
+    """Coefficients of the log-odds with the answer reader: of the rules' log-odds, and of the reader's score. From the
+    probability `clear` on an answer is clear."""
 
     bias: float
     rules: float
@@ -82,7 +82,8 @@ WORDS_ONLY = {
     "zh": Curve(-3.65, 1.1, 1.3, 1.3, 3.1, -3.0, 1.5, 0.9),
     "ja": Curve(-5.4, 1.9, 0.0, 2.1, 3.2, -3.0, 1.8, 2.4),
 }
-# Fitted on all sets (`python -m benchmarks.answers.calibration`); the thresholds are set by hand.
+# Near the coefficients that were fitted on all question sets and the development parts of the real documents. The
+# thresholds were set by hand (`python -m benchmarks.real_documents`).
 READING = {
     "en": ReadingCurve(0.45, 0.1, 0.37, 0.74),
     "zh": ReadingCurve(0.2, 0.35, 0.41, 0.74),
