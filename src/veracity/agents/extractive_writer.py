@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from veracity.agents.base import WriterOutput, WritingTask
 from veracity.agents.extract.answerability import (
+    ANSWERABLE_THRESHOLD,
     Signals,
     answer_probability,
-    answerable_threshold,
     clear_probability,
     clear_threshold,
     compute_signals,
@@ -102,7 +102,7 @@ class _Reading(NamedTuple):
         return absent <= MAX_ABSENT_SHARE * sum(word.weight for word in self.wanted)
 
     def may_answer(self, probability: float) -> bool:
-        return self.signals is not None and probability >= answerable_threshold(self.signals)
+        return self.signals is not None and probability >= ANSWERABLE_THRESHOLD
 
     def is_clear(self, question: str, language: Language, max_relevance: float) -> bool:
         """Whether the best candidate answers. Without a reader, it also needs the words of the question."""

@@ -29,11 +29,11 @@ HEADING_WEIGHT = {"en": 0.3, "zh": 0.8, "ja": 0.8}
 # Of the passage, against the fit of the unit: its relevance, and its place in the evidence.
 RELEVANCE_WEIGHT, ORDER_WEIGHT = 0.2, 0.2
 # Of the answer reader's score, which is between about -10 and 6.
-READING_WEIGHT = 0.08
+READING_WEIGHT = 0.12
 NEAR_WORDS = 20
 LETTERS_PER_WORD = {"en": 6, "zh": 2, "ja": 2}  # including the space
 KIND_MISSING_FACTOR = 0.75
-REPETITION_FACTOR = 0.8  # for a sentence that repeats the question or is a question
+QUESTION_FACTOR = 0.8  # for a sentence that is a question
 UBIQUITY_DISCOUNT = 0.3  # for a keyword in every passage
 MAX_CENTRES = 60  # per unit; a unit with more is a list or hostile
 MAX_EMBEDDED = 12  # units
@@ -192,8 +192,8 @@ class _Scorer:
         fit = max(totals, default=self._total(positions, levels))
         if self.kind != "thing" and not spans:
             fit *= KIND_MISSING_FACTOR
-        if plain.endswith("?") or (not spans and self._repeats_question(plain)):
-            fit *= REPETITION_FACTOR
+        if plain.endswith("?"):
+            fit *= QUESTION_FACTOR
         return fit, frozenset(plain[start:end] for start, end in spans)
 
     def _total(self, positions: Positions, levels: Mapping[str, float], centre: int | None = None) -> float:
@@ -209,12 +209,6 @@ class _Scorer:
         """Whether the span adds something to the question."""
         text = plain[span[0] : span[1]].lower()
         return text not in self.question and not _token_set(text) <= self.question_tokens
-
-    def _repeats_question(self, plain: str) -> bool:
-        is_short = (
-            len(plain) < 2 * len(self.question) + 20
-        )  # a longer sentence is not a repetition, and slow to tokenize
-        return is_short and len(_token_set(plain) - self.question_tokens) < 3
 
 
 def _token_set(text: str) -> frozenset[str]:

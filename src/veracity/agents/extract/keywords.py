@@ -23,9 +23,7 @@ MAX_LENGTH = 2000  # characters
 
 NUMBER_WEIGHT = 1.5
 HIRAGANA_WEIGHT = 0.25  # mostly endings
-SMALL_WORD_WEIGHT = 0.5  # 以后, 最多, 每晚: neither nouns nor verbs for the segmenter
 SINGLE_NOUN_WEIGHT = 0.5  # 湖, 駅: such a character occurs in many words
-SMALL_WORD_TAGS = frozenset(("ad", "b", "c", "d", "f", "l", "m", "mq", "p", "q", "r", "u", "y", "zg"))
 SINGLE_NOUN_TAGS = frozenset(("n", "ns", "nz"))
 GENERAL_NOUNS = frozenset("人者物事年月日時时所方名数量国儿")  # they say little about what is asked
 
@@ -63,7 +61,7 @@ def extract_keywords(question: str, language: Language) -> list[Keyword]:
     words: dict[str, Keyword] = {}
     for token in _join_single_characters(tokens) if language == "zh" else tokens:
         if not is_common(token.text, language):
-            words.setdefault(token.text, Keyword(token.text, _weight(token.text, language), token.start, token.end))
+            words.setdefault(token.text, Keyword(token.text, _weight(token.text), token.start, token.end))
     nouns = {word.key for word in words.values() if _is_single_noun(word, plain, language)}
     kept = [word for word in words.values() if len(word.key) > 1 or word.key.isascii() or word.key in nouns]
     return (kept or list(words.values()))[:MAX_KEYWORDS]
@@ -150,13 +148,11 @@ def _widen(places: Sequence[tuple[int, int]], word: re.Pattern[str], plain: str)
     return list(dict.fromkeys(overlapping))
 
 
-def _weight(key: str, language: Language) -> float:
+def _weight(key: str) -> float:
     if key[0].isdigit():
         return NUMBER_WEIGHT
     if len(key) == 1 and not key.isascii():
         return SINGLE_NOUN_WEIGHT
-    if language == "zh" and not key.isascii():
-        return SMALL_WORD_WEIGHT if jieba.tag(key)[-1][1] in SMALL_WORD_TAGS else 1.0
     return HIRAGANA_WEIGHT if _HIRAGANA_ONLY.fullmatch(key) else 1.0
 
 
