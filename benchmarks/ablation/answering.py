@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,10 +23,8 @@ from benchmarks.answers.items import NAMES, load
 from benchmarks.answers.items import Item as Question
 from benchmarks.answers.outcome import make_outcome
 from benchmarks.gate import Submission, check
-from benchmarks.real_documents.__main__ import LANGUAGES, is_right, library, load_questions
-from veracity.agents import extractive_writer
+from benchmarks.real_documents.__main__ import LANGUAGES, SETS, is_right, library, load_questions
 from veracity.agents.base import WriterOutput, WritingTask
-from veracity.embedding import Embedder
 from veracity.evaluator import Evaluator
 from veracity.models import Evidence
 from veracity.retrieval import make_searcher
@@ -54,18 +53,14 @@ class _Answered:
     def __init__(
         self, context: Context, model: str, question: Question, evidence: Sequence[Evidence], figure: str = ""
     ) -> None:
-        self._embedder, self._question, self._evidence = context.embedder_for(model), question, evidence
+        self._writer, self._question, self._evidence = context.writer_for(model), question, evidence
         self._figure = figure or f"answers ({question.language})"
 
     def __call__(self) -> Mapping[str, float]:
-        written = _write(self._embedder, self._question.question, self._evidence)
+        written = self._writer.write(WritingTask(self._question.question, self._evidence, ()))
         outcome = make_outcome(self._question, self._evidence, written, 0.0)
         right = self._question.answerable and outcome.holds_gold is not False
         return _score(self._figure, self._question.answerable, written, right, not written.tentative)
-
-
-def _write(embedder: Embedder, question: str, evidence: Sequence[Evidence]) -> WriterOutput:
-    return extractive_writer.ExtractiveWriter(embedder).write(WritingTask(question, evidence, ()))
 
 
 def _score(figure: str, answerable: bool, written: WriterOutput, right: bool, released: bool) -> Mapping[str, float]:
@@ -77,8 +72,8 @@ def _score(figure: str, answerable: bool, written: WriterOutput, right: bool, re
 
 def answer_real_documents(context: Context, model: str) -> Iterator[Item]:
     evaluator = Evaluator(settings=context.settings, only_named_judges=True)
-    for language in LANGUAGES:
-        for row, evidence in load_real_evidence(context, language, model):
+    for collection, language in product(SETS, LANGUAGES):
+        for row, evidence in load_real_evidence(context, collection, language, model):
             kind = _kind(row["expect"] == "answer")
             yield Item(language, kind, _AnsweredReally(context, model, row, evidence, evaluator))
 
@@ -87,11 +82,11 @@ class _AnsweredReally:
     def __init__(
         self, context: Context, model: str, row: dict[str, Any], evidence: Sequence[Evidence], evaluator: Evaluator
     ) -> None:
-        self._context, self._embedder = context, context.embedder_for(model)
+        self._context, self._writer = context, context.writer_for(model)
         self._row, self._evidence, self._evaluator = row, evidence, evaluator
 
     def __call__(self) -> Mapping[str, float]:
-        written = _write(self._embedder, self._row["question"], self._evidence)
+        written = self._writer.write(WritingTask(self._row["question"], self._evidence, ()))
         asked: Any = SimpleNamespace(draft=written, abstains=written.abstains)
         released = not (written.abstains or written.tentative) and not self._is_held(written.text)
         answerable = self._row["expect"] == "answer"
@@ -129,16 +124,18 @@ def _sampled_cases(context: Context, name: str) -> Iterator[Case]:
         yield item, whole or ItemStore(item.passages or (), context.embedder)
 
 
-def load_real_evidence(context: Context, language: str, model: str) -> list[tuple[dict[str, Any], Sequence[Evidence]]]:
+def load_real_evidence(
+    context: Context, collection: str, language: str, model: str
+) -> list[tuple[dict[str, Any], Sequence[Evidence]]]:
     """Of the development part: the final part is never read here."""
 
     def find() -> list[tuple[dict[str, Any], Evidences]]:
-        with library(context.clones, language, context.keep / "real") as engine:
+        with library(context.clones, language, context.keep / collection, collection=collection) as engine:
             store = engine._parts.library.store
-            rows = load_questions("dev", language)
+            rows = load_questions("dev", language, collection)
             return [(row, _search(context, store, row["question"])) for row in rows]
 
-    return [(row, evidence[model]) for row, evidence in _keep(context, f"real_{language}", find)]
+    return [(row, evidence[model]) for row, evidence in _keep(context, f"real_{collection}_{language}", find)]
 
 
 def _search(context: Context, store: Any, question: str) -> Evidences:

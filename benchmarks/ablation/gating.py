@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from benchmarks.ablation.answering import load_evidence
 from benchmarks.ablation.items import Context, Item
 from benchmarks.gate import SETS, Submission, check, extractive_answers, human_answers, make_wrong
-from veracity.agents.extractive_writer import ExtractiveWriter
 from veracity.evaluator import Evaluator
 
 LANGUAGES = {"clapnq": "en", "rgb": "zh", "jsquad": "ja"}
@@ -22,7 +21,7 @@ RIGHT_SHARE, WRONG_SHARE = 0.25, 0.125  # of the sample size, for each set and k
 def gate_answers(context: Context, _model: str) -> Iterator[Item]:
     evaluator = Evaluator(settings=context.settings, only_named_judges=True)
     for name in SETS:
-        written = list(extractive_answers(load_evidence(context, name, "bundled"), ExtractiveWriter(context.embedder)))
+        written = list(extractive_answers(load_evidence(context, name, "bundled"), context.writer_for("bundled")))
         groups = [[answer for answer in written if answer.kind == "right"]]
         if name == "clapnq":
             groups.append(list(human_answers(context.directory)))

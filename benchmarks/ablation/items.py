@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from benchmarks.answers.evidence import CachingEmbedder
 from benchmarks.retrieval.sets import RetrievalSet, workspace_of
+from veracity.agents.extractive_writer import ExtractiveWriter
+from veracity.answer_reader import AnswerReader, Passage, make_answer_reader
 from veracity.embedding import Embedder, make_embedder
 from veracity.engine import Veracity
 from veracity.knowledge.vocabulary import VocabularySnapshot
@@ -18,7 +20,7 @@ from veracity.models import Evidence
 from veracity.retrieval import Searcher, make_searcher
 from veracity.settings import Settings
 
-MODELS = ("bundled", "none")  # the embedder
+MODELS = ("bundled", "none")  # embedder and answer reader
 SEED = 1
 
 T = TypeVar("T")
@@ -33,15 +35,30 @@ class Item:
     score: Callable[[], Mapping[str, float]]
 
 
+class CachingReader:
+    """Reads a question with the same passages once: rules do not change the scores."""
+
+    def __init__(self, reader: AnswerReader) -> None:
+        self._reader = reader
+        self._scores: dict[Any, list[list[float]]] = {}
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[list[float]]:
+        key = question, tuple((passage.head, tuple(passage.units)) for passage in passages)
+        if key not in self._scores:
+            self._scores[key] = self._reader.read(question, passages)
+        return self._scores[key]
+
+
 @dataclass
 class Context:
-    """Folders, sample size, the embedder with its cached vectors, and open workspaces."""
+    """Folders, sample size, the models with what they computed, and open workspaces."""
 
     clones: Path
     directory: Path
     keep: Path
     size: int
     embedder: CachingEmbedder = field(init=False)
+    reader: CachingReader = field(init=False)
     settings: Settings = field(default_factory=Settings)
     checks: dict[Any, bool] = field(default_factory=dict)  # whether the gate holds an answer
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -49,6 +66,9 @@ class Context:
 
     def __post_init__(self) -> None:
         self.embedder = CachingEmbedder(make_embedder("bundled"), self.keep / "vectors.pickle")
+        reader = make_answer_reader("bundled")
+        assert reader is not None
+        self.reader = CachingReader(reader)
 
     def sample(self, rows: Sequence[T], share: float = 1) -> list[T]:
         """A fixed sample of `size` rows, or of a share or multiple of it, in the order of the rows."""
@@ -57,6 +77,9 @@ class Context:
 
     def embedder_for(self, model: str) -> Embedder:
         return self.embedder if model == "bundled" else make_embedder(model)
+
+    def writer_for(self, model: str) -> ExtractiveWriter:
+        return ExtractiveWriter(self.embedder_for(model), self.reader if model == "bundled" else None)
 
     def library(self, data: RetrievalSet, model: str) -> Library:
         """A workspace with the documents of a set, searched with or without vectors."""

@@ -228,13 +228,6 @@ ANSWER_RULES = (
     ),
     _function("single characters that are nouns", f"{_KEYWORDS}:_is_single_noun", False, ("zh", "ja")),
     Rule(
-        "Chinese small words",
-        (f"{_KEYWORDS}:SMALL_WORD_TAGS", f"{_KEYWORDS}:SMALL_WORD_WEIGHT"),
-        ANSWERS,
-        {f"{_KEYWORDS}:SMALL_WORD_TAGS": frozenset()},
-        ("zh",),
-    ),
-    Rule(
         "Chinese abbreviations",
         (f"{_KEYWORDS}:_chinese_pattern",),
         ANSWERS,
@@ -248,7 +241,6 @@ ANSWER_RULES = (
         {"agents/extract/candidates:detect_language": lambda question, _evidence: guess_language(question)},
         ("zh", "ja"),
     ),
-    _function("sentences that repeat the question", "agents/extract/candidates:_Scorer._repeats_question", False),
     Rule(
         "other subjects",
         tuple(f"{_ANSWERABILITY}:{name}" for name in ("find_other_subjects", "keep_right_subject", "_has_name")),
@@ -256,7 +248,13 @@ ANSWER_RULES = (
         {f"{_ANSWERABILITY}:find_other_subjects": always({})},
         required="A6",  # Dublin's rule is no answer for Osaka
     ),
-    _function("subject mismatch", f"{_ANSWERABILITY}:_subject_mismatch", 0.0),
+    Rule(
+        "subject mismatch",
+        (f"{_ANSWERABILITY}:_subject_mismatch",),
+        ANSWERS,
+        {f"{_ANSWERABILITY}:_subject_mismatch": always(0.0)},
+        required="X2",  # the leave of full-time staff is no answer for part-time staff
+    ),
     _function("topic of the document", f"{_ANSWERABILITY}:_topic_match", 0.0),
     Rule("agreement of documents", (), ANSWERS, _without_signal("agreement")),
     _function("sentences that contradict each other", f"{_WRITER}:_contradict", False),
