@@ -1,4 +1,4 @@
-"""What does each language rule gain? Switches it off, with and without the embedder, and compares item by item.
+"""What does each language rule gain? Switches it off, with and without the models, and compares item by item.
 
     python -m benchmarks.ablation CLONES DIRECTORY --keep FOLDER [--rules NAME …] [--measures NAME …] [--together]
 
@@ -107,7 +107,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         keep = chosen.keep or Path(scratch)
         with Context(chosen.clones, chosen.directory, keep, chosen.items).opened() as context:
-            print("| rule | figure | embedder | items changed | with | without | difference | |")
+            print("| rule | figure | models | items changed | with | without | difference | |")
             print("|---|---|---|---|---|---|---|---|", flush=True)
             for name in wanted:
                 started = time.perf_counter()

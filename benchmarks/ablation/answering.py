@@ -1,6 +1,6 @@
 """Answers of the extractive writer over kept evidence: right or rightly abstained, and what is released.
 
-The sets of `benchmarks.answers`, the bundled handbook and the development part of `benchmarks.real_documents`. The
+The sets of `benchmarks.answers`, the bundled handbook and the development parts of `benchmarks.real_documents`. The
 evidence is that of a single search, kept from run to run: the rules that are switched off come after it. The writer
 alone decides what is released, except over real documents, where review and metrics decide as in a run.
 

@@ -10,7 +10,7 @@ from benchmarks.ablation.items import MODELS, Context, Item
 
 
 class Measure(NamedTuple):
-    """`models`: the embedders with which it differs."""
+    """`models`: the bundled models or none, where the result differs."""
 
     items: Callable[[Context, str], Iterable[Item]]
     models: tuple[str, ...] = MODELS

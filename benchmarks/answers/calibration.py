@@ -27,6 +27,7 @@ from benchmarks.logistic import Numbers, fit_logistic
 from benchmarks.retrieval.sets import data_folder, options
 from veracity.agents.extract.answerability import (
     ANSWERABLE_THRESHOLD,
+    MAX_RULES,
     Signals,
     answer_probability,
     compute_signals,
@@ -65,7 +66,9 @@ class Row(NamedTuple):
     answerable: bool
 
     def value(self, name: str, language: Language) -> float:
-        return rules_log_odds(self.signals, language) if name == "rules" else getattr(self.signals, name) or 0.0
+        if name == "rules":
+            return min(rules_log_odds(self.signals, language), MAX_RULES)
+        return getattr(self.signals, name) or 0.0
 
 
 def make_rows(name: str, cases: Sequence[CaseWithEvidence], embedder: CachingEmbedder) -> Iterator[Row]:

@@ -80,8 +80,8 @@ WORDS_ONLY = {
     "zh": Curve(-3.65, 1.1, 1.3, 1.3, 3.1, -3.0, 1.5, 0.9),
     "ja": Curve(-5.4, 1.9, 0.0, 2.1, 3.2, -3.0, 1.8, 2.4),
 }
-# Near the coefficients that were fitted on all question sets and the development parts of the real documents. The
-# thresholds were set by hand, a compromise between these (`python -m benchmarks.answers`, `benchmarks.real_documents`).
+# Set by hand, a compromise between eight question sets and the development parts of the real documents (ADR 46,
+# `python -m benchmarks.answers`, `python -m benchmarks.real_documents`).
 READING = {
     "en": ReadingCurve(0.6, 0.4, 0.4, 0.78),
     "zh": ReadingCurve(0.2, 0.6, 0.4, 0.82),
