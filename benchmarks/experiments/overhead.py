@@ -2,10 +2,11 @@
 
     python -m benchmarks.experiments.overhead [--rows 1000] [--repeat 3] [--memory 1000 20000]
 
-One LLM metric; the judge is a server on loopback. "bare" sends the same request as often, and nothing else.
-With pydantic-evals or DeepEval installed, they do so for the same rows. CPU seconds of this process: medians of
-several rounds, and "times bare" the median of the ratios within a round, because the speed of a machine varies between
-rounds. Memory is the peak of a process of its own.
+One LLM metric; the judge is a server on loopback. "bare" sends the same request as often, and nothing else: one by one,
+from as many threads as an experiment uses, and awaited in one event loop, as pydantic-evals and DeepEval do. With these
+installed, they judge the same rows. CPU seconds of this process: medians of several rounds. The ratios are medians of
+those within a round, because the speed of a machine varies between rounds: to the bare calls one by one, and to those
+that are made the same way. Memory is the peak of a process of its own.
 """
 
 from __future__ import annotations
@@ -123,6 +124,18 @@ def awaited_judge() -> Callable[[], Awaitable[object]]:
     return lambda: model_request(model, messages, model_settings=parameters, model_request_parameters=schema)
 
 
+def bare_calls_awaited(count: int) -> None:
+    async def call_in_turn(call: Callable[[], Awaitable[object]]) -> None:
+        for _ in range(count // CONCURRENCY):
+            await call()
+
+    async def call_all() -> None:
+        call = awaited_judge()
+        await asyncio.gather(*(call_in_turn(call) for _ in range(CONCURRENCY)))
+
+    asyncio.run(call_all())
+
+
 def pydantic_evals(count: int) -> None:
     from pydantic_evals import Case, Dataset  # type: ignore[import-not-found, unused-ignore]
     from pydantic_evals.evaluators import Evaluator as Base  # type: ignore[import-not-found, unused-ignore]
@@ -200,6 +213,11 @@ def measure(task: Callable[[int], None], count: int) -> tuple[float, float]:
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
+def ratio(times: list[tuple[float, float]], bare: list[tuple[float, float]]) -> float:
+    """The median of the ratios of CPU time within each round."""
+    return median(own / other for (own, _), (other, _) in zip(times, bare, strict=True))
+
+
 def peak_megabytes(count: int) -> float:
     """Of a process that runs one experiment."""
     code = f"from benchmarks.experiments.overhead import print_peak; print_peak({count})"
@@ -219,29 +237,30 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--memory", type=int, nargs="*", default=[1000, 20_000])
     chosen = parser.parse_args()
-    tasks: dict[str, Callable[[int], None]] = {
-        "bare, one by one": bare_calls,
-        f"bare, {CONCURRENCY} at once": bare_calls_in_threads,
-        "Evaluator, one by one": lambda count: evaluator(count, 1),
-        f"Evaluator, {CONCURRENCY} at once": evaluator,
-        "experiment, one by one": lambda count: experiment(count, 1),
-        f"experiment, {CONCURRENCY} at once": experiment,
+    one_by_one, threads, awaited = "bare, one by one", f"bare, {CONCURRENCY} threads", f"bare, {CONCURRENCY} awaited"
+    tasks: dict[str, tuple[Callable[[int], None], str]] = {  # with the name of the bare calls made the same way
+        one_by_one: (bare_calls, one_by_one),
+        threads: (bare_calls_in_threads, threads),
+        awaited: (bare_calls_awaited, awaited),
+        "Evaluator, one by one": (lambda count: evaluator(count, 1), one_by_one),
+        f"Evaluator, {CONCURRENCY} threads": (evaluator, threads),
+        "experiment, one by one": (lambda count: experiment(count, 1), one_by_one),
+        f"experiment, {CONCURRENCY} threads": (experiment, threads),
     }
-    tasks |= {"pydantic-evals": pydantic_evals} if importlib.util.find_spec("pydantic_evals") else {}
-    tasks |= {"DeepEval": deepeval} if importlib.util.find_spec("deepeval") else {}
+    tasks |= {"pydantic-evals": (pydantic_evals, awaited)} if importlib.util.find_spec("pydantic_evals") else {}
+    tasks |= {"DeepEval": (deepeval, awaited)} if importlib.util.find_spec("deepeval") else {}
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in tasks}
     with instant_judge():
-        for task in tasks.values():
-            task(5)  # imports
+        for task, _ in tasks.values():
+            task(CONCURRENCY)  # imports
         for _ in range(chosen.repeat):
-            for name, task in tasks.items():
+            for name, (task, _) in tasks.items():
                 times[name].append(measure(task, chosen.rows))
-    bare = [cpu for cpu, _ in times["bare, one by one"]]
-    print(f"{'':24}{'CPU s':>8}{'wall s':>8}{'ms a row':>10}{'times bare':>12}")
+    print(f"{'':24}{'CPU s':>8}{'wall s':>8}{'ms a row':>10}{'times one by one':>18}{'times the same way':>20}")
     for name, found in times.items():
         cpu, wall = median(cpu for cpu, _ in found), median(wall for _, wall in found)
-        ratio = median(own / other for (own, _), other in zip(found, bare, strict=True))
-        print(f"{name:24}{cpu:8.2f}{wall:8.2f}{1000 * cpu / chosen.rows:10.2f}{ratio:12.2f}")
+        ratios = [ratio(found, times[bare]) for bare in (one_by_one, tasks[name][1])]
+        print(f"{name:24}{cpu:8.2f}{wall:8.2f}{1000 * cpu / chosen.rows:10.2f}{ratios[0]:18.2f}{ratios[1]:20.2f}")
     for count in chosen.memory:
         print(f"peak memory, {count:,} cases: {peak_megabytes(count):.0f} MB")
 
