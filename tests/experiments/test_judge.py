@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.commands import Run
-from veracity import InputError
+from veracity import EvaluationError, InputError
 from veracity.experiments.judge_agreement import (
     LabelledAnswer,
     corrected_rate,
@@ -123,6 +123,34 @@ def test_judgements_at_once_give_the_same_and_are_counted() -> None:
     assert at_once == probe_judge(CASES, exact, 0.75, "hash")
     judged = sum(probe.missed.n for probe in at_once.probes if probe.missed) + len(CASES)
     assert counted == [(number, judged) for number in range(1, judged + 1)]
+
+
+def test_a_judgement_that_fails_does_not_count() -> None:
+    def unreliable(question: str, submission: str, context: Sequence[str]) -> float:
+        if submission.startswith("\n"):
+            raise EvaluationError("Coverage", InputError("the server did not answer"))
+        return exact(question, submission, context)
+
+    report = probe_judge(CASES, unreliable, 0.75, "hash")
+    judged = {probe.name: probe.missed.n for probe in report.probes if probe.missed}
+    assert "another format" not in judged
+    assert judged["padding"] == len(CASES)
+    assert (report.failed, report.problem) == (len(CASES), 'The metric "Coverage" failed: the server did not answer')
+
+
+@pytest.mark.parametrize("calls", [0, 6])
+def test_a_judge_that_stops_working_ends_the_test(calls: int) -> None:
+    made: list[str] = []
+
+    def dying(question: str, submission: str, context: Sequence[str]) -> float:
+        made.append(question)
+        if len(made) > calls:
+            raise EvaluationError("Coverage", InputError("the server did not answer"))
+        return exact(question, submission, context)
+
+    with pytest.raises(EvaluationError, match="the server did not answer"):
+        probe_judge(CASES, dying, 0.75, "hash")
+    assert len(made) < calls + 10
 
 
 def test_the_count_shrinks_when_answers_do_not_pass() -> None:

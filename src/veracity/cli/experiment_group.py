@@ -14,6 +14,7 @@ judges = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 SuiteArgument = Annotated[str, typer.Argument(metavar="SUITE", help="A .jsonl or .csv file, or its name in evals/.")]
 ExperimentArgument = Annotated[str, typer.Argument(metavar="NAME", help="The experiment, or: last.")]
+ConcurrencyOption = Annotated[int, typer.Option("--concurrency", metavar="N", min=1, help="Judgements at once.")]
 GateOption = Annotated[
     bool, typer.Option("--gate", help="Exit with 1 if the suite's gate fails, with 6 if that cannot be told.")
 ]
@@ -145,6 +146,7 @@ def probe_judge(
         str | None,
         typer.Option("--suite", "-s", metavar="SUITE", help="Cases with submissions. Default: bundled ones."),
     ] = None,
+    concurrency: ConcurrencyOption = 4,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -154,7 +156,7 @@ def probe_judge(
     """
     from veracity.cli.commands.judge import probe
 
-    probe(suite, workspace, as_json)
+    probe(suite, concurrency, workspace, as_json)
 
 
 @judges.command("agree")

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from veracity.errors import InputError
+from veracity.errors import EvaluationError, InputError
 from veracity.evaluator.evaluator import map_in_order
 from veracity.experiments.intervals import Interval, rate_interval
 from veracity.experiments.suite import Case
@@ -23,6 +23,7 @@ from veracity.language import guess_language
 MAX_FLIPS = 0.1  # the largest share of verdicts that a harmless change may flip, by the upper bound, for a gate
 MIN_DROPS = 0.8  # the least share of harmful changes that must be noticed, by the lower bound, for a gate
 MAX_ADVICE_FLIPS, MIN_ADVICE_DROPS = 0.25, 0.5
+MAX_FAILURES = 5  # in a row, after which the rest is not tried
 
 Kind = Literal["harmless", "harmful"]
 Input = tuple[str, str, list[str]]  # question, submission and evidence
@@ -53,7 +54,8 @@ class Probe(BaseModel):
 
 
 class ProbeReport(BaseModel):
-    """`trust` is tied to `judge`: the hash of the metrics and the names of their models."""
+    """`trust` is tied to `judge`: the hash of the metrics and the names of their models. `failed` judgements, the last
+    one with this `problem`, do not count."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -62,6 +64,8 @@ class ProbeReport(BaseModel):
     trust: Literal["may gate", "may advise", "do not use"]
     sentence: str
     judge: str
+    failed: int = 0
+    problem: str = ""
 
 
 def same_twice(case: Case, other: Case) -> Input:
@@ -167,11 +171,12 @@ def probe_judge(
     on_progress: OnProgress = lambda done, total: None,
 ) -> ProbeReport:
     """Only answers that the judge passes are changed: a bad one has nothing to lose. Raises `InputError` if there are
-    fewer than two. `on_progress` is called after each judgement."""
+    fewer than two, and `EvaluationError` if several judgements in a row fail. `on_progress` is called after each."""
     answers = [case for case in cases if case.submission]
     judging = _Judging(judge, concurrency, on_progress, len(answers) + len(list(_changes([(c, 1.0) for c in answers]))))
     scores = judging.scores([same_twice(case, case) for case in answers])
-    passed = [(case, score) for case, score in zip(answers, scores, strict=True) if score >= threshold]
+    scored = zip(answers, scores, strict=True)
+    passed = [(case, score) for case, score in scored if score is not None and score >= threshold]
     if len(passed) < 2:
         raise InputError(
             f"The judge passes {len(passed)} of {len(answers)} submissions: a test needs at least two good answers. "
@@ -181,7 +186,8 @@ def probe_judge(
     judging.total = len(answers) + len(changes)
     outcomes: dict[str, list[tuple[float, float]]] = {}
     for change, after in zip(changes, judging.scores([change.changed for change in changes]), strict=True):
-        outcomes.setdefault(change.probe, []).append((change.before, after))
+        if after is not None:
+            outcomes.setdefault(change.probe, []).append((change.before, after))
     probes = [
         *(_probe(name, "harmless", outcomes.get(name, []), threshold) for name in HARMLESS),
         *(_probe(name, "harmful", outcomes.get(name, []), threshold) for name in HARMFUL),
@@ -193,7 +199,15 @@ def probe_judge(
     )
     share = 100 * (worst.missed.value if worst.missed else 0)
     sentence = f"This judge {verb}: its weakest probe is “{worst.name}” ({share:.0f} % missed, {len(passed)} answers)."
-    return ProbeReport(cases=len(passed), probes=probes, trust=trust, sentence=sentence, judge=judge_hash)
+    return ProbeReport(
+        cases=len(passed),
+        probes=probes,
+        trust=trust,
+        sentence=sentence,
+        judge=judge_hash,
+        failed=judging.failed,
+        problem=judging.problem,
+    )
 
 
 @dataclass
@@ -205,14 +219,32 @@ class _Judging:
     on_progress: OnProgress
     total: int
     done: int = 0
+    failed: int = 0
+    problem: str = ""
 
-    def scores(self, inputs: Sequence[Input]) -> list[float]:
-        found = []
-        for score in map_in_order(lambda item: self.judge(*item), inputs, self.concurrency):
-            found.append(score)
+    def scores(self, inputs: Sequence[Input]) -> list[float | None]:
+        """None for a judgement that failed: one of a hundred calls must not cost the others."""
+        found: list[float | None] = []
+        in_a_row = 0
+        for outcome in map_in_order(self._judge, inputs, self.concurrency):
+            if isinstance(outcome, EvaluationError):
+                in_a_row += 1
+                self.failed, self.problem = self.failed + 1, str(outcome)
+                if in_a_row >= min(MAX_FAILURES, len(inputs)):
+                    raise outcome
+                found.append(None)
+            else:
+                in_a_row = 0
+                found.append(outcome)
             self.done += 1
             self.on_progress(self.done, self.total)
         return found
+
+    def _judge(self, item: Input) -> float | EvaluationError:
+        try:
+            return self.judge(*item)
+        except EvaluationError as problem:
+            return problem
 
 
 class _Changed(NamedTuple):

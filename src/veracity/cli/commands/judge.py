@@ -20,10 +20,9 @@ from veracity.experiments.suite import Case, find_suite, open_suite
 
 STYLES = {"may gate": "green", "may advise": "yellow", "do not use": "red"}
 NOT_FIT = 1  # exit code of a judge that should not be used
-CONCURRENCY = 4
 
 
-def probe(suite: str | None, workspace: Path | None, as_json: bool) -> None:
+def probe(suite: str | None, concurrency: int, workspace: Path | None, as_json: bool) -> None:
     root = require_existing_workspace(workspace)
     cases = _sample_cases() if suite is None else list(open_suite(find_suite(suite, root)).cases())
     with Veracity(root) as engine, _progress_bar() as on_progress, contextlib.redirect_stdout(sys.stderr):
@@ -32,7 +31,7 @@ def probe(suite: str | None, workspace: Path | None, as_json: bool) -> None:
             _judge(engine),
             engine.settings.approval.threshold,
             engine.conditions.judge_hash(),
-            concurrency=CONCURRENCY,
+            concurrency=concurrency,
             on_progress=on_progress,
         )
     if as_json:
@@ -103,6 +102,9 @@ def _show_probes(report: ProbeReport) -> None:
         cells = (_percent(missed), _range(missed), str(missed.n) if missed else "0", _change(probe))
         rows.add_row(plain(probe.name), probe.kind, *cells)
     console.print(rows)
+    if report.failed:
+        failures = f"{report.failed} judgements failed and do not count. The last one: {report.problem}"
+        console.print(plain(failures, "yellow"), soft_wrap=True)
     console.print(plain(f"\n{report.sentence}", STYLES[report.trust]), soft_wrap=True)
     console.print(plain(f"Judge and rubric: {report.judge}.", "dim"))
 
