@@ -40,6 +40,7 @@ def commands(workspace: Path) -> dict[str, list[str]]:
 def cpu_seconds(arguments: list[str], source: Path) -> float:
     """Of a process with this source and all processes it waited for."""
     environment = {**os.environ, "PYTHONPATH": str(source)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, each process would compile what it imports
     discard = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     process = os.posix_spawn(sys.executable, [sys.executable, *arguments], environment, file_actions=discard)
     _, status, usage = os.wait4(process, 0)

@@ -42,7 +42,8 @@ def engine_with(root: Path) -> Iterator[MakeEngine]:
 
     def make(llm: ScriptedLLM | None = None, **sections: Any) -> Veracity:
         roles = [role for role in ROLES if llm and llm._script.of(role)]
-        models = {"embedder": "none", **{role: f"test:{role}" for role in roles}, **sections.pop("models", {})}
+        local = dict.fromkeys(("embedder", "reranker", "reader"), "none")
+        models = {**local, **{role: f"test:{role}" for role in roles}, **sections.pop("models", {})}
         sections["approval"] = {"undo_seconds": 0, **sections.get("approval", {"policy": "never"})}
         sections["server"] = {"examples": False, **sections.get("server", {})}  # no work in the background
         sections.update({name: {**deadlines, **sections.get(name, {})} for name, deadlines in PATIENT.items()})

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, case, delete, func, literal, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from veracity.errors import NotFoundError
 from veracity.language import normalized
@@ -41,7 +41,7 @@ _LATIN = "[0-9a-z\u00df-\u024f]"
 
 def next_turn(connection: Connection, user: str, conversation: str) -> int:
     """Reserves the number of a new turn, and creates the conversation if necessary."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the other one takes long to import
     new = {"last_turn": 1, "summary": "", "folded": 0, "emptied_at": 0}
     added = dialect.insert(conversations).values(user_name=user, conversation=conversation, **new)
     upsert = added.on_conflict_do_update(
