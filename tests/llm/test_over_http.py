@@ -332,6 +332,26 @@ class TestRequestBody:
         if "tools" in sent:
             assert sent["tool_choice"] == "required"
 
+    def test_a_server_that_ignores_tools_is_asked_by_schema(self, server: LoopbackServer, llm: LLM) -> None:
+        """Also in later requests of this role, until it fails to follow the schema."""
+        good = text('{"reason": "good", "score": 80}')
+        server.respond_with(text("It is good."), good, good, text("Well."), verdict(70))
+        assert [llm.ask(question()).value.score for _ in range(3)] == [80, 80, 70]
+        assert ["tools" in sent for sent in server.requests] == [True, False, False, False, True]
+        assert server.requests[1]["response_format"]["json_schema"]["schema"]["required"] == ["reason", "score"]
+
+    def test_a_server_that_rejects_the_schema_gets_tools_again(self, server: LoopbackServer, llm: LLM) -> None:
+        server.respond_with(text("It is good."), status(400, {"error": "response_format"}), verdict(70))
+        assert llm.ask(question()).value.score == 70
+        assert ["tools" in sent for sent in server.requests] == [True, False, True]
+
+    def test_a_chosen_output_mode_is_kept(self, server: LoopbackServer) -> None:
+        llm = LLM(LLMSettings(output_mode="tool"))
+        server.respond_with(text("It is good."), verdict(80))
+        assert llm.ask(question()).value.score == 80
+        llm.close()
+        assert all("tools" in sent for sent in server.requests)
+
     def test_lone_surrogates_are_replaced(self, server: LoopbackServer, llm: LLM) -> None:
         """SPEC B11: odd texts are evaluated."""
         llm.ask(question(prompt="cut \ud83d here, whole 😀 here, \0"))

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from veracity import telemetry
 from veracity.deadlines import SLOW_HINT, Deadline
-from veracity.errors import ModelAnswerError, ModelError, ModelTimeoutError, Stopped
+from veracity.errors import ModelAnswerError, ModelError, ModelRequestError, ModelTimeoutError, Stopped
 from veracity.llm.budget import Budget
 from veracity.llm.call_log import CallRecord
 from veracity.llm.listening import Listener, OnText, ServerTraits, StreamedCall, StreamingError
@@ -33,7 +33,7 @@ from veracity.providers.errors import CONTENT_FILTERED, TIMED_OUT, Failure
 from veracity.providers.keys import NO_SERVERS, ServersByName, require_key
 from veracity.providers.retirement import warn_of_retirement
 from veracity.providers.retry import NotSentError, retry
-from veracity.settings import LLMSettings, MaxTokensSettings
+from veracity.settings import LLMSettings, MaxTokensSettings, OutputMode
 from veracity.workers import Outcome, ThreadLocals, Workers
 
 if TYPE_CHECKING:
@@ -180,10 +180,16 @@ class LLM:
         params, timeout = request.params, min(left, self.settings.call_timeout)
         traits = self._traits[params.role, params.model]
         max_tokens = self._max_tokens(params, traits.thinks or thinks(model))
-        call = Call(request, turns, self.settings.output_mode, timeout, max_tokens)
+        call = Call(request, turns, self._output_mode(model, traits), timeout, max_tokens)
         reply = send(model, call, stream.put if stream else None, parent)
         traits.thinks = traits.thinks or reply.has_thoughts
         return reply
+
+    def _output_mode(self, model: Model, traits: ServerTraits) -> OutputMode:
+        """A server that ignores tools may follow a schema, which most local servers enforce."""
+        if self.settings.output_mode != "auto" or not traits.ignores_tools:
+            return self.settings.output_mode
+        return "native" if model.profile.get("supports_json_schema_output") else "prompted"
 
     def _max_tokens(self, params: Question[Any] | TextRequest, thinks: bool) -> int | None:
         """That of the request, or of its role. None for a role without a bound."""
@@ -251,6 +257,8 @@ class _Attempts(Generic[V]):
                 self.listener.record_failure(failure)
             if isinstance(failure, RunawayError):  # worth one retry, since each costs as much as a reply can
                 failure.retryable, self.has_run_away = not self.has_run_away, True
+            if self.request.output:
+                self._change_output_mode(failure, record.reply)
             self._add_complaint(failure)
             raise
         if self.listener:
@@ -267,6 +275,14 @@ class _Attempts(Generic[V]):
         if reply.finish_reason == "content_filter":
             raise Failure(CONTENT_FILTERED).model_error(model)
         return self.request.read(reply)
+
+    def _change_output_mode(self, failure: ModelError, reply: Reply | None) -> None:
+        """The next call asks in the other way for an object, if this reply held none or the schema was rejected."""
+        traits = self.llm._traits[self.request.params.role, self.request.params.model]
+        if isinstance(failure, ModelAnswerError) and reply and not reply.has_object:
+            traits.ignores_tools = reply.mode == "auto"
+        elif isinstance(failure, ModelRequestError) and traits.ignores_tools:
+            traits.ignores_tools, failure.retryable = False, True
 
     def _add_complaint(self, failure: ModelError) -> None:
         """As JSON, since the complaint may quote the model, and the model may quote a hostile text."""

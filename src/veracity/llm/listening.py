@@ -52,12 +52,14 @@ class ServerTraits:
     """Traits of a model's server, learned from earlier calls.
 
     `stream_failures` counts failed streams in a row. `starts_in_thought`: its template opens the thinking in the
-    prompt, so that only the closing tag is streamed. `thinks`: its replies hold thoughts.
+    prompt, so that only the closing tag is streamed. `thinks`: its replies hold thoughts. `ignores_tools`: the last
+    reply without a JSON object was to a request for a tool call.
     """
 
     stream_failures: int = 0
     starts_in_thought: bool = False
     thinks: bool = False
+    ignores_tools: bool = False
 
     @property
     def can_stream(self) -> bool:

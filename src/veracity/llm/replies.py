@@ -14,6 +14,7 @@ from veracity.errors import ModelAnswerError
 from veracity.llm.repetition import has_loop
 from veracity.models import Usage
 from veracity.printable import encodable
+from veracity.settings import OutputMode
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -38,12 +39,18 @@ class RunawayError(ModelAnswerError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The unchecked result of a call."""
+    """The unchecked result of a call. `mode` is how structured output was requested."""
 
     outputs: list[Output]
     finish_reason: str | None
     usage: Usage
     has_thoughts: bool = False
+    mode: OutputMode = "auto"
+
+    @property
+    def has_object(self) -> bool:
+        """Whether it answers in JSON at all, in a tool call or as text."""
+        return any(True for _ in _find_objects(self.outputs))
 
 
 def read_answer(
