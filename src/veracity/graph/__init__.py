@@ -7,16 +7,6 @@ package loads LangGraph.
 from veracity.deferred_imports import deferred_in_commands
 
 # Clients of LangGraph's services take as long to import as LangGraph. Commands import them on first use.
-with deferred_in_commands(
-    "langgraph_sdk",
-    "langsmith.client",
-    "langsmith.types",
-    "requests",
-    "psutil",
-    "tenacity",
-    "jsonpatch",
-    "httpx2",
-    "langchain_protocol",
-):
+with deferred_in_commands("langgraph_sdk", "langsmith.client", "langsmith.types"):
     import langgraph.graph  # noqa: F401 - for the modules of this package
     import langsmith.run_helpers  # noqa: F401 - for `runs`
