@@ -4,9 +4,9 @@
 
 One LLM metric; the judge is a server on loopback. "bare" sends the same request as often, and nothing else: one by one,
 from as many threads as an experiment uses, and awaited in one event loop, as pydantic-evals and DeepEval do. With these
-installed, they judge the same rows. CPU seconds of this process: medians of several rounds. The ratios are medians of
-those within a round, because the speed of a machine varies between rounds: to the bare calls one by one, and to those
-that are made the same way. Memory is the peak of a process of its own.
+installed, they judge the same rows. CPU seconds of this process: medians of several rounds. Each ratio is the median of
+the ratios within the rounds, because the speed of a machine varies between them. One column divides by the bare calls
+one by one, the other by the bare calls made the same way. Memory is the peak of a process of its own.
 """
 
 from __future__ import annotations

@@ -125,17 +125,28 @@ def test_judgements_at_once_give_the_same_and_are_counted() -> None:
     assert counted == [(number, judged) for number in range(1, judged + 1)]
 
 
-def test_a_judgement_that_fails_does_not_count() -> None:
-    def unreliable(question: str, submission: str, context: Sequence[str]) -> float:
-        if submission.startswith("\n"):
-            raise EvaluationError("Coverage", InputError("the server did not answer"))
+def test_a_judgement_that_fails_counts_as_missed() -> None:
+    def refusing(question: str, submission: str, context: Sequence[str]) -> float:
+        if "Ignore" in submission or "忽略" in submission or "無視" in submission:
+            raise EvaluationError("Coverage", InputError("the provider refused it"))
         return exact(question, submission, context)
 
-    report = probe_judge(CASES, unreliable, 0.75, "hash")
-    judged = {probe.name: probe.missed.n for probe in report.probes if probe.missed}
-    assert "another format" not in judged
-    assert judged["padding"] == len(CASES)
-    assert (report.failed, report.problem) == (len(CASES), 'The metric "Coverage" failed: the server did not answer')
+    report = probe_judge(CASES, refusing, 0.75, "hash")
+    missed = {probe.name: probe.missed.value for probe in report.probes if probe.missed}
+    assert missed["another's answer, with orders"] == 1
+    assert missed["padding"] == 0
+    assert (report.failed, report.problem) == (len(CASES), 'The metric "Coverage" failed: the provider refused it')
+    assert report.trust == "do not use", "what it says to orders is not known"
+
+
+def test_too_few_good_answers_may_be_due_to_failures() -> None:
+    def failing(question: str, submission: str, context: Sequence[str]) -> float:
+        if question.isascii():
+            raise EvaluationError("Coverage", InputError("the server did not answer"))
+        return 0.0
+
+    with pytest.raises(InputError, match=r"2 judgements failed, the last one so: .* did not answer"):
+        probe_judge(CASES, failing, 0.75, "hash")
 
 
 @pytest.mark.parametrize("calls", [0, 6])

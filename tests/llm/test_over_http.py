@@ -297,6 +297,21 @@ class TestRetryWaits:
         assert calls == 0 and "(3 calls made)" in str(problem)
 
 
+@pytest.fixture
+def new_llm() -> Iterator[LLM]:
+    """It has not learned anything about a server."""
+    llm = LLM()
+    yield llm
+    llm.close()
+
+
+def form(sent: dict[str, Any]) -> str:
+    """How a request asks for structured output."""
+    if "tools" in sent:
+        return "tools"
+    return "schema" if sent.get("response_format", {}).get("type") == "json_schema" else "prompt"
+
+
 class TestRequestBody:
     """SPEC B3, B5."""
 
@@ -332,18 +347,42 @@ class TestRequestBody:
         if "tools" in sent:
             assert sent["tool_choice"] == "required"
 
-    def test_a_server_that_ignores_tools_is_asked_by_schema(self, server: LoopbackServer, llm: LLM) -> None:
-        """Also in later requests of this role, until it fails to follow the schema."""
+    def test_a_server_that_ignores_tools_is_asked_by_schema(self, server: LoopbackServer, new_llm: LLM) -> None:
+        """Also in later requests of this role. The last resort is the schema in the prompt."""
         good = text('{"reason": "good", "score": 80}')
-        server.respond_with(text("It is good."), good, good, text("Well."), verdict(70))
-        assert [llm.ask(question()).value.score for _ in range(3)] == [80, 80, 70]
-        assert ["tools" in sent for sent in server.requests] == [True, False, False, False, True]
-        assert server.requests[1]["response_format"]["json_schema"]["schema"]["required"] == ["reason", "score"]
+        server.respond_with(text("It is good."), good, good, text("Well."), good, good)
+        assert [new_llm.ask(question()).value.score for _ in range(4)] == [80] * 4
+        assert [form(sent) for sent in server.requests] == ["tools", "schema", "schema", "schema", "prompt", "prompt"]
+        new_llm.ask(question(role="reviewer"))
+        assert form(server.requests[-1]) == "tools"
 
-    def test_a_server_that_rejects_the_schema_gets_tools_again(self, server: LoopbackServer, llm: LLM) -> None:
-        server.respond_with(text("It is good."), status(400, {"error": "response_format"}), verdict(70))
-        assert llm.ask(question()).value.score == 70
-        assert ["tools" in sent for sent in server.requests] == [True, False, True]
+    def test_a_server_that_rejects_the_schema_gets_it_in_the_prompt(self, server: LoopbackServer, new_llm: LLM) -> None:
+        rejected = status(400, {"error": "response_format is not supported"})
+        server.respond_with(text("It is good."), rejected, text('{"reason": "good", "score": 70}'))
+        assert new_llm.ask(question()).value.score == 70
+        assert [form(sent) for sent in server.requests] == ["tools", "schema", "prompt"]
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            reply_with('{"reason": "It is', finish_reason="length"),
+            call_tools(("answer", '{"reason": "It is')),
+            call_tools(("answer", "")),
+            text(""),
+        ],
+    )
+    def test_an_unusable_call_of_a_tool_changes_nothing(
+        self, bad: Behaviour, server: LoopbackServer, new_llm: LLM
+    ) -> None:
+        server.respond_with(bad, verdict(70))
+        assert new_llm.ask(question()).value.score == 70
+        assert [form(sent) for sent in server.requests] == ["tools", "tools"]
+
+    def test_a_schema_is_kept_when_a_reply_is_cut_off(self, server: LoopbackServer, new_llm: LLM) -> None:
+        cut_off = reply_with('{"reason": "It is', finish_reason="length")
+        server.respond_with(text("It is good."), cut_off, text('{"reason": "good", "score": 70}'))
+        assert new_llm.ask(question()).value.score == 70
+        assert [form(sent) for sent in server.requests] == ["tools", "schema", "schema"]
 
     def test_a_chosen_output_mode_is_kept(self, server: LoopbackServer) -> None:
         llm = LLM(LLMSettings(output_mode="tool"))

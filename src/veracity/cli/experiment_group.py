@@ -14,7 +14,9 @@ judges = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 SuiteArgument = Annotated[str, typer.Argument(metavar="SUITE", help="A .jsonl or .csv file, or its name in evals/.")]
 ExperimentArgument = Annotated[str, typer.Argument(metavar="NAME", help="The experiment, or: last.")]
-ConcurrencyOption = Annotated[int, typer.Option("--concurrency", metavar="N", min=1, help="Judgements at once.")]
+ConcurrencyOption = Annotated[
+    int, typer.Option("--concurrency", metavar="N", min=1, max=64, help="Judgements at once.")
+]
 GateOption = Annotated[
     bool, typer.Option("--gate", help="Exit with 1 if the suite's gate fails, with 6 if that cannot be told.")
 ]

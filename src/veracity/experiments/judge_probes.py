@@ -29,6 +29,7 @@ Kind = Literal["harmless", "harmful"]
 Input = tuple[str, str, list[str]]  # question, submission and evidence
 Judge = Callable[[str, str, Sequence[str]], float]
 Change = Callable[[Case, Case], Input | None]
+Outcome = tuple[float, float | None]  # scores before and after a change; None if the judgement failed
 OnProgress = Callable[[int, int], None]  # gets how many judgements are done, and how many there are
 
 _MARK = re.compile(r"\[(\d{1,3})\]")
@@ -55,7 +56,7 @@ class Probe(BaseModel):
 
 class ProbeReport(BaseModel):
     """`trust` is tied to `judge`: the hash of the metrics and the names of their models. `failed` judgements, the last
-    one with this `problem`, do not count."""
+    one with this `problem`, count as missed."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -171,23 +172,23 @@ def probe_judge(
     on_progress: OnProgress = lambda done, total: None,
 ) -> ProbeReport:
     """Only answers that the judge passes are changed: a bad one has nothing to lose. Raises `InputError` if there are
-    fewer than two, and `EvaluationError` if several judgements in a row fail. `on_progress` is called after each."""
+    fewer than two, and `EvaluationError` if five judgements in a row fail. `on_progress` is called after each."""
     answers = [case for case in cases if case.submission]
     judging = _Judging(judge, concurrency, on_progress, len(answers) + len(list(_changes([(c, 1.0) for c in answers]))))
     scores = judging.scores([same_twice(case, case) for case in answers])
     scored = zip(answers, scores, strict=True)
     passed = [(case, score) for case, score in scored if score is not None and score >= threshold]
     if len(passed) < 2:
+        failed = f" {judging.failed} judgements failed, the last one so: {judging.problem}" if judging.failed else ""
         raise InputError(
             f"The judge passes {len(passed)} of {len(answers)} submissions: a test needs at least two good answers. "
-            "Add cases with submission and context to the suite."
+            f"Add cases with submission and context to the suite.{failed}"
         )
     changes = list(_changes(passed))
     judging.total = len(answers) + len(changes)
-    outcomes: dict[str, list[tuple[float, float]]] = {}
+    outcomes: dict[str, list[Outcome]] = {}
     for change, after in zip(changes, judging.scores([change.changed for change in changes]), strict=True):
-        if after is not None:
-            outcomes.setdefault(change.probe, []).append((change.before, after))
+        outcomes.setdefault(change.probe, []).append((change.before, after))
     probes = [
         *(_probe(name, "harmless", outcomes.get(name, []), threshold) for name in HARMLESS),
         *(_probe(name, "harmful", outcomes.get(name, []), threshold) for name in HARMFUL),
@@ -265,13 +266,15 @@ def _changes(passed: Sequence[tuple[Case, float]]) -> Iterator[_Changed]:
                 yield _Changed(name, before, changed)
 
 
-def _probe(name: str, kind: Kind, outcomes: Sequence[tuple[float, float]], threshold: float) -> Probe:
-    """From the scores before and after."""
+def _probe(name: str, kind: Kind, outcomes: Sequence[Outcome], threshold: float) -> Probe:
+    """A judgement that failed counts as missed: what the judge would have said is not known."""
     if not outcomes:
         return Probe(name=name, kind=kind, missed=None)
-    missed = sum((after < threshold) if kind == "harmless" else (after >= threshold) for _, after in outcomes)
-    mean = sum(after - before for before, after in outcomes) / len(outcomes)
-    return Probe(name=name, kind=kind, missed=rate_interval(missed, len(outcomes)), mean_change=mean)
+    judged = [(before, after) for before, after in outcomes if after is not None]
+    right = sum((after >= threshold) if kind == "harmless" else (after < threshold) for _, after in judged)
+    mean = sum(after - before for before, after in judged) / len(judged) if judged else 0.0
+    missed = rate_interval(len(outcomes) - right, len(outcomes))
+    return Probe(name=name, kind=kind, missed=missed, mean_change=mean)
 
 
 def _decide(probes: Sequence[Probe]) -> Literal["may gate", "may advise", "do not use"]:

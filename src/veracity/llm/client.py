@@ -117,7 +117,10 @@ class LLM:
             self.require(params.model, params.role, deadline)
         limit = CallDeadline.earlier_of(deadline or Deadline(), self.settings.deadline)
         listener = Listener(on_text, self._traits[params.role, params.model]) if on_text is not None else None
-        attempts = _Attempts(self, request, budget or Budget(), limit, listener, request.turns)
+        mode = self.settings.output_mode
+        if mode == "auto":
+            mode = self._traits[params.role, params.model].output_mode
+        attempts = _Attempts(self, request, budget or Budget(), limit, listener, request.turns, mode)
         value = retry(
             attempts.make,
             backoff=self.settings.backoff,
@@ -128,14 +131,19 @@ class LLM:
         return value, attempts.usage
 
     def _call(
-        self, request: ModelRequest[Any], turns: tuple[Message, ...], limit: CallDeadline, stream: StreamedCall | None
+        self,
+        request: ModelRequest[Any],
+        turns: tuple[Message, ...],
+        mode: OutputMode,
+        limit: CallDeadline,
+        stream: StreamedCall | None,
     ) -> Reply:
         model, parent = request.params.model, telemetry.current_context()
         limit.deadline.stop.check()
         if limit.deadline.has_passed:
             raise NotSentError(f'The model "{model}" was not called: {limit.name} has passed; {SLOW_HINT}.')
         call = self._workers.submit(
-            lambda thread_locals: self._send(thread_locals, request, turns, limit, stream, parent)
+            lambda thread_locals: self._send(thread_locals, request, turns, mode, limit, stream, parent)
         )
         try:
             if stream:
@@ -166,6 +174,7 @@ class LLM:
         thread_locals: ThreadLocals,
         request: ModelRequest[Any],
         turns: tuple[Message, ...],
+        mode: OutputMode,
         limit: CallDeadline,
         stream: StreamedCall | None,
         parent: Context | None,
@@ -180,16 +189,12 @@ class LLM:
         params, timeout = request.params, min(left, self.settings.call_timeout)
         traits = self._traits[params.role, params.model]
         max_tokens = self._max_tokens(params, traits.thinks or thinks(model))
-        call = Call(request, turns, self._output_mode(model, traits), timeout, max_tokens)
+        if mode == "native" != self.settings.output_mode and not model.profile.get("supports_json_schema_output"):
+            mode = "auto"  # pydantic-ai would raise
+        call = Call(request, turns, mode, timeout, max_tokens)
         reply = send(model, call, stream.put if stream else None, parent)
         traits.thinks = traits.thinks or reply.has_thoughts
         return reply
-
-    def _output_mode(self, model: Model, traits: ServerTraits) -> OutputMode:
-        """A server that ignores tools may follow a schema, which most local servers enforce."""
-        if self.settings.output_mode != "auto" or not traits.ignores_tools:
-            return self.settings.output_mode
-        return "native" if model.profile.get("supports_json_schema_output") else "prompted"
 
     def _max_tokens(self, params: Question[Any] | TextRequest, thinks: bool) -> int | None:
         """That of the request, or of its role. None for a role without a bound."""
@@ -242,6 +247,7 @@ class _Attempts(Generic[V]):
     limit: CallDeadline
     listener: Listener | None
     turns: tuple[Message, ...]
+    mode: OutputMode
     usage: Usage = NOTHING_USED
     has_run_away: bool = False
 
@@ -250,19 +256,19 @@ class _Attempts(Generic[V]):
         stream = self.listener.start_call() if self.listener else None
         try:
             with self.budget.recording(CallRecord(self.request, self.turns)) as record:
-                record.reply = self.llm._call(self.request, self.turns, self.limit, stream)
+                record.reply = self.llm._call(self.request, self.turns, self.mode, self.limit, stream)
                 value = self._read(record.reply, is_streamed=stream is not None)
         except ModelError as failure:
             if self.listener:
                 self.listener.record_failure(failure)
             if isinstance(failure, RunawayError):  # worth one retry, since each costs as much as a reply can
                 failure.retryable, self.has_run_away = not self.has_run_away, True
-            if self.request.output:
-                self._change_output_mode(failure, record.reply)
             self._add_complaint(failure)
+            self._change_mode(failure, record.reply)
             raise
         if self.listener:
             self.listener.finish(stream, str(value))
+        self.llm._traits[self.request.params.role, self.request.params.model].output_mode = self.mode
         return value
 
     def _read(self, reply: Reply, is_streamed: bool) -> V:
@@ -276,13 +282,14 @@ class _Attempts(Generic[V]):
             raise Failure(CONTENT_FILTERED).model_error(model)
         return self.request.read(reply)
 
-    def _change_output_mode(self, failure: ModelError, reply: Reply | None) -> None:
-        """The next call asks in the other way for an object, if this reply held none or the schema was rejected."""
-        traits = self.llm._traits[self.request.params.role, self.request.params.model]
-        if isinstance(failure, ModelAnswerError) and reply and not reply.has_object:
-            traits.ignores_tools = reply.mode == "auto"
-        elif isinstance(failure, ModelRequestError) and traits.ignores_tools:
-            traits.ignores_tools, failure.retryable = False, True
+    def _change_mode(self, failure: ModelError, reply: Reply | None) -> None:
+        """Some servers ignore tools, and most of these follow a schema. The last resort is the schema in the prompt."""
+        if self.llm.settings.output_mode != "auto" or not self.request.output:
+            return
+        if isinstance(failure, ModelAnswerError) and reply and reply.is_prose:
+            self.mode = "native" if self.mode == "auto" else "prompted"
+        elif isinstance(failure, ModelRequestError) and self.mode == "native":
+            self.mode, failure.retryable = "prompted", True
 
     def _add_complaint(self, failure: ModelError) -> None:
         """As JSON, since the complaint may quote the model, and the model may quote a hostile text."""

@@ -18,6 +18,7 @@ from veracity.deadlines import Deadline
 from veracity.errors import ModelAnswerError, ModelError
 from veracity.llm.replies import THINK_END, strip_thoughts
 from veracity.printable import encodable
+from veracity.settings import OutputMode
 
 log = logging.getLogger("veracity.llm")
 
@@ -52,14 +53,14 @@ class ServerTraits:
     """Traits of a model's server, learned from earlier calls.
 
     `stream_failures` counts failed streams in a row. `starts_in_thought`: its template opens the thinking in the
-    prompt, so that only the closing tag is streamed. `thinks`: its replies hold thoughts. `ignores_tools`: the last
-    reply without a JSON object was to a request for a tool call.
+    prompt, so that only the closing tag is streamed. `thinks`: its replies hold thoughts. `output_mode` is
+    the last one that worked.
     """
 
     stream_failures: int = 0
     starts_in_thought: bool = False
     thinks: bool = False
-    ignores_tools: bool = False
+    output_mode: OutputMode = "auto"
 
     @property
     def can_stream(self) -> bool:

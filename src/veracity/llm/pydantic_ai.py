@@ -117,7 +117,7 @@ def send(
         outputs: list[Output] = [strip_thoughts(_text(response))]
     else:
         outputs = _structured_outputs(response) if request.output else [_text(response)]
-    return Reply(outputs, response.finish_reason, usage, _has_thoughts(response), call.mode)
+    return Reply(outputs, response.finish_reason, usage, _has_thoughts(response))
 
 
 def _request(model: Model, call: Call) -> ModelResponse:

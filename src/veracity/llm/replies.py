@@ -14,7 +14,6 @@ from veracity.errors import ModelAnswerError
 from veracity.llm.repetition import has_loop
 from veracity.models import Usage
 from veracity.printable import encodable
-from veracity.settings import OutputMode
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -39,18 +38,18 @@ class RunawayError(ModelAnswerError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The unchecked result of a call. `mode` is how structured output was requested."""
+    """The unchecked result of a call."""
 
     outputs: list[Output]
     finish_reason: str | None
     usage: Usage
     has_thoughts: bool = False
-    mode: OutputMode = "auto"
 
     @property
-    def has_object(self) -> bool:
-        """Whether it answers in JSON at all, in a tool call or as text."""
-        return any(True for _ in _find_objects(self.outputs))
+    def is_prose(self) -> bool:
+        """Text without a trace of JSON, not even of an object that was cut off."""
+        text = "".join(output if isinstance(output, str) else "{" for output in self.outputs)
+        return bool(text.strip()) and "{" not in text
 
 
 def read_answer(

@@ -103,7 +103,7 @@ def _show_probes(report: ProbeReport) -> None:
         rows.add_row(plain(probe.name), probe.kind, *cells)
     console.print(rows)
     if report.failed:
-        failures = f"{report.failed} judgements failed and do not count. The last one: {report.problem}"
+        failures = f"Judgements that failed, and count as missed: {report.failed}. The last one: {report.problem}"
         console.print(plain(failures, "yellow"), soft_wrap=True)
     console.print(plain(f"\n{report.sentence}", STYLES[report.trust]), soft_wrap=True)
     console.print(plain(f"Judge and rubric: {report.judge}.", "dim"))
