@@ -268,7 +268,8 @@ class _Attempts(Generic[V]):
             raise
         if self.listener:
             self.listener.finish(stream, str(value))
-        self.llm._traits[self.request.params.role, self.request.params.model].output_mode = self.mode
+        if self.request.output:
+            self.llm._traits[self.request.params.role, self.request.params.model].output_mode = self.mode
         return value
 
     def _read(self, reply: Reply, is_streamed: bool) -> V:

@@ -53,8 +53,8 @@ class ServerTraits:
     """Traits of a model's server, learned from earlier calls.
 
     `stream_failures` counts failed streams in a row. `starts_in_thought`: its template opens the thinking in the
-    prompt, so that only the closing tag is streamed. `thinks`: its replies hold thoughts. `output_mode` is
-    the last one that worked.
+    prompt, so that only the closing tag is streamed. `thinks`: its replies hold thoughts. `output_mode` is the
+    last one that worked.
     """
 
     stream_failures: int = 0
