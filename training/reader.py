@@ -27,6 +27,7 @@ from torch.nn import functional
 
 from training.batches import all_batches, collate, log, prefetch
 from training.corpus import Window, read_neighbours, read_questions, read_windows, read_written_neighbours
+from training.labels import Labels
 from training.network import (
     Network,
     as_numpy,
@@ -73,6 +74,8 @@ class Config:
     limit: int | None = None
     start: Path | None = None  # weights of a reader to go on from
     written_times: int = 1  # how often an epoch contains each written question
+    labels: Path | None = None  # of the teacher
+    only_written: bool = False
     layers: int | None = None  # by default those of the weights that training starts from
 
 
@@ -93,12 +96,11 @@ class Reader:
         """Of the lists, and of the windows: whether each contains the answer."""
         windows, units = self.logits(batch)
         gold, list_of, weight = (self._tensor(value) for value in (batch.gold, batch.list_of, batch.weight))
-        has_answer = self._tensor(batch.has_answer)
         total = _log_sum(units.logsumexp(1), list_of, len(weight))
         chosen = torch.zeros_like(total).index_add(0, list_of, (units * gold).sum(1))
-        lists = ((total - torch.where(has_answer, chosen, 0.0)) * weight).sum() / weight.sum()
+        lists = ((total - chosen) * weight).sum() / weight.sum()
         counts = self._tensor(np.any(batch.counts, axis=1)) * weight[list_of]
-        answers = functional.binary_cross_entropy_with_logits(windows, gold.sum(1), reduction="none")
+        answers = functional.binary_cross_entropy_with_logits(windows, gold.sum(1).clamp(max=1), reduction="none")
         return lists, (answers * counts).sum() / counts.sum()
 
     @torch.no_grad()
@@ -162,10 +164,12 @@ def train(reader: Reader, source: Iterator[Batch], lists: int, config: Config) -
 
 
 def start_batches(
-    groups: list[Group], windows: list[Window], ids: dict[str, list[int]], config: Config
+    groups: list[Group], windows: list[Window], ids: dict[str, list[int]], labels: Labels | None, config: Config
 ) -> Iterator[Batch]:
     """From processes that are forked before anything uses the GPU, or from a thread where there is none."""
-    packers = [Packer(windows, ids, random.Random(100 * config.seed + number)) for number in range(config.processes)]
+    packers = [
+        Packer(windows, ids, random.Random(100 * config.seed + number), labels) for number in range(config.processes)
+    ]
     if config.device == "cpu":
         return prefetch(endless_batches(groups, packers[0], config.tokens_per_batch), 8)
     context = get_context("fork")
@@ -199,15 +203,17 @@ def read_tokens(work: Path) -> Tokens:
 def run_training(data: Path, work: Path, prefix: Path, config: Config) -> None:
     chance = random.Random(config.seed)
     windows = read_windows(data)
-    groups, held = split(build_groups(read_questions(data), read_neighbours(data), windows), windows, chance)
-    written = build_written(read_written(windows), read_written_neighbours(data), windows)
+    labels = Labels(config.labels) if config.labels else None
+    generated = [] if config.only_written else build_groups(read_questions(data), read_neighbours(data), windows)
+    groups, held = split(generated, windows, chance)
+    written = build_written(read_written(windows), read_written_neighbours(data), windows, labels)
     written, held_written = split(written, windows, chance)
     groups = groups[: config.limit] + config.written_times * written[: config.limit]
     held, held_written = held[: config.limit], held_written[: config.limit]
     texts = texts_of(groups + held + held_written, windows)
     ids = dict(zip(texts, tokenize_all(read_tokens(work), texts, config.processes), strict=True))
     log("texts", len(texts), "lists", len(groups), "written", len(written), "held", len(held), len(held_written))
-    source = start_batches(groups, windows, ids, config)
+    source = start_batches(groups, windows, ids, labels, config)
     torch.manual_seed(config.seed)
     reader = Reader(start_network(work, config), config.device)
     packer = Packer(windows, ids, random.Random(config.seed))
@@ -254,6 +260,8 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--start", type=Path, help="go on from this reader instead of the embedder: its PREFIX")
     parser.add_argument("--layers", type=int, help="repeat layers of the start weights up to this number")
+    parser.add_argument("--labels", type=Path, help="labels.npz of the teacher")
+    parser.add_argument("--only-written", action="store_true", help="without generated questions")
     parser.add_argument("--written-times", type=int, default=1, help="repeats written questions in each epoch")
     options: dict[str, Any] = vars(parser.parse_args())
     command = options.pop("command")

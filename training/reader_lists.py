@@ -17,6 +17,7 @@ import numpy as np
 
 from training.batches import Arrays, Item, collate, log
 from training.corpus import STATEMENTS, Generated, Neighbour, Question, Window
+from training.labels import Labels
 from training.sources import LANGUAGES
 from training.tokens import SEPARATOR, START
 from training.written import Written
@@ -33,6 +34,8 @@ DOUBTFUL = 0.6  # probability that another window answers; from here on its unit
 NOT_JUDGED = 0.1
 ALTERED, ALTERED_WEIGHT = 0.4, 0.5  # share of the questions with a number or name, and their weight
 WRITTEN_WEIGHT, NEAR_MISS_WEIGHT = 1.0, 0.8  # of questions that were written for this project
+TRUST = 0.6  # in the teacher's labels, against the written answer
+LABELLED = 5  # neighbours that the teacher labels
 SEED = 3
 # A number, a Latin name inside a sentence, or a word in katakana.
 NAME = re.compile(r"\d+|(?<=[^.!?\s] )[A-Z][A-Za-z]{2,}|(?<=[^\x00-\x7f])[A-Za-z][A-Za-z0-9.]{2,}|[ァ-ヴー]{3,}")
@@ -90,6 +93,7 @@ class Group:
     others: tuple[Other, ...]
     is_removable: bool  # the unit that answers may be left out
     also: tuple[int, ...] = ()  # more units that answer
+    number: int | None = None  # of the written question
 
 
 Neighbours = dict[tuple[int, int], list[Neighbour]]
@@ -110,7 +114,9 @@ def build_groups(generated: Sequence[Generated], neighbours: Neighbours, windows
     return groups + altered
 
 
-def build_written(written: Sequence[Written], near: dict[int, list[int]], windows: Sequence[Window]) -> list[Group]:
+def build_written(
+    written: Sequence[Written], near: dict[int, list[int]], windows: Sequence[Window], labels: Labels | None = None
+) -> list[Group]:
     """Lists of questions that were written for this project. Their windows are not judged."""
     groups = []
     for number, one in enumerate(written):
@@ -123,12 +129,16 @@ def build_written(written: Sequence[Written], near: dict[int, list[int]], window
         )
         if len(others) < WINDOWS - 2:
             continue
+        if labels:
+            labelled = [other for other in others[:-1] if labels.has(number, other.window)]
+            if len(labelled) >= 3:
+                others = (*labelled, others[-1])
         if one.units:
             gold, *also = one.units
             is_removable = len(windows[one.window].units) > 2
-            groups.append(Group(one.text, one.window, gold, WRITTEN_WEIGHT, others, is_removable, tuple(also)))
+            groups.append(Group(one.text, one.window, gold, WRITTEN_WEIGHT, others, is_removable, tuple(also), number))
         else:
-            groups.append(Group(one.text, one.window, -1, NEAR_MISS_WEIGHT, others, is_removable=False))
+            groups.append(Group(one.text, one.window, -1, NEAR_MISS_WEIGHT, others, is_removable=False, number=number))
     altered = list(alter(groups, windows, random.Random(SEED)))
     log("written lists", len(groups), "altered", len(altered))
     return groups + altered
@@ -223,6 +233,7 @@ class Row(NamedTuple):
     gold: int = -1  # index into `places`
     counts: bool = True  # False: it may answer, too
     also: tuple[int, ...] = ()  # indices of more units that answer: they count neither as right nor as wrong
+    odds: tuple[float, ...] = ()  # of each unit against none, by the teacher's label
 
 
 class PackedList(NamedTuple):
@@ -237,8 +248,14 @@ class PackedList(NamedTuple):
 class Packer:
     """Makes lists of rows. In training heads are left out and windows cut at random."""
 
-    def __init__(self, windows: Sequence[Window], ids: dict[str, list[int]], chance: random.Random) -> None:
-        self.windows, self.ids, self.chance = windows, ids, chance
+    def __init__(
+        self,
+        windows: Sequence[Window],
+        ids: dict[str, list[int]],
+        chance: random.Random,
+        labels: Labels | None = None,
+    ) -> None:
+        self.windows, self.ids, self.chance, self.labels = windows, ids, chance, labels
 
     def pack(self, group: Group, *, vary: bool, kind: str = "") -> PackedList | None:
         """`kind` is "own", "removed" or "absent", by default at random. None where the unit that answers is cut off."""
@@ -247,12 +264,12 @@ class Packer:
         if kind != "absent":
             removed = (group.gold, *group.also) if kind == "removed" else ()
             gold, also = (-1, ()) if removed else (group.gold, group.also)
-            rows.append(self._row(group.question, group.window, removed, gold, vary, also))
+            rows.append(self._row(group, group.window, removed, gold, vary, also))
             if gold >= 0 and rows[0].gold < 0:
                 return None
         others = self._draw_others(group.others)[: WINDOWS - len(rows)]
         for other in others:
-            row = self._row(group.question, other.window, (), -1, vary)
+            row = self._row(group, other.window, (), -1, vary)
             rows.append(row._replace(counts=other.probability <= DOUBTFUL))
         if all(row.gold < 0 for row in rows):  # another window may answer after all
             weight *= 1 - max(other.probability for other in others)
@@ -271,7 +288,7 @@ class Packer:
         return [*drawn[:-1], far] if self.chance.random() < 0.3 else drawn
 
     def _row(
-        self, question: str, number: int, removed: Sequence[int], gold: int, vary: bool, also: Sequence[int] = ()
+        self, group: Group, number: int, removed: Sequence[int], gold: int, vary: bool, also: Sequence[int] = ()
     ) -> Row:
         window = self.windows[number]
         kept = [place for place in range(len(window.units)) if place not in removed]
@@ -279,7 +296,7 @@ class Packer:
             kept = self._cut(kept, gold)
         head = "" if vary and self.chance.random() < 0.2 else window.head
         units = [(window.units[place].kind, self.ids[window.units[place].text[:UNIT_CHARACTERS]]) for place in kept]
-        item, places = pack(self.ids[question], self.ids[head] if head else [], units)
+        item, places = pack(self.ids[group.question], self.ids[head] if head else [], units)
         found = [
             (unit, place)
             for unit, place in zip(kept, places, strict=True)
@@ -288,7 +305,16 @@ class Packer:
         numbers = [unit for unit, _ in found]
         at = numbers.index(gold) if gold in numbers else -1
         others = tuple(index for index, unit in enumerate(numbers) if unit in also)
-        return Row(item, [place for _, place in found], numbers, at, also=others)
+        odds = self._odds(group, number, numbers)
+        return Row(item, [place for _, place in found], numbers, at, also=others, odds=odds)
+
+    def _odds(self, group: Group, window: int, units: Sequence[int]) -> tuple[float, ...]:
+        """The odds of units that were left out go to "none". Empty where there is no label."""
+        if self.labels is None or group.number is None:
+            return ()
+        odds = {unit: math.exp(value) for unit, value in self.labels.of(group.number, window).items()}
+        none = 1 + sum(value for unit, value in odds.items() if unit not in units)
+        return tuple(odds.get(unit, 0.0) / none for unit in units) if odds else ()
 
     def _cut(self, kept: list[int], gold: int) -> list[int]:
         start = self.chance.randrange(len(kept) // 2)
@@ -317,13 +343,25 @@ def make_batch(lists: Sequence[PackedList]) -> Batch:
     for number, row in enumerate(rows):
         places[number, : len(row.places)] = row.places
         counts[number, : len(row.places)] = row.counts
-        counts[number, list(row.also)] = False
+        if not row.odds:
+            counts[number, list(row.also)] = False
         if row.gold >= 0:
-            gold[number, row.gold] = 1
+            gold[number, [row.gold, *(row.also if row.odds else ())]] = 1 / (1 + len(row.also) * bool(row.odds))
     list_of = np.repeat(np.arange(len(lists)), [len(packed.rows) for packed in lists])
+    add_labels(gold, rows, list_of)
     has_answer = np.array([packed.has_answer for packed in lists])
     weight = np.array([packed.weight for packed in lists], np.float32)
     return Batch(collate([row.item for row in rows]), places, counts, gold, list_of, has_answer, weight)
+
+
+def add_labels(gold: np.ndarray, rows: Sequence[Row], list_of: np.ndarray) -> None:
+    """Moves the share TRUST of each labelled list's target to the teacher's distribution over its units and none."""
+    odds = np.zeros_like(gold)
+    for number, row in enumerate(rows):
+        odds[number, : len(row.odds)] = row.odds
+    total = np.bincount(list_of, odds.sum(1))
+    labelled = (np.bincount(list_of, [bool(row.odds) for row in rows]) > 0)[list_of]
+    gold[labelled] = (1 - TRUST) * gold[labelled] + TRUST * (odds / (1 + total[list_of])[:, None])[labelled]
 
 
 def endless_batches(groups: Sequence[Group], packer: Packer, tokens: int) -> Iterator[Batch]:
