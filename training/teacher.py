@@ -1,9 +1,11 @@
-"""Trains a language model to say which unit of a window answers a question, and labels windows with it.
+"""Trains a language model to find the unit that answers a question, and to write questions like the written ones.
 
-    python -m training.teacher DATA LM --seconds 460
+    python -m training.teacher label DATA LM --steps 220
+    python -m training.teacher write DATA LM --steps 260 --write-seconds 380
 
-LM is the packed language model. Reads the written questions and their neighbours, and writes DATA/labels.npz: what the
-teacher says of each question about its own window and its nearest five. The teacher itself is not kept.
+LM is the packed language model. Both read the written questions and their neighbours. `label` writes DATA/labels.npz:
+what the teacher says of each question about its own window and its nearest five. `write` writes DATA/generated.tsv:
+questions about other windows, as lines of training.written. The teacher itself is not kept.
 """
 
 from __future__ import annotations
@@ -23,17 +25,19 @@ from torch.nn import functional
 from training.batches import log, prefetch
 from training.corpus import read_windows, read_written_neighbours
 from training.labels import Label, save_labels
-from training.language_model import BLOCK_WEIGHTS, HEAD_WIDTH, PER_KEY, WIDTH, LanguageModel
+from training.language_model import BLOCK_WEIGHTS, HEAD_WIDTH, PER_KEY, WIDTH, Continuations, LanguageModel
 from training.network import autocast, set_rates
 from training.reader_report import auc
 from training.sources import LANGUAGES
-from training.teacher_pages import Batch, Page, Pages, Row, Texts, batches_of, collate
-from training.written import read_written
+from training.teacher_pages import LONGEST_QUESTION, Batch, Page, Pages, Row, Texts, batches_of, collate
+from training.written import digest, read_written
 
 HEADS = 256  # width of the vectors that are compared
 RATE, HEAD_RATE, WARMUP, LEAST_RATE = 2e-5, 2e-4, 60, 0.05
-MOST_FAILED = 20  # steps whose gradients are not finite
+MOST_FAILED = 200  # steps whose gradients are not finite: they are skipped
+WRITING_WEIGHT = 0.5  # of the loss of writing questions
 HELD = 500  # windows
+PER_BATCH = 320  # windows that questions are written about at once
 
 
 class Teacher:
@@ -41,7 +45,7 @@ class Teacher:
 
     def __init__(self, model: LanguageModel, layers: int) -> None:
         self.model, self.device, self.layers = model, model.device, layers
-        self.embedding = model.weights.pop("output.weight")
+        self.embedding, self.last_norm = model.weights.pop("output.weight"), model.weights.pop("output_norm.weight")
         self.weights = {
             name: nn.Parameter(value.float())
             for name, value in model.weights.items()
@@ -76,8 +80,9 @@ class Teacher:
         weight = {name: self.weights[f"blk.{layer}.{name}.weight"] for name in BLOCK_WEIGHTS}
         normed = functional.rms_norm(x, (WIDTH,), weight["attn_norm"], 1e-6)
         query, key, value = (
-            functional.linear(normed, weight[f"attn_{part}"], self.weights[f"blk.{layer}.attn_{part}.bias"])
-            .unflatten(-1, (-1, HEAD_WIDTH))
+            functional.linear(normed, weight[f"attn_{part}"], self.weights[f"blk.{layer}.attn_{part}.bias"]).unflatten(
+                -1, (-1, HEAD_WIDTH)
+            )
             for part in "qkv"
         )
         query, key = (_rotate(part, cos, sin) for part in (query, key))
@@ -93,6 +98,9 @@ class Teacher:
         """[row, question, none and units]."""
         with autocast(self.device):
             hidden = self.hidden(batch)
+        return self._scores(hidden, batch)
+
+    def _scores(self, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
         rows = torch.arange(len(hidden), device=self.device)[:, None]
         units, questions = (
             functional.rms_norm(hidden[rows, batch[name]].float(), (WIDTH,)) for name in ("marks", "ends")
@@ -101,9 +109,18 @@ class Teacher:
         scores = scores.masked_fill(~batch["has_unit"][:, None], -1e4)
         return torch.cat([self.heads["none"](questions), scores], -1)
 
-    def loss(self, batch: dict[str, Tensor]) -> Tensor:
-        losses = -(batch["target"] * self.logits(batch).log_softmax(-1)).sum(-1)
-        return (losses * batch["weight"]).sum() / batch["weight"].sum()
+    def losses(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Of answering, and of writing."""
+        with autocast(self.device):
+            hidden = self.hidden(batch)
+            rows = torch.arange(len(hidden), device=self.device)[:, None]
+            wanted = batch["following"] >= 0
+            before = hidden[rows, batch["predicted"]][wanted]
+            normed = functional.rms_norm(before, (WIDTH,), self.last_norm.float(), 1e-6)
+            words = functional.linear(normed.to(self.embedding.dtype), self.embedding)
+        writing = functional.cross_entropy(words.float(), batch["following"][wanted])
+        losses = -(batch["target"] * self._scores(hidden, batch).log_softmax(-1)).sum(-1)
+        return (losses * batch["weight"]).sum() / batch["weight"].sum(), writing
 
     def to_device(self, batch: Batch) -> dict[str, Tensor]:
         return {
@@ -127,6 +144,15 @@ class Teacher:
                 name: nn.Parameter(value.detach().bfloat16(), requires_grad=False)
                 for name, value in self.weights.items()
             }
+            torch.cuda.empty_cache()
+
+    def as_language_model(self) -> LanguageModel:
+        self.model.weights = {
+            **self.weights,
+            "output.weight": self.embedding,
+            "output_norm.weight": self.last_norm,
+        }
+        return self.model
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -140,14 +166,15 @@ def train(teacher: Teacher, source: Iterator[Batch], seconds: float, steps: int 
         {"params": list(teacher.heads.parameters()), "peak_rate": HEAD_RATE, "weight_decay": 0.0},
     ]
     optimizer: Any = torch.optim.AdamW(groups, lr=1e-5, betas=(0.9, 0.98), fused=teacher.device != "cpu")
-    started, failed, running, pairs = time.time(), 0, 0.0, 0
+    started, failed, running, pairs = time.time(), 0, np.zeros(2), 0
     for step, batch in enumerate(source):
         progress = step / steps if steps else (time.time() - started) / seconds
         if progress >= 1 or failed > MOST_FAILED:
             break
         set_rates(optimizer, step, WARMUP, progress, LEAST_RATE)
         optimizer.zero_grad(set_to_none=True)
-        loss = teacher.loss(teacher.to_device(batch))
+        answering, writing = teacher.losses(teacher.to_device(batch))
+        loss = answering + (WRITING_WEIGHT * writing if batch.following.max() >= 0 else 0.0)
         loss.backward()
         norm = float(nn.utils.clip_grad_norm_(teacher.parameters(), 1.0))
         if np.isfinite(norm):
@@ -155,9 +182,11 @@ def train(teacher: Teacher, source: Iterator[Batch], seconds: float, steps: int 
         else:
             failed += 1
         pairs += int((batch.weight > 0).sum())
-        running = loss.item() if step < 20 else 0.95 * running + 0.05 * loss.item()
+        now = np.array([answering.item(), writing.item()])
+        running = now if step < 20 else 0.95 * running + 0.05 * now
         if step % 25 == 0:
-            log(step, f"{progress:.2f} pairs {pairs} loss {running:.3f} norm {norm:.2f} shape {batch.ids.shape}")
+            losses = "answering {:.3f} writing {:.3f}".format(*running)
+            log(step, f"{progress:.2f} pairs {pairs} {losses} norm {norm:.2f} failed {failed}")
     log("steps", step, "pairs", pairs, "failed", failed)
 
 
@@ -209,12 +238,52 @@ def report_lists(labels: Sequence[Label], pages: Pages, near: dict[int, list[int
         log("LISTS", language, len(own), f"unit {np.mean([right for _, right in own]):.3f}", "auc not", against)
 
 
+def write_all(teacher: Teacher, texts: Texts, numbers: Sequence[int], seconds: float, file: Path) -> None:
+    """Questions about units at random, and near misses. Windows of similar length share a batch."""
+    model = teacher.as_language_model()
+    chance, sampling = random.Random(3), torch.Generator(teacher.device).manual_seed(3)
+    started, count = time.time(), 0
+    prefixes = {number: texts.prefix(number) for number in numbers}
+    groups = [sorted(numbers[at : at + 4000], key=lambda n: len(prefixes[n][0])) for at in range(0, len(numbers), 4000)]
+    batches = [group[at : at + PER_BATCH] for group in groups for at in range(0, len(group), PER_BATCH)]
+    with file.open("w", encoding="utf-8") as lines:
+        for number, batch in enumerate(batches):
+            if time.time() - started > seconds:
+                break
+            units = [_draw_units(prefixes[window][1], chance) for window in batch]
+            prompts = [
+                [texts.prompt(window, unit) for unit in asked] for window, asked in zip(batch, units, strict=True)
+            ]
+            room = len(units[0]) * (16 + LONGEST_QUESTION + 4)
+            passages = Continuations(model, [prefixes[window][0] for window in batch], room)
+            written = passages.write(prompts, LONGEST_QUESTION, [texts.end, texts.newline], sampling)
+            for window, asked, replies in zip(batch, units, written, strict=True):
+                for unit, reply in zip(asked, replies, strict=True):
+                    text = " ".join(model.text(reply).split())
+                    if len(reply) < LONGEST_QUESTION and len(text) >= 3:  # not cut off
+                        name = "-" if unit is None else unit
+                        lines.write(f"{digest(texts.windows[window])}\t{name}\t{text}\n")
+                        count += 1
+            if number % 10 == 0:
+                log("batch", number, "of", len(batches), "questions", count, text)
+    log("questions", count)
+
+
+def _draw_units(marks: dict[int, int], chance: random.Random) -> list[int | None]:
+    """Four units, each once where there are as many, and None for a near miss."""
+    units = list(marks)
+    drawn = chance.sample(units, min(4, len(units)))
+    return [*drawn, *chance.choices(units, k=4 - len(drawn)), None]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("label", "write"))
     parser.add_argument("data", type=Path)
     parser.add_argument("language_model", type=Path, help="folder of the packed language model")
     parser.add_argument("--seconds", type=float, default=460)
     parser.add_argument("--label-seconds", type=float, default=260)
+    parser.add_argument("--write-seconds", type=float, default=380)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tokens", type=int, default=20_000, help="of a batch")
@@ -226,13 +295,20 @@ def main() -> None:
     near = read_written_neighbours(options.data)
     pages = Pages(windows, written, near)
     model = LanguageModel(options.language_model, options.device)
-    texts = Texts(windows, written, pages.numbers, model)
+    used = {one.window for one in written}
+    unused = [number for number, window in enumerate(windows) if window.use == "train" and number not in used]
+    texts = Texts(windows, written, sorted({*pages.numbers, *unused}), model)
     log("questions", len(written), "windows", len(pages.numbers))
     teacher = Teacher(model, options.layers)
     rows = map(texts.row, pages.training(random.Random(1)))
     train(teacher, prefetch(map(collate, batches_of(rows, options.tokens)), 16), options.seconds, options.steps)
     teacher.freeze()
     report(teacher, texts, pages, 3 * options.tokens)
+    if options.command == "write":
+        numbers = random.Random(4).sample(unused, len(unused)) + random.Random(4).sample(sorted(used), len(used))
+        numbers = [number for number in numbers if windows[number].use == "train" and len(texts.prefix(number)[1]) > 1]
+        write_all(teacher, texts, numbers[: options.limit], options.write_seconds, options.data / "generated.tsv")
+        return
     labels = label_all(teacher, texts, list(pages.to_label()), 3 * options.tokens, options.label_seconds)
     save_labels(labels, options.data / "labels.npz")
     report_lists(labels, pages, near)

@@ -1,4 +1,4 @@
-"""What the teacher reads: a window with a mark after each statement, then questions about it.
+"""What the teacher reads: a window with a mark after each statement, then questions about it, to answer or to write.
 
 Each question sees the window and itself, and its positions follow those of the window: so one reading of the window
 serves all its questions.
@@ -20,11 +20,14 @@ from training.written import Written
 NEAR = 5  # windows besides a question's own that the teacher labels
 MOST_ASKED = 14  # questions about a window in one row of training
 MOST_LABELLED = 20
+MOST_WRITTEN = 3  # questions in one row of training that the teacher learns to write
+UNIT_START = 12  # tokens of the unit that a question to be written is about
 REMOVED = 0.25  # share of the rows without a unit that answers
 FOREIGN_WEIGHT = 0.35  # of questions about other windows: nobody has checked that this one does not answer
 LONGEST_HEAD, LONGEST_UNIT = 120, 420  # characters
 LONGEST_WINDOW, LONGEST_QUESTION = 560, 48  # tokens
 NO_SEGMENT = -1  # of padding
+IGNORED = -100  # token that is not to be predicted
 
 
 class Asked(NamedTuple):
@@ -37,6 +40,7 @@ class Page(NamedTuple):
     window: int
     asked: tuple[Asked, ...]
     removed: tuple[int, ...] = ()
+    write: tuple[Asked, ...] = ()
 
 
 class Row(NamedTuple):
@@ -47,6 +51,8 @@ class Row(NamedTuple):
     units: list[int]  # their numbers
     asked: list[Asked]  # answers are indices into marks
     ends: list[int]  # places of the last token of each question
+    segments: list[int]  # where each question ends, first those to answer
+    following: dict[int, int]  # token that is to be predicted at a place
 
 
 class Batch(NamedTuple):
@@ -58,6 +64,8 @@ class Batch(NamedTuple):
     ends: np.ndarray  # [row, question]
     target: np.ndarray  # [row, question, none and units]
     weight: np.ndarray  # [row, question], 0 for padding
+    predicted: np.ndarray  # [row, token]: places
+    following: np.ndarray  # tokens to predict there
 
 
 class Texts:
@@ -65,23 +73,34 @@ class Texts:
 
     def __init__(self, windows: Sequence[Window], written: Sequence[Written], numbers: Sequence[int], model: object):
         self.windows = windows
-        self.newline, self.end = (model.ids([text])[0][0] for text in ("\n", "<|im_end|>"))  # type: ignore[attr-defined]
+        marks = ("\n", "<|im_start|>", "<|im_end|>")
+        self.newline, self.start, self.end = (model.ids([text])[0][0] for text in marks)  # type: ignore[attr-defined]
         self.questions = [ids[:LONGEST_QUESTION] for ids in model.ids([one.text for one in written])]  # type: ignore[attr-defined]
         texts = [text for number in numbers for text in _parts(windows[number])]
         tokens = iter(model.ids(texts))  # type: ignore[attr-defined]
         self.parts = {number: [next(tokens) for _ in _parts(windows[number])] for number in numbers}
 
-    def row(self, page: Page) -> Row:
-        head, *units = self.parts[page.window]
+    def prefix(self, window: int, removed: Sequence[int] = ()) -> tuple[list[int], dict[int, int]]:
+        """The window's tokens, and the mark of each statement."""
+        head, *units = self.parts[window]
         ids = [*head, self.newline]
-        marks, numbers = [], []
+        marks = {}
         for number, unit in enumerate(units):
-            if number in page.removed or len(ids) + len(unit) >= LONGEST_WINDOW:
+            if number in removed or len(ids) + len(unit) >= LONGEST_WINDOW:
                 continue
             ids += [*unit, self.newline]
-            if self.windows[page.window].units[number].kind in STATEMENTS:
-                marks.append(len(ids) - 1)
-                numbers.append(number)
+            if self.windows[window].units[number].kind in STATEMENTS:
+                marks[number] = len(ids) - 1
+        return ids, marks
+
+    def prompt(self, window: int, unit: int | None) -> list[int]:
+        """To write a question that the unit answers, or one that the window seems to answer and does not."""
+        start = [] if unit is None else self.parts[window][1 + unit][:UNIT_START]
+        return [self.start, *start, self.newline]
+
+    def row(self, page: Page) -> Row:
+        ids, places = self.prefix(page.window, page.removed)
+        numbers = list(places)
         length, asked, ends = len(ids), [], []
         for one in page.asked:
             answers = tuple(numbers.index(unit) for unit in one.answers if unit in numbers)
@@ -90,7 +109,15 @@ class Texts:
             ids += [*self.questions[one.question], self.end]
             ends.append(len(ids) - 1)
             asked.append(one._replace(answers=answers))
-        return Row(ids, page.window, length, marks, numbers, asked, ends)
+        segments = [end + 1 for end in ends]
+        following: dict[int, int] = {}
+        for one in page.write:
+            ids += self.prompt(page.window, one.answers[0] if one.answers else None)
+            written = [*self.questions[one.question], self.end]
+            following |= {len(ids) - 1 + place: token for place, token in enumerate(written)}
+            ids += written
+            segments.append(len(ids))
+        return Row(ids, page.window, length, list(places.values()), numbers, asked, ends, segments, following)
 
 
 def _parts(window: Window) -> list[str]:
@@ -130,7 +157,9 @@ class Pages:
                 ]
                 room = max(0, MOST_ASKED - len(own))
                 chosen = chance.sample(foreign, min(room, len(foreign)))
-                yield Page(number, (*own[:MOST_ASKED], *chosen), self._draw_removed(own, chance))
+                removed = self._draw_removed(own, chance)
+                write = () if removed else tuple(own[:MOST_WRITTEN])
+                yield Page(number, (*own[:MOST_ASKED], *chosen), removed, write)
 
     def _draw_removed(self, own: Sequence[Asked], chance: random.Random) -> tuple[int, ...]:
         answered = [one.answers for one in own if one.answers]
@@ -149,9 +178,7 @@ class Pages:
 
     def held_removed(self, most: int) -> list[Page]:
         """Each question on its own, without the units that answer it."""
-        return [
-            Page(page.window, (one,), one.answers) for page in self.held(most) for one in page.asked if one.answers
-        ]
+        return [Page(page.window, (one,), one.answers) for page in self.held(most) for one in page.asked if one.answers]
 
     def to_label(self) -> Iterator[Page]:
         numbers = self.numbers
@@ -188,18 +215,23 @@ def collate(rows: Sequence[Row]) -> Batch:
     marks, has_unit = np.zeros((len(rows), units), np.int64), np.zeros((len(rows), units), bool)
     ends, weight = np.zeros((len(rows), questions), np.int64), np.zeros((len(rows), questions), np.float32)
     target = np.zeros((len(rows), questions, 1 + units), np.float32)
+    tokens = max([1, *(len(row.following) for row in rows)])
+    predicted = np.zeros((len(rows), tokens), np.int64)
+    following = np.full((len(rows), tokens), IGNORED, np.int64)
     for number, row in enumerate(rows):
         ids[number, : len(row.ids)] = row.ids
         positions[number, : row.length], segments[number, : row.length] = np.arange(row.length), 0
         start = row.length
-        for place, end in enumerate(row.ends):
-            positions[number, start : end + 1] = row.length + np.arange(end + 1 - start)
-            segments[number, start : end + 1] = place + 1
-            start = end + 1
+        for place, end in enumerate(row.segments):
+            positions[number, start:end] = row.length + np.arange(end - start)
+            segments[number, start:end] = place + 1
+            start = end
+        predicted[number, : len(row.following)] = list(row.following)
+        following[number, : len(row.following)] = list(row.following.values())
         marks[number, : len(row.marks)], has_unit[number, : len(row.marks)] = row.marks, True
         ends[number, : len(row.ends)] = row.ends
         for place, one in enumerate(row.asked):
             weight[number, place] = one.weight
             places = [1 + answer for answer in one.answers] or [0]
             target[number, place, places] = 1 / len(places)
-    return Batch(ids, positions, segments, marks, has_unit, ends, target, weight)
+    return Batch(ids, positions, segments, marks, has_unit, ends, target, weight, predicted, following)
