@@ -6,8 +6,8 @@
 LM is the packed language model, OUT contains the embedder. `generated` reads DATA/gen.jsonl and writes
 DATA/near.jsonl, a line for each question: its window, its number, and [window, margin of yes over no or null] of eight
 near windows and a random one. On one NVIDIA H200 it takes 4 minutes for 100,000 questions. `written` writes
-DATA/near_written.jsonl for the questions of training.written: the number of each, and its near windows and a random
-one. No model judges them.
+DATA/near_written.jsonl for written and generated questions (training.written): the number of each, its near windows
+and a random one. No model judges them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from training.questions import judge_questions, prefix
 from training.reader_lists import is_usable
 from training.sources import LANGUAGES
 from training.tokens import Tokens, enclose, tokenize_all
-from training.written import read_written
+from training.written import read_all
 
 NEAR = 8
 JUDGED = 2  # of the near windows
@@ -182,7 +182,7 @@ def find_for_generated(language_model: Path, data: Path, work: Path, device: str
 
 def find_for_written(data: Path, work: Path, device: str, processes: int) -> None:
     windows = read_windows(data)
-    asked = [Asked(one.window, number, one.text) for number, one in enumerate(read_written(windows))]
+    asked = [Asked(one.window, number, one.text) for number, one in enumerate(read_all(windows))]
     numbers = [number for number, window in enumerate(windows) if window.use != "excluded"]
     found = find_near(asked, windows, numbers, work, device, processes)
     with (data / "near_written.jsonl").open("w", encoding="utf-8") as file:

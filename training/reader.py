@@ -54,7 +54,7 @@ from training.reader_lists import (
 )
 from training.reader_report import passage_rows, read_evaluation, report_evaluation, report_held
 from training.tokens import Tokens, tokenize_all
-from training.written import read_written
+from training.written import read_all
 
 HELD = 1500  # lists, at most
 WINDOW_WEIGHT = 0.2  # of the loss of the windows' own logits
@@ -206,7 +206,7 @@ def run_training(data: Path, work: Path, prefix: Path, config: Config) -> None:
     labels = Labels(config.labels) if config.labels else None
     generated = [] if config.only_written else build_groups(read_questions(data), read_neighbours(data), windows)
     groups, held = split(generated, windows, chance)
-    written = build_written(read_written(windows), read_written_neighbours(data), windows, labels)
+    written = build_written(read_all(windows), read_written_neighbours(data), windows, labels)
     written, held_written = split(written, windows, chance)
     groups = groups[: config.limit] + config.written_times * written[: config.limit]
     held, held_written = held[: config.limit], held_written[: config.limit]

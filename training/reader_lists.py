@@ -33,8 +33,8 @@ MOST_PROBABILITY = 0.55  # that it answers a question that should have no answer
 DOUBTFUL = 0.6  # probability that another window answers; from here on its units do not count
 NOT_JUDGED = 0.1
 ALTERED, ALTERED_WEIGHT = 0.4, 0.5  # share of the questions with a number or name, and their weight
-WRITTEN_WEIGHT, NEAR_MISS_WEIGHT = 1.0, 0.8  # of questions that were written for this project
-TRUST = 0.6  # in the teacher's labels, against the written answer
+WRITTEN_WEIGHT, NEAR_MISS_WEIGHT, GENERATED_WEIGHT = 1.0, 0.8, 0.7
+TRUST = 0.6  # in the teacher's labels, against the written answer; generated questions have only labels
 LABELLED = 5  # neighbours that the teacher labels
 SEED = 3
 # A number, a Latin name inside a sentence, or a word in katakana.
@@ -93,7 +93,8 @@ class Group:
     others: tuple[Other, ...]
     is_removable: bool  # the unit that answers may be left out
     also: tuple[int, ...] = ()  # more units that answer
-    number: int | None = None  # of the written question
+    number: int | None = None  # of the written or generated question
+    trust: float = TRUST
 
 
 Neighbours = dict[tuple[int, int], list[Neighbour]]
@@ -117,9 +118,12 @@ def build_groups(generated: Sequence[Generated], neighbours: Neighbours, windows
 def build_written(
     written: Sequence[Written], near: dict[int, list[int]], windows: Sequence[Window], labels: Labels | None = None
 ) -> list[Group]:
-    """Lists of questions that were written for this project. Their windows are not judged."""
+    """Lists of questions that were written for this project, and of generated ones that the teacher labelled."""
     groups = []
     for number, one in enumerate(written):
+        if one.is_generated:
+            groups += _generated_group(number, one, near.get(number, ()), labels) if labels else []
+            continue
         answers = {windows[one.window].units[unit].text for unit in one.units}
         others = tuple(
             Other(other, NOT_JUDGED)
@@ -142,6 +146,18 @@ def build_written(
     altered = list(alter(groups, windows, random.Random(SEED)))
     log("written lists", len(groups), "altered", len(altered))
     return groups + altered
+
+
+def _generated_group(number: int, one: Written, near: Sequence[int], labels: Labels) -> list[Group]:
+    """What answers is what the teacher says. Nothing without labels of enough windows."""
+    odds = labels.of(number, one.window)
+    others = tuple(Other(other, NOT_JUDGED) for other in near if labels.has(number, other))
+    if not odds or len(others) < 3:
+        return []
+    best = max(odds, key=odds.__getitem__)
+    gold = best if odds[best] > 0 else -1
+    others = (*others, Other(near[-1], NOT_JUDGED))
+    return [Group(one.text, one.window, gold, GENERATED_WEIGHT, others, gold >= 0, number=number, trust=1.0)]
 
 
 def alter(groups: Sequence[Group], windows: Sequence[Window], chance: random.Random) -> Iterator[Group]:
@@ -239,6 +255,7 @@ class Row(NamedTuple):
 class PackedList(NamedTuple):
     rows: list[Row]
     weight: float
+    trust: float = TRUST
 
     @property
     def has_answer(self) -> bool:
@@ -273,7 +290,7 @@ class Packer:
             rows.append(row._replace(counts=other.probability <= DOUBTFUL))
         if all(row.gold < 0 for row in rows):  # another window may answer after all
             weight *= 1 - max(other.probability for other in others)
-        return PackedList([row for row in rows if row.places], weight)
+        return PackedList([row for row in rows if row.places], weight, group.trust)
 
     def _draw_kind(self, group: Group) -> str:
         drawn = self.chance.random()
@@ -348,20 +365,21 @@ def make_batch(lists: Sequence[PackedList]) -> Batch:
         if row.gold >= 0:
             gold[number, [row.gold, *(row.also if row.odds else ())]] = 1 / (1 + len(row.also) * bool(row.odds))
     list_of = np.repeat(np.arange(len(lists)), [len(packed.rows) for packed in lists])
-    add_labels(gold, rows, list_of)
+    add_labels(gold, rows, list_of, np.array([packed.trust for packed in lists]))
     has_answer = np.array([packed.has_answer for packed in lists])
     weight = np.array([packed.weight for packed in lists], np.float32)
     return Batch(collate([row.item for row in rows]), places, counts, gold, list_of, has_answer, weight)
 
 
-def add_labels(gold: np.ndarray, rows: Sequence[Row], list_of: np.ndarray) -> None:
-    """Moves the share TRUST of each labelled list's target to the teacher's distribution over its units and none."""
+def add_labels(gold: np.ndarray, rows: Sequence[Row], list_of: np.ndarray, trust: np.ndarray) -> None:
+    """Moves the share `trust` of a labelled list's target to the teacher's distribution over its units and none."""
     odds = np.zeros_like(gold)
     for number, row in enumerate(rows):
         odds[number, : len(row.odds)] = row.odds
     total = np.bincount(list_of, odds.sum(1))
     labelled = (np.bincount(list_of, [bool(row.odds) for row in rows]) > 0)[list_of]
-    gold[labelled] = (1 - TRUST) * gold[labelled] + TRUST * (odds / (1 + total[list_of])[:, None])[labelled]
+    share = trust[list_of][labelled, None]
+    gold[labelled] = (1 - share) * gold[labelled] + share * (odds / (1 + total[list_of])[:, None])[labelled]
 
 
 def endless_batches(groups: Sequence[Group], packer: Packer, tokens: int) -> Iterator[Batch]:

@@ -30,7 +30,7 @@ from training.network import autocast, set_rates
 from training.reader_report import auc
 from training.sources import LANGUAGES
 from training.teacher_pages import LONGEST_QUESTION, Batch, Page, Pages, Row, Texts, batches_of, collate
-from training.written import digest, read_written
+from training.written import digest, read_all, read_written
 
 HEADS = 256  # width of the vectors that are compared
 RATE, HEAD_RATE, WARMUP, LEAST_RATE = 2e-5, 2e-4, 60, 0.05
@@ -291,7 +291,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="use only this many questions, for a quick trial")
     options = parser.parse_args()
     windows = read_windows(options.data)
-    written = read_written(windows)[: options.limit]
+    written = (read_all(windows) if options.command == "label" else read_written(windows))[: options.limit]
     near = read_written_neighbours(options.data)
     pages = Pages(windows, written, near)
     model = LanguageModel(options.language_model, options.device)

@@ -17,7 +17,7 @@ import numpy as np
 from training.corpus import STATEMENTS, Window
 from training.written import Written
 
-NEAR = 5  # windows besides a question's own that the teacher labels
+NEAR, NEAR_GENERATED = 5, 3  # windows besides a question's own that the teacher labels
 MOST_ASKED = 14  # questions about a window in one row of training
 MOST_LABELLED = 20
 MOST_WRITTEN = 3  # questions in one row of training that the teacher learns to write
@@ -134,7 +134,7 @@ class Pages:
         self.foreign: defaultdict[int, list[int]] = defaultdict(list)
         for number, one in enumerate(written):
             self.own[one.window].append(number)
-            for window in near.get(number, ())[:NEAR]:
+            for window in near.get(number, ())[: NEAR_GENERATED if one.is_generated else NEAR]:
                 self.foreign[window].append(number)
 
     @property
@@ -144,15 +144,21 @@ class Pages:
 
     def training(self, chance: random.Random) -> Iterator[Page]:
         """Without end; each window that has questions once in an epoch."""
-        numbers = [number for number in self.own if self.windows[number].use == "train"]
+        written = {one.window for one in self.written if not one.is_generated}
+        numbers = [number for number in sorted(written) if self.windows[number].use == "train"]
         while True:
             for number in chance.sample(numbers, len(numbers)):
-                own = [Asked(question, self.written[question].units) for question in self.own[number]]
+                own = [
+                    Asked(question, self.written[question].units)
+                    for question in self.own[number]
+                    if not self.written[question].is_generated
+                ]
                 chance.shuffle(own)
                 foreign = [
                     Asked(question, (), FOREIGN_WEIGHT)
                     for question in self.foreign[number]
-                    if self.windows[self.written[question].window].use == "train"
+                    if not self.written[question].is_generated
+                    and self.windows[self.written[question].window].use == "train"
                     and not self._answers(question) & {unit.text for unit in self.windows[number].units}
                 ]
                 room = max(0, MOST_ASKED - len(own))

@@ -5,7 +5,8 @@
 
 `written.tsv.xz` names a window by a digest of its text, so that it survives another order of windows. UNITS are the
 numbers of the units that answer, each on its own, or "-": a near miss, which the window seems to answer and does not.
-`writing.md` says how the questions are written.
+`writing.md` says how the questions are written. `generated.tsv.xz` contains questions of the same form that
+`training.teacher write` wrote, about a unit of the window or, with "-", meant as near misses. Nobody has checked them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import NamedTuple
 from training.corpus import STATEMENTS, Window, read_windows
 
 FILE = Path(__file__).with_name("written.tsv.xz")
+GENERATED = Path(__file__).with_name("generated.tsv.xz")
 LINE = re.compile(r"([0-9a-f]{12}|\d+)\t(-|\d+(?:,\d+)*)\t(\S.{2,240})")
 
 
@@ -29,6 +31,7 @@ class Written(NamedTuple):
     window: int
     units: tuple[int, ...]  # none: a near miss
     text: str
+    is_generated: bool = False
 
 
 def digest(window: Window) -> str:
@@ -40,6 +43,11 @@ def read_written(windows: Sequence[Window], file: Path = FILE) -> list[Written]:
     """The questions about the given windows, in the order of the file."""
     numbers = {digest(window): number for number, window in enumerate(windows) if window.use != "excluded"}
     return list(_parse(_lines(file), numbers))
+
+
+def read_all(windows: Sequence[Window]) -> list[Written]:
+    """The written questions, then the generated ones."""
+    return [*read_written(windows), *(one._replace(is_generated=True) for one in read_written(windows, GENERATED))]
 
 
 def _lines(file: Path) -> list[str]:
