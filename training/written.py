@@ -46,8 +46,9 @@ def read_written(windows: Sequence[Window], file: Path = FILE) -> list[Written]:
 
 
 def read_all(windows: Sequence[Window]) -> list[Written]:
-    """The written questions, then the generated ones."""
-    return [*read_written(windows), *(one._replace(is_generated=True) for one in read_written(windows, GENERATED))]
+    """The written questions, then the generated ones, if there are any."""
+    generated = read_written(windows, GENERATED) if GENERATED.exists() else []
+    return [*read_written(windows), *(one._replace(is_generated=True) for one in generated)]
 
 
 def _lines(file: Path) -> list[str]:
