@@ -134,10 +134,17 @@ def read_neighbours(folder: Path) -> dict[tuple[int, int], list[Neighbour]]:
     }
 
 
-def read_written_neighbours(folder: Path) -> dict[int, list[int]]:
-    """Of each written question, by its number."""
+def read_written_neighbours(folder: Path, asked: int) -> dict[int, list[int]]:
+    """Of each written question, by its number. Exits where the file is about another number of questions."""
     file = folder / "near_written.jsonl"
-    return dict(read_lines(file)) if file.exists() else {}
+    if not file.exists():
+        return {}
+    near: dict[int, list[int]] = dict(read_lines(file))
+    if len(near) != asked:
+        raise SystemExit(
+            f"{file} is about {len(near)} questions, not {asked}. Run `training.neighbours written` again."
+        )
+    return near
 
 
 def load_corpus(folder: Path, seed: int) -> Corpus:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 Label = tuple[int, int, list[int], list[float]]  # the question, the window, its units, their log-odds
 
 
-def save_labels(labels: list[Label], file: Path) -> None:
+def save_labels(labels: list[Label], file: Path, asked: int) -> None:
+    """`asked`: how many questions there are. Labels name them by number."""
     counts = [len(units) for _, _, units, _ in labels]
     np.savez_compressed(
         file,
+        asked=np.array(asked),
         questions=np.array([label[0] for label in labels], np.int32),
         windows=np.array([label[1] for label in labels], np.int32),
         starts=np.cumsum([0, *counts]).astype(np.int32),
@@ -22,11 +25,19 @@ def save_labels(labels: list[Label], file: Path) -> None:
 
 
 class Labels:
-    def __init__(self, file: Path) -> None:
+    """Exits where the file is about another number of questions."""
+
+    def __init__(self, file: Path, asked: int) -> None:
         with np.load(file) as stored:
+            if int(stored["asked"]) != asked:
+                raise SystemExit(f"{file} is about {stored['asked']} questions, not {asked}. Label them again.")
             self.starts, self.units, self.odds = (stored[name] for name in ("starts", "units", "odds"))
             pairs = zip(stored["questions"].tolist(), stored["windows"].tolist(), strict=True)
             self.places = {pair: place for place, pair in enumerate(pairs)}
+
+    def has_units(self, question: int, window: int, units: Iterable[int]) -> bool:
+        """Whether the window has a label that includes the units: the teacher does not see the end of a long one."""
+        return self.has(question, window) and self.of(question, window).keys() >= set(units)
 
     def has(self, question: int, window: int) -> bool:
         return (question, window) in self.places

@@ -93,7 +93,7 @@ class Reader:
         return windows, units.masked_fill(~self._tensor(batch.counts), -1e4)
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Of the lists, and of the windows: whether each contains the answer."""
+        """Of the lists, and of the windows: how much of the list's target each contains."""
         windows, units = self.logits(batch)
         gold, list_of, weight = (self._tensor(value) for value in (batch.gold, batch.list_of, batch.weight))
         total = _log_sum(units.logsumexp(1), list_of, len(weight))
@@ -203,10 +203,11 @@ def read_tokens(work: Path) -> Tokens:
 def run_training(data: Path, work: Path, prefix: Path, config: Config) -> None:
     chance = random.Random(config.seed)
     windows = read_windows(data)
-    labels = Labels(config.labels) if config.labels else None
+    asked = read_all(windows)
+    labels = Labels(config.labels, len(asked)) if config.labels else None
     generated = [] if config.only_written else build_groups(read_questions(data), read_neighbours(data), windows)
     groups, held = split(generated, windows, chance)
-    written = build_written(read_all(windows), read_written_neighbours(data), windows, labels)
+    written = build_written(asked, read_written_neighbours(data, len(asked)), windows, labels)
     written, held_written = split(written, windows, chance)
     groups = groups[: config.limit] + config.written_times * written[: config.limit]
     held, held_written = held[: config.limit], held_written[: config.limit]
@@ -261,7 +262,7 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="go on from this reader instead of the embedder: its PREFIX")
     parser.add_argument("--layers", type=int, help="repeat layers of the start weights up to this number")
     parser.add_argument("--labels", type=Path, help="labels.npz of the teacher")
-    parser.add_argument("--only-written", action="store_true", help="without generated questions")
+    parser.add_argument("--only-written", action="store_true", help="without the questions of gen.jsonl")
     parser.add_argument("--written-times", type=int, default=1, help="repeats written questions in each epoch")
     options: dict[str, Any] = vars(parser.parse_args())
     command = options.pop("command")

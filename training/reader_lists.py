@@ -35,7 +35,6 @@ NOT_JUDGED = 0.1
 ALTERED, ALTERED_WEIGHT = 0.4, 0.5  # share of the questions with a number or name, and their weight
 WRITTEN_WEIGHT, NEAR_MISS_WEIGHT, GENERATED_WEIGHT = 1.0, 0.8, 0.7
 TRUST = 0.6  # in the teacher's labels, against the written answer; generated questions have only labels
-LABELLED = 5  # neighbours that the teacher labels
 SEED = 3
 # A number, a Latin name inside a sentence, or a word in katakana.
 NAME = re.compile(r"\d+|(?<=[^.!?\s] )[A-Z][A-Za-z]{2,}|(?<=[^\x00-\x7f])[A-Za-z][A-Za-z0-9.]{2,}|[ァ-ヴー]{3,}")
@@ -93,7 +92,7 @@ class Group:
     others: tuple[Other, ...]
     is_removable: bool  # the unit that answers may be left out
     also: tuple[int, ...] = ()  # more units that answer
-    number: int | None = None  # of the written or generated question
+    number: int | None = None  # of the question, if the teacher has labelled it
     trust: float = TRUST
 
 
@@ -122,7 +121,7 @@ def build_written(
     groups = []
     for number, one in enumerate(written):
         if one.is_generated:
-            groups += _generated_group(number, one, near.get(number, ()), labels) if labels else []
+            groups += _generated_group(number, one, near.get(number, ()), windows, labels) if labels else []
             continue
         answers = {windows[one.window].units[unit].text for unit in one.units}
         others = tuple(
@@ -133,30 +132,33 @@ def build_written(
         )
         if len(others) < WINDOWS - 2:
             continue
-        if labels:
-            labelled = [other for other in others[:-1] if labels.has(number, other.window)]
-            if len(labelled) >= 3:
-                others = (*labelled, others[-1])
+        labelled = [other for other in others[:-1] if labels and labels.has(number, other.window)]
+        named = None
+        if labels and len(labelled) >= 3 and labels.has_units(number, one.window, one.units):
+            named, others = number, (*labelled, others[-1])
         if one.units:
             gold, *also = one.units
             is_removable = len(windows[one.window].units) > 2
-            groups.append(Group(one.text, one.window, gold, WRITTEN_WEIGHT, others, is_removable, tuple(also), number))
+            groups.append(Group(one.text, one.window, gold, WRITTEN_WEIGHT, others, is_removable, tuple(also), named))
         else:
-            groups.append(Group(one.text, one.window, -1, NEAR_MISS_WEIGHT, others, is_removable=False, number=number))
+            groups.append(Group(one.text, one.window, -1, NEAR_MISS_WEIGHT, others, is_removable=False, number=named))
     altered = list(alter(groups, windows, random.Random(SEED)))
     log("written lists", len(groups), "altered", len(altered))
     return groups + altered
 
 
-def _generated_group(number: int, one: Written, near: Sequence[int], labels: Labels) -> list[Group]:
-    """What answers is what the teacher says. Nothing without labels of enough windows."""
+def _generated_group(
+    number: int, one: Written, near: Sequence[int], windows: Sequence[Window], labels: Labels
+) -> list[Group]:
+    """What answers is what the teacher says. Nothing about held-out windows, or without labels of enough windows."""
     odds = labels.of(number, one.window)
-    others = tuple(Other(other, NOT_JUDGED) for other in near if labels.has(number, other))
-    if not odds or len(others) < 3:
+    *nearest, far = (other for other in near if windows[other].use == "train") if near else (-1,)
+    labelled = [other for other in nearest if labels.has(number, other)]
+    if windows[one.window].use != "train" or not odds or len(labelled) < 3 or far in labelled:
         return []
     best = max(odds, key=odds.__getitem__)
     gold = best if odds[best] > 0 else -1
-    others = (*others, Other(near[-1], NOT_JUDGED))
+    others = tuple(Other(other, NOT_JUDGED) for other in (*labelled, far))
     return [Group(one.text, one.window, gold, GENERATED_WEIGHT, others, gold >= 0, number=number, trust=1.0)]
 
 
@@ -248,7 +250,7 @@ class Row(NamedTuple):
     units: list[int]  # their numbers in the window
     gold: int = -1  # index into `places`
     counts: bool = True  # False: it may answer, too
-    also: tuple[int, ...] = ()  # indices of more units that answer: they count neither as right nor as wrong
+    also: tuple[int, ...] = ()  # indices of more units that answer; without labels they do not count
     odds: tuple[float, ...] = ()  # of each unit against none, by the teacher's label
 
 
@@ -256,10 +258,6 @@ class PackedList(NamedTuple):
     rows: list[Row]
     weight: float
     trust: float = TRUST
-
-    @property
-    def has_answer(self) -> bool:
-        return any(row.gold >= 0 for row in self.rows)
 
 
 class Packer:
@@ -348,7 +346,6 @@ class Batch(NamedTuple):
     counts: np.ndarray
     gold: np.ndarray
     list_of: np.ndarray  # for each row
-    has_answer: np.ndarray  # for each list
     weight: np.ndarray
 
 
@@ -363,12 +360,12 @@ def make_batch(lists: Sequence[PackedList]) -> Batch:
         if not row.odds:
             counts[number, list(row.also)] = False
         if row.gold >= 0:
-            gold[number, [row.gold, *(row.also if row.odds else ())]] = 1 / (1 + len(row.also) * bool(row.odds))
+            right = [row.gold, *row.also] if row.odds else [row.gold]
+            gold[number, right] = 1 / len(right)
     list_of = np.repeat(np.arange(len(lists)), [len(packed.rows) for packed in lists])
     add_labels(gold, rows, list_of, np.array([packed.trust for packed in lists]))
-    has_answer = np.array([packed.has_answer for packed in lists])
     weight = np.array([packed.weight for packed in lists], np.float32)
-    return Batch(collate([row.item for row in rows]), places, counts, gold, list_of, has_answer, weight)
+    return Batch(collate([row.item for row in rows]), places, counts, gold, list_of, weight)
 
 
 def add_labels(gold: np.ndarray, rows: Sequence[Row], list_of: np.ndarray, trust: np.ndarray) -> None:

@@ -1,11 +1,12 @@
 """Trains a language model to find the unit that answers a question, and to write questions like the written ones.
 
-    python -m training.teacher label DATA LM --steps 220
+    python -m training.teacher label DATA LM --steps 260
     python -m training.teacher write DATA LM --steps 260 --write-seconds 380
 
 LM is the packed language model. Both read the written questions and their neighbours. `label` writes DATA/labels.npz:
-what the teacher says of each question about its own window and its nearest five. `write` writes DATA/generated.tsv:
-questions about other windows, as lines of training.written. The teacher itself is not kept.
+what the teacher says of each question about its own window and the nearest five, of generated questions the nearest
+three. `write` writes DATA/generated.tsv: questions about all windows, as lines of training.written, for
+generated.tsv.xz. The teacher itself is not kept.
 """
 
 from __future__ import annotations
@@ -25,19 +26,28 @@ from torch.nn import functional
 from training.batches import log, prefetch
 from training.corpus import read_windows, read_written_neighbours
 from training.labels import Label, save_labels
-from training.language_model import BLOCK_WEIGHTS, HEAD_WIDTH, PER_KEY, WIDTH, Continuations, LanguageModel
+from training.language_model import (
+    BLOCK_WEIGHTS,
+    HEAD_WIDTH,
+    KEY_HEADS,
+    PER_KEY,
+    WIDTH,
+    Continuations,
+    LanguageModel,
+)
 from training.network import autocast, set_rates
 from training.reader_report import auc
 from training.sources import LANGUAGES
 from training.teacher_pages import LONGEST_QUESTION, Batch, Page, Pages, Row, Texts, batches_of, collate
-from training.written import digest, read_all, read_written
+from training.written import digest, read_all
 
-HEADS = 256  # width of the vectors that are compared
+VECTOR_WIDTH = 256  # of the vectors that are compared
 RATE, HEAD_RATE, WARMUP, LEAST_RATE = 2e-5, 2e-4, 60, 0.05
 MOST_FAILED = 200  # steps whose gradients are not finite: they are skipped
 WRITING_WEIGHT = 0.5  # of the loss of writing questions
 HELD = 500  # windows
 PER_BATCH = 320  # windows that questions are written about at once
+MEASURED = "basecamp/"  # nothing is asked about documents of a company whose handbook is used to measure
 
 
 class Teacher:
@@ -54,7 +64,11 @@ class Teacher:
         model.weights.clear()
         torch.manual_seed(1)
         self.heads = nn.ModuleDict(
-            {"unit": nn.Linear(WIDTH, HEADS), "question": nn.Linear(WIDTH, HEADS), "none": nn.Linear(WIDTH, 1)}
+            {
+                "unit": nn.Linear(WIDTH, VECTOR_WIDTH),
+                "question": nn.Linear(WIDTH, VECTOR_WIDTH),
+                "none": nn.Linear(WIDTH, 1),
+            }
         ).to(self.device)
         for head in self.heads.values():
             nn.init.normal_(head.weight, std=0.02)
@@ -70,7 +84,7 @@ class Teacher:
         causal = torch.ones(seen.shape[1:], dtype=torch.bool, device=self.device).tril()
         kind = torch.bfloat16 if self.device != "cpu" else torch.float32
         hide = torch.zeros(seen.shape, dtype=kind, device=self.device).masked_fill_(~(seen & causal), -30_000.0)
-        hide = hide[:, None].expand(-1, 2 * PER_KEY, -1, -1)
+        hide = hide[:, None].expand(-1, KEY_HEADS * PER_KEY, -1, -1)
         cos, sin = (part[batch["positions"]][:, :, None] for part in (self.model.cos, self.model.sin))
         for layer in range(self.layers):
             x = self._layer(x, layer, hide, cos, sin)
@@ -105,7 +119,7 @@ class Teacher:
         units, questions = (
             functional.rms_norm(hidden[rows, batch[name]].float(), (WIDTH,)) for name in ("marks", "ends")
         )
-        scores = self.heads["question"](questions) @ self.heads["unit"](units).transpose(1, 2) * HEADS**-0.5
+        scores = self.heads["question"](questions) @ self.heads["unit"](units).transpose(1, 2) * VECTOR_WIDTH**-0.5
         scores = scores.masked_fill(~batch["has_unit"][:, None], -1e4)
         return torch.cat([self.heads["none"](questions), scores], -1)
 
@@ -196,7 +210,7 @@ def label_all(teacher: Teacher, texts: Texts, pages: Sequence[Page], tokens: int
     found: list[Label] = []
     for rows in prefetch(batches_of(map(texts.row, pages), tokens), 8):
         if time.time() - started > seconds:
-            log("not labelled: the time is over")
+            log(f"the time is over: {len(found)} of {sum(len(page.asked) for page in pages)} pairs have labels")
             break
         found += teacher.label(rows)
     log("labels", len(found))
@@ -208,7 +222,8 @@ def report(teacher: Teacher, texts: Texts, pages: Pages, tokens: int) -> None:
     own = label_all(teacher, texts, pages.held(HELD), tokens, 60)
     removed = label_all(teacher, texts, pages.held_removed(HELD // 2), tokens, 60)
     for language in LANGUAGES:
-        right, scores = [], {"own": [], "not": [], "removed": []}  # type: ignore[var-annotated]
+        right: list[bool] = []
+        scores: dict[str, list[float]] = {"own": [], "not": [], "removed": []}
         for kind, labels in (("own", own), ("removed", removed)):
             for question, window, units, odds in labels:
                 if pages.windows[window].language != language:
@@ -221,7 +236,7 @@ def report(teacher: Teacher, texts: Texts, pages: Pages, tokens: int) -> None:
         log("HELD", language, len(right), f"unit {np.mean(right):.3f}", "auc", against)
 
 
-def report_lists(labels: Sequence[Label], pages: Pages, near: dict[int, list[int]]) -> None:
+def report_lists(labels: Sequence[Label], pages: Pages) -> None:
     """As `report_held` of the reader: the best unit of a question's own window and its neighbours."""
     best: dict[int, tuple[float, bool]] = {}
     for question, window, units, odds in labels:
@@ -282,20 +297,21 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("language_model", type=Path, help="folder of the packed language model")
     parser.add_argument("--seconds", type=float, default=460)
-    parser.add_argument("--label-seconds", type=float, default=260)
+    parser.add_argument("--label-seconds", type=float, default=600)
     parser.add_argument("--write-seconds", type=float, default=380)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tokens", type=int, default=20_000, help="of a batch")
-    parser.add_argument("--layers", type=int, default=28)
+    parser.add_argument("--layers", type=int, default=28, help="of the language model; fewer for a trial of `label`")
     parser.add_argument("--limit", type=int, help="use only this many questions, for a quick trial")
     options = parser.parse_args()
     windows = read_windows(options.data)
-    written = (read_all(windows) if options.command == "label" else read_written(windows))[: options.limit]
-    near = read_written_neighbours(options.data)
+    written = read_all(windows)
+    near = read_written_neighbours(options.data, len(written))
+    written = written[: options.limit]
     pages = Pages(windows, written, near)
     model = LanguageModel(options.language_model, options.device)
-    used = {one.window for one in written}
+    used = {one.window for one in written if not one.is_generated}
     unused = [number for number, window in enumerate(windows) if window.use == "train" and number not in used]
     texts = Texts(windows, written, sorted({*pages.numbers, *unused}), model)
     log("questions", len(written), "windows", len(pages.numbers))
@@ -306,12 +322,18 @@ def main() -> None:
     report(teacher, texts, pages, 3 * options.tokens)
     if options.command == "write":
         numbers = random.Random(4).sample(unused, len(unused)) + random.Random(4).sample(sorted(used), len(used))
-        numbers = [number for number in numbers if windows[number].use == "train" and len(texts.prefix(number)[1]) > 1]
+        numbers = [
+            number
+            for number in numbers
+            if windows[number].use == "train"
+            and not windows[number].document.startswith(MEASURED)
+            and len(texts.prefix(number)[1]) > 1
+        ]
         write_all(teacher, texts, numbers[: options.limit], options.write_seconds, options.data / "generated.tsv")
         return
     labels = label_all(teacher, texts, list(pages.to_label()), 3 * options.tokens, options.label_seconds)
-    save_labels(labels, options.data / "labels.npz")
-    report_lists(labels, pages, near)
+    save_labels(labels, options.data / "labels.npz", len(written))
+    report_lists(labels, pages)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -68,16 +68,22 @@ class Batch(NamedTuple):
     following: np.ndarray  # tokens to predict there
 
 
+class Tokenizer(Protocol):
+    def ids(self, texts: Sequence[str]) -> list[list[int]]: ...
+
+
 class Texts:
     """Tokens of windows and questions."""
 
-    def __init__(self, windows: Sequence[Window], written: Sequence[Written], numbers: Sequence[int], model: object):
+    def __init__(
+        self, windows: Sequence[Window], written: Sequence[Written], numbers: Sequence[int], model: Tokenizer
+    ) -> None:
         self.windows = windows
         marks = ("\n", "<|im_start|>", "<|im_end|>")
-        self.newline, self.start, self.end = (model.ids([text])[0][0] for text in marks)  # type: ignore[attr-defined]
-        self.questions = [ids[:LONGEST_QUESTION] for ids in model.ids([one.text for one in written])]  # type: ignore[attr-defined]
+        self.newline, self.start, self.end = (model.ids([text])[0][0] for text in marks)
+        self.questions = [ids[:LONGEST_QUESTION] for ids in model.ids([one.text for one in written])]
         texts = [text for number in numbers for text in _parts(windows[number])]
-        tokens = iter(model.ids(texts))  # type: ignore[attr-defined]
+        tokens = iter(model.ids(texts))
         self.parts = {number: [next(tokens) for _ in _parts(windows[number])] for number in numbers}
 
     def prefix(self, window: int, removed: Sequence[int] = ()) -> tuple[list[int], dict[int, int]]:

@@ -113,8 +113,9 @@ def test_batches_contain_every_row_once(texts: Texts) -> None:
 
 
 def make_labels(folder: Path, odds: dict[tuple[int, int], dict[int, float]]) -> Labels:
-    save_labels([(*pair, list(units), list(units.values())) for pair, units in odds.items()], folder / "labels.npz")
-    return Labels(folder / "labels.npz")
+    file = folder / "labels.npz"
+    save_labels([(*pair, list(units), list(units.values())) for pair, units in odds.items()], file, len(WRITTEN))
+    return Labels(file, len(WRITTEN))
 
 
 def test_labels_are_read_as_they_were_saved(tmp_path: Path) -> None:
@@ -154,3 +155,24 @@ def test_the_answer_of_a_generated_question_is_the_teachers(tmp_path: Path) -> N
 def test_a_generated_question_without_labels_is_not_used() -> None:
     generated = [Written(0, (1,), "How many days?", is_generated=True)]
     assert build_written(generated, NEAR, WINDOWS) == []
+
+
+def test_generated_questions_do_not_use_held_out_windows(tmp_path: Path) -> None:
+    windows = [*WINDOWS[:-2], window("Held out.", "Also this.", use="held"), WINDOWS[-1]]
+    labels = make_labels(tmp_path, {(question, number): {1: 0.5} for question in (0, 1) for number in range(7)})
+    generated = [Written(number, (1,), "What is it?", is_generated=True) for number in (0, 5)]
+    [group] = build_written(generated, {0: [5, 1, 2, 3, 6], 1: [1, 2, 3, 4, 6]}, windows, labels)
+    assert group.window == 0
+    assert [other.window for other in group.others] == [1, 2, 3, 6]
+
+
+def test_a_question_whose_answer_has_no_label_keeps_the_written_one(tmp_path: Path) -> None:
+    cut_off = {(0, number): {1: -9.0} for number in range(6)}
+    [group] = build_written([Written(0, (2,), "Whom do I ask?")], NEAR, WINDOWS, make_labels(tmp_path, cut_off))
+    assert group.number is None
+
+
+def test_labels_about_other_questions_are_refused(tmp_path: Path) -> None:
+    make_labels(tmp_path, {(0, 0): {1: 0.5}})
+    with pytest.raises(SystemExit, match="is about 3 questions, not 4"):
+        Labels(tmp_path / "labels.npz", 4)
