@@ -4,6 +4,7 @@ import pytest
 
 from tests.runs.conftest import MakeEngine
 from tests.runs.scripts import GOOD, QUESTION, fail
+from veracity.errors import ModelUnreachableError
 from veracity.ledger.forget import erase_notices
 from veracity.locales import LANGUAGES, text
 from veracity.models import Notice, NoticeCode
@@ -30,6 +31,18 @@ def test_texts_inside_a_notice_are_translated_too(engine_with: MakeEngine) -> No
     weak = next(made for made in drafted if made.code == "evidence_weak")
     assert text("ja", "notices", "evidence_count") in weak.translations["ja"]
     assert text("zh", "notices", "waiting_policy") in pending.notices[0].translations["zh"]
+
+
+def test_a_pending_answer_says_how_the_search_was_limited(
+    engine_with: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ModelUnreachableError("The reranker is down.")
+
+    engine = engine_with(approval={"policy": "always"}, models={"reranker": "bundled"})
+    monkeypatch.setattr(engine._parts.searcher, "rerank", broken)
+    pending = engine.ask(QUESTION)
+    assert [made.code for made in pending.notices] == ["waiting", "not_reranked"]
 
 
 def test_a_redraft_that_abstains_is_reported_in_every_language(engine_with: MakeEngine) -> None:

@@ -105,21 +105,20 @@ def fuse(state: RunState, runtime: Runtime[RunContext]) -> Plain:
     limit = max(RERANK_DEPTH, state["width"])
     fused = context.searcher.fuse(results, limit, context.settings.quality.priority_source)
     is_complete = len(sources) == len(state["sources"])
-    new = [] if is_complete else ["search_incomplete"]
-    if _is_first_outdated(context, state):
-        new.append("outdated_index")
+    new: list[Plain] = [] if is_complete else [{"code": "search_incomplete"}]
+    if context.searcher.has_outdated_vectors:
+        new.append({"code": "outdated_index"})
     return {
         "found": None,
         "fused_results": [evidence.model_dump() for evidence in fused],
-        "notices": [*state["notices"], *({"code": code} for code in new)],
+        "notices": _add_once(state["notices"], *new),
         **report(FuseFacts(passages=len(fused), method=context.settings.retrieval.fusion)),
     }
 
 
-def _is_first_outdated(context: RunContext, state: RunState) -> bool:
-    """Whether documents were searched by words alone, which is reported once."""
-    is_reported = any(item["code"] == "outdated_index" for item in state["notices"])
-    return not is_reported and context.searcher.has_outdated_vectors
+def _add_once(notices: list[Plain], *new: Plain) -> list[Plain]:
+    """Several rounds of a search report the same problem once."""
+    return [*notices, *(item for item in new if item not in notices)]
 
 
 def rerank(state: RunState, runtime: Runtime[RunContext]) -> Plain:
@@ -131,7 +130,7 @@ def rerank(state: RunState, runtime: Runtime[RunContext]) -> Plain:
             fused = context.run_within(context.limits.loop, lambda: context.searcher.rerank(state["query"], fused))
     except VeracityError as error:
         facts = RerankFacts(reranker=facts.reranker, problem=str(error))
-        notices = [*notices, {"code": "not_reranked", "problem": str(error)}]
+        notices = _add_once(notices, {"code": "not_reranked", "problem": str(error)})
     return {
         "fused_results": [evidence.model_dump() for evidence in fused[: state["width"]]],
         "notices": notices,

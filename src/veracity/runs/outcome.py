@@ -41,6 +41,8 @@ DRAFT_NOTICES = (
     "doubtful_review",
     "not_scored",
 )
+# Notices about the search alone. They are shown while the draft waits, too.
+SEARCH_NOTICES = ("search_incomplete", "outdated_index", "not_reranked")
 # Notices that remain when the draft is rejected: what was tried.
 ATTEMPT_NOTICES = (
     "not_routed",
@@ -105,7 +107,9 @@ def pending_answer(approval: Approval) -> Answer:
         why=lambda to: text(to, "notices", f"waiting_{approval.why}"),
     )
     status: AnswerStatus = "awaiting_approval"
-    shown = {"status": status, "text": pending.text, "approval_id": approval.approval_id, "notices": [pending]}
+    searched = [item for item in approval.draft.notices if item.code in SEARCH_NOTICES]
+    notices = [pending, *searched]
+    shown = {"status": status, "text": pending.text, "approval_id": approval.approval_id, "notices": notices}
     return _hide(approval.draft).model_copy(update=shown)
 
 
