@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from veracity.batches import BatchWorkers, run_all
 from veracity.errors import ConfigurationError
-from veracity.workers import Workers, run_all
+from veracity.workers import Workers
 
 
 def test_the_number_of_threads_is_limited() -> None:
@@ -165,3 +166,30 @@ def test_what_came_before_an_exception_of_the_source_is_finished() -> None:
     with pytest.raises(LookupError, match="has changed"):
         run_all(work, source(), 4)
     assert sorted(finished) == [0, 1, 2, 3]
+
+
+def test_a_batch_of_quick_items_needs_one_thread() -> None:
+    used = set[int]()
+    run_all(lambda _: used.add(threading.get_ident()), range(500), 8)
+    assert len(used) == 1
+
+
+def test_a_batch_gets_all_its_threads_when_its_items_wait() -> None:
+    together = threading.Barrier(6)
+    run_all(lambda _: together.wait(60), range(6), 6)
+
+
+def test_a_batch_doubles_its_threads_up_to_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veracity.batches.SET_UP_SECONDS", 0)
+    monkeypatch.setattr("veracity.batches.PACE_SECONDS", 0)
+    workers, gate = BatchWorkers(5), threading.Event()
+    jobs = [workers.submit(lambda _: gate.wait(60)) for _ in range(9)]
+    for threads in (1, 2, 4, 5, 5):
+        assert len(workers._threads) == threads
+        while workers._tasks.qsize() > 9 - threads:
+            time.sleep(0.01)
+        workers.keep_pace()
+    gate.set()
+    for job in jobs:
+        job.result(60)
+    workers.close()

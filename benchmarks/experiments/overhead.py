@@ -30,7 +30,7 @@ from statistics import median
 from threading import Thread
 from typing import Any
 
-import httpx
+import httpx2
 
 from benchmarks.judge_overhead import MODEL, recorded_requests, serve
 from veracity import EvaluationRequest, Evaluator, Veracity
@@ -119,7 +119,7 @@ def awaited_judge() -> Callable[[], Awaitable[object]]:
     from pydantic_ai.settings import ModelSettings as Parameters
 
     messages, schema = recorded_request()
-    provider = OpenAIProvider(http_client=httpx.AsyncClient())  # one that no other event loop uses
+    provider = OpenAIProvider(http_client=httpx2.AsyncClient())  # one that no other event loop uses
     model, parameters = OpenAIChatModel("judge", provider=provider), Parameters(temperature=0.0)
     return lambda: model_request(model, messages, model_settings=parameters, model_request_parameters=schema)
 

@@ -15,8 +15,8 @@ import pytest
 from tests.evaluator.requests import request
 from tests.loopback import LoopbackServer, hang
 from veracity import EvaluationConfig, EvaluationRequest, Evaluator
+from veracity.batches import map_in_order
 from veracity.errors import InputError
-from veracity.evaluator.evaluator import map_in_order
 from veracity.testing import ScriptedCall, ScriptedLLM
 
 JUDGED = EvaluationConfig(enabled_metrics=["Relevance", "Coverage"])
@@ -34,7 +34,8 @@ def test_results_come_in_the_order_of_the_requests() -> None:
     assert [result.overall_score for result in results] == list(range(20))
 
 
-def test_concurrency_is_limited_and_requests_are_consumed_lazily() -> None:
+def test_concurrency_is_limited_and_requests_are_consumed_lazily(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veracity.batches.SET_UP_SECONDS", 0)
     active, most, drawn = 0, 0, 0
     lock = threading.Lock()
 
@@ -43,7 +44,7 @@ def test_concurrency_is_limited_and_requests_are_consumed_lazily() -> None:
         with lock:
             active += 1
             most = max(most, active)
-        time.sleep(0.005)
+        time.sleep(0.1)
         with lock:
             active -= 1
         return item

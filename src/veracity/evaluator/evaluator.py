@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from veracity import telemetry
+from veracity.batches import map_in_order
 from veracity.deadlines import NEVER, Deadline, Stop
 from veracity.errors import ConfigurationError, InputError, VeracityError
 from veracity.evaluator.metrics.base import BaseMetric
@@ -43,7 +41,6 @@ from veracity.models import (
 from veracity.secrets import presentable
 from veracity.settings import Settings
 from veracity.settings.toml import alternatives
-from veracity.workers import Workers
 from veracity.workspace import open_workspace
 
 log = logging.getLogger("veracity.evaluator")
@@ -312,43 +309,3 @@ def _describe_metric(entry: Entry, plan: Plan) -> MetricDescription:
         weight=planned.weight if planned else None,
         model=planned.judge.model if planned and planned.judge else None,
     )
-
-
-def map_in_order(
-    function: Callable[[A], B], items: Iterable[A], concurrency: int, stop: Callable[[], None] = lambda: None
-) -> Iterator[B]:
-    """Call the function concurrently and yield results in order. Items are consumed lazily.
-
-    Twice as many items are queued as can run, so that one slow item does not leave workers idle. `stop` is called when
-    the iteration ends, to end calls under way.
-    """
-    source = iter(items)
-    workers = Workers(concurrency, "veracity-batch")
-    waiting: deque[Future[B]] = deque()
-
-    failure: Exception | None = None
-
-    def submit(item: A) -> Future[B]:
-        return workers.submit(lambda _: function(item))
-
-    def draw(count: int) -> None:
-        """An exception of the source is raised after the results of the items before it."""
-        nonlocal failure
-        try:
-            for item in islice(source, count if failure is None else 0):
-                waiting.append(submit(item))
-        except Exception as problem:  # noqa: BLE001 - raised below
-            failure = problem
-
-    try:
-        draw(2 * concurrency)
-        while waiting:
-            yield waiting.popleft().result()
-            draw(1)
-        if failure is not None:
-            raise failure
-    finally:
-        for future in waiting:
-            future.cancel()
-        stop()
-        workers.close()

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from veracity.batches import map_in_order
 from veracity.errors import EvaluationError, InputError
-from veracity.evaluator.evaluator import map_in_order
 from veracity.experiments.intervals import Interval, rate_interval
 from veracity.experiments.suite import Case
 from veracity.language import guess_language

@@ -11,6 +11,7 @@ from typing import Protocol, TypedDict
 
 from pydantic import BaseModel, ConfigDict
 
+from veracity.batches import run_all
 from veracity.deadlines import Stop
 from veracity.errors import BudgetError, InputError, VeracityError
 from veracity.experiments import records
@@ -22,7 +23,6 @@ from veracity.models import NOTHING_USED, KnownDocument, Usage
 from veracity.models.people import experiment_user
 from veracity.secrets import presentable
 from veracity.version import __version__
-from veracity.workers import run_all
 
 MAX_CONCURRENCY = 256
 MAX_FAILURES = 10  # in a row, after which the rest is not tried

@@ -16,10 +16,15 @@ ENCODINGS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 def limit_responses(client: Any) -> None:
     """Cap the responses of an SDK's client, if it uses HTTPX as those of OpenAI and Anthropic do."""
-    http = getattr(client, "_client", None)
-    if isinstance(http, httpx2.AsyncClient):
+    if uses_httpx(client):
+        http = client._client
         http.headers["Accept-Encoding"] = ", ".join(ENCODINGS)
         http.event_hooks = {**http.event_hooks, "response": [*http.event_hooks["response"], _limit]}
+
+
+def uses_httpx(client: Any) -> bool:
+    """Whether the SDK's client awaits its requests, so that the event loop can cancel them."""
+    return isinstance(getattr(client, "_client", None), httpx2.AsyncClient)
 
 
 async def _limit(response: httpx2.Response) -> None:
