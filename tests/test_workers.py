@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from veracity.batches import BatchWorkers, run_all
+from veracity.batches import run_all
 from veracity.errors import ConfigurationError
 from veracity.workers import Workers
 
@@ -179,17 +179,12 @@ def test_a_batch_gets_all_its_threads_when_its_items_wait() -> None:
     run_all(lambda _: together.wait(60), range(6), 6)
 
 
-def test_a_batch_doubles_its_threads_up_to_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veracity.batches.SET_UP_SECONDS", 0)
-    monkeypatch.setattr("veracity.batches.PACE_SECONDS", 0)
-    workers, gate = BatchWorkers(5), threading.Event()
-    jobs = [workers.submit(lambda _: gate.wait(60)) for _ in range(9)]
-    for threads in (1, 2, 4, 5, 5):
-        assert len(workers._threads) == threads
-        while workers._tasks.qsize() > 9 - threads:
-            time.sleep(0.01)
-        workers.keep_pace()
-    gate.set()
-    for job in jobs:
-        job.result(60)
-    workers.close()
+def test_a_batch_of_items_that_wait_briefly_uses_all_its_threads() -> None:
+    used = set[int]()
+
+    def item(_: int) -> None:
+        used.add(threading.get_ident())
+        time.sleep(0.05)
+
+    run_all(item, range(200), 6)
+    assert len(used) == 6

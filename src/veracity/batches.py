@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from veracity.workers import ThreadLocals, Workers
+from veracity.workers import CLOSE_SECONDS, ThreadLocals, Workers
 
 A = TypeVar("A")
 B = TypeVar("B")
 T = TypeVar("T")
 
-# A batch starts with one thread, because quick items in several would compete for Python's lock. It gets more if fewer
-# than QUICK_ITEMS end within PACE_SECONDS; not before SET_UP_SECONDS, in which models are set up.
+# A batch starts with one thread, because quick items in several would compete for Python's lock. It gets more if its
+# threads end fewer than QUICK_ITEMS each within PACE_SECONDS, counted from SET_UP_SECONDS, in which models are set up.
 PACE_SECONDS = 0.1
 QUICK_ITEMS = 4
 SET_UP_SECONDS = 0.25
@@ -56,9 +55,6 @@ def map_in_order(
     try:
         draw(2 * concurrency)
         while waiting:
-            while not wait([waiting[0]], PACE_SECONDS).done:
-                workers.keep_pace()
-            workers.keep_pace()
             yield waiting.popleft().result()
             draw(1)
         if failure is not None:
@@ -71,28 +67,40 @@ def map_in_order(
 
 
 class BatchWorkers(Workers):
-    """Starts with one thread, on whose event loop jobs may make calls, see `current_worker`. `keep_pace` adds more."""
+    """Starts with one thread, on whose event loop jobs may make calls, see `current_worker`. Another thread, the pacer,
+    adds more while items are slow."""
 
     def __init__(self, max_threads: int) -> None:
         super().__init__(1, "veracity-batch")
         self._most = max_threads
-        self._ended = self._seen = 0
-        self._next_check = time.monotonic() + SET_UP_SECONDS
+        self._ended = 0
+        self._is_closed = threading.Event()
+        if max_threads > 1:
+            threading.Thread(target=self._keep_pace, daemon=True, name="veracity-pacer").start()
+
+    def close(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
+        self._is_closed.set()
+        super().close(timeout_seconds)
 
     def item_ended(self) -> None:
         self._ended += 1  # by any thread: it need not be exact
 
-    def keep_pace(self) -> None:
-        """Double the threads if items are slow and jobs wait."""
-        if time.monotonic() < self._next_check:
-            return
-        is_slow, self._seen = self._ended - self._seen < QUICK_ITEMS, self._ended
-        self._next_check = time.monotonic() + PACE_SECONDS
-        if is_slow:
-            with self._lock:
-                self._max_threads = min(2 * self._max_threads, self._most)
-                for _ in range(min(self._max_threads - len(self._threads), self._tasks.qsize())):
-                    self._start_thread()
+    def _keep_pace(self) -> None:
+        """Double the threads as long as items are slow and jobs wait."""
+        self._is_closed.wait(SET_UP_SECONDS)
+        seen = self._ended
+        while len(self._threads) < self._most and not self._is_closed.wait(PACE_SECONDS):
+            ended, seen = self._ended - seen, self._ended
+            if ended < QUICK_ITEMS * len(self._threads):
+                self._add_threads()
+
+    def _add_threads(self) -> None:
+        with self._lock:
+            if self._is_closed.is_set() or self._tasks.empty():
+                return
+            self._max_threads = min(2 * self._max_threads, self._most)
+            for _ in range(min(self._max_threads - len(self._threads), self._tasks.qsize())):
+                self._start_thread()
 
     def _start_thread(self, *, makes_calls: bool = False) -> None:
         super()._start_thread(makes_calls=not self._threads)
@@ -121,12 +129,9 @@ def run_all(
             workers.item_ended()
 
     try:
-        running: set[Future[Any]] = {workers.submit(work) for _ in range(threads)}
-        while running:
-            done, running = wait(running, PACE_SECONDS, return_when=FIRST_EXCEPTION)
-            for job in done:
-                job.result()
-            workers.keep_pace()
+        jobs = [workers.submit(work) for _ in range(threads)]
+        for job in wait(jobs, return_when=FIRST_EXCEPTION).done:
+            job.result()
         if source.problem:
             raise source.problem
     finally:

@@ -80,9 +80,14 @@ class Worker:
             for task in () if is_over else asyncio.all_tasks(self.loop):
                 task.cancel()
 
+        def cancel() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the batch has ended
+                self.loop.call_soon_threadsafe(cancel_tasks)
+
+        asyncio.set_event_loop(self.loop)  # a job that called `asyncio.run` left the thread without one
         timer = self.loop.call_later(min(after_seconds, threading.TIMEOUT_MAX), cancel_tasks)
         try:
-            yield partial(self.loop.call_soon_threadsafe, cancel_tasks)
+            yield cancel
         finally:
             is_over = True  # it may have been called too late, and the loop runs it with its next task
             timer.cancel()

@@ -143,3 +143,34 @@ def test_only_the_first_thread_of_a_batch_makes_calls(batch: BatchWorkers) -> No
     others = Workers(1, "others")
     assert others.submit(lambda _: current_worker()).result(10) is None
     others.close()
+
+
+def test_a_job_that_runs_an_event_loop_of_its_own_changes_nothing(server: LoopbackServer, batch: BatchWorkers) -> None:
+    llm = LLM(PATIENT)
+
+    def job(deadline: Deadline) -> float:
+        asyncio.run(asyncio.sleep(0))
+        return llm.ask(question(), deadline=deadline).value.score
+
+    server.respond_with(verdict(70))
+    for _ in range(3):
+        assert batch.submit(lambda _: job(Deadline.within(600))).result(60) == 70
+    server.respond_with(hang(600))
+    with pytest.raises(ModelTimeoutError):
+        batch.submit(lambda _: job(Deadline.within(0.3))).result(60)
+    llm.close()
+
+
+def test_a_call_that_waits_for_its_turn_can_be_stopped(server: LoopbackServer, batch: BatchWorkers) -> None:
+    llm, stop = LLM(LLMSettings(workers=1, deadline=3600)), Stop()
+    server.respond_with(after(600, verdict(70)))
+    with ThreadPoolExecutor(1) as other:
+        first = other.submit(llm.ask, question())
+        until(lambda: server.requests)
+        second = batch.submit(lambda _: llm.ask(question(), deadline=Deadline(stop=stop)))
+        stop.set()
+        with pytest.raises(Stopped):
+            second.result(60)
+        server.reset()  # and with that it answers
+        first.result(60)
+    llm.close()

@@ -117,8 +117,9 @@ def fuse(state: RunState, runtime: Runtime[RunContext]) -> Plain:
 
 
 def _add_once(notices: list[Plain], *new: Plain) -> list[Plain]:
-    """Several rounds of a search report the same problem once."""
-    return [*notices, *(item for item in new if item not in notices)]
+    """Several rounds of a search report a problem once, also if its details differ."""
+    codes = {item["code"] for item in notices}
+    return [*notices, *(item for item in new if item["code"] not in codes)]
 
 
 def rerank(state: RunState, runtime: Runtime[RunContext]) -> Plain:

@@ -23,7 +23,7 @@ def limit_responses(client: Any) -> None:
 
 
 def uses_httpx(client: Any) -> bool:
-    """Whether the SDK's client awaits its requests, so that the event loop can cancel them."""
+    """Whether it is known to await its requests, so that the event loop can cancel them: OpenAI's and Anthropic's."""
     return isinstance(getattr(client, "_client", None), httpx2.AsyncClient)
 
 

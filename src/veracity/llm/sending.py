@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # A call that does not end by itself is abandoned so long after the deadline.
 GRACE_SECONDS = 5.0  # after llm.deadline
 CALLER_GRACE_SECONDS = 0.5  # after the caller's deadline: the caller has other work
+SLOT_SECONDS = 0.1  # how often a call that waits for its turn looks whether it was stopped
 CANCEL_SECONDS = 1.0  # for a cancelled call to close its connection
 THINKING_TOKENS = 8000  # on top of a role's max_tokens, for models that think before they answer
 
@@ -95,7 +96,8 @@ class Sender:
         self.traits: defaultdict[tuple[str, str], ServerTraits] = defaultdict(ServerTraits)
 
     def set_up(self, model: str, role: str, deadline: Deadline) -> None:
-        """Raise if the model cannot be set up, or not in time."""
+        """Raise if the model cannot be set up, or not in time. The first thread of a batch does it itself."""
+        self._workers.require_open()
         if self._make_model is None and (worker := current_worker()):
             self._model(worker.thread_locals, model, role)
             return
@@ -157,10 +159,13 @@ class Sender:
 
     def _send(self, thread_locals: ThreadLocals, attempt: Attempt, parent: Context | None) -> Reply:
         """Runs on a worker. The time spent waiting for a slot counts."""
-        if not self._slots.acquire(timeout=min(attempt.limit.deadline.left, threading.TIMEOUT_MAX)):
-            raise NotSentError(self._workers_busy(attempt))
+        deadline = attempt.limit.deadline
+        while not self._slots.acquire(timeout=min(deadline.left, SLOT_SECONDS)):
+            deadline.stop.check()
+            if deadline.has_passed:
+                raise NotSentError(self._workers_busy(attempt))
         try:
-            attempt.limit.deadline.stop.check()
+            deadline.stop.check()
             return self._send_now(thread_locals, attempt, parent)
         finally:
             self._slots.release()
