@@ -175,8 +175,9 @@ def test_a_batch_of_quick_items_needs_one_thread() -> None:
 
 
 def test_a_batch_gets_all_its_threads_when_its_items_wait() -> None:
-    together = threading.Barrier(6)
-    run_all(lambda _: together.wait(60), range(6), 6)
+    together, met = threading.Barrier(6), list[int]()
+    run_all(lambda _: met.append(together.wait(60)), range(6), 6)
+    assert sorted(met) == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_batch_of_items_that_wait_briefly_uses_all_its_threads() -> None:
