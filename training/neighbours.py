@@ -18,16 +18,15 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import torch
-from scipy import sparse
+from torch import Tensor
 
 from training.batches import Item, all_batches, collate, log
 from training.corpus import Window, read_questions, read_windows
 from training.language_model import Continuations, LanguageModel
-from training.network import Network, as_numpy, autocast, load_network, to_device
+from training.network import Network, autocast, load_network, to_device
 from training.questions import judge_questions, prefix
 from training.reader_lists import is_usable
 from training.sources import LANGUAGES
@@ -49,66 +48,42 @@ class Asked(NamedTuple):
     text: str
 
 
-def embed(network: Network, texts: Sequence[Sequence[int]], device: str) -> np.ndarray:
+@torch.no_grad()
+def embed(network: Network, texts: Sequence[Sequence[int]], device: str) -> Tensor:
     items = [Item(enclose(text, 256)) for text in texts]
-    found = np.zeros((len(items), 384), np.float32)
-    with torch.no_grad():
-        for batch in all_batches([len(item.ids) for item in items], 200_000 if device != "cpu" else 8000):
-            ids, _, attended = to_device(collate([items[index] for index in batch]), device)
-            with autocast(device):
-                found[batch] = as_numpy(network.vectors(ids, attended))
+    found = torch.zeros((len(items), 384), device=device)
+    for batch in all_batches([len(item.ids) for item in items], 200_000 if device != "cpu" else 8000):
+        ids, _, attended = to_device(collate([items[index] for index in batch]), device)
+        with autocast(device):
+            found[batch] = network.vectors(ids, attended).float()
     return found
 
 
-class WordOverlap:
-    """The share of a question's tokens in each window, weighted by rarity."""
+class Searchable:
+    """Windows of one language: the similarity of vectors, and the share of a question's tokens, weighted by rarity."""
 
-    def __init__(self, windows: Sequence[Sequence[int]], size: int) -> None:
-        self.size = size
-        self.windows = self._matrix(windows).T.tocsc()
-        counts = np.asarray(self.windows.sum(1)).ravel()
-        self.rarity = np.log(1 + (len(windows) - counts + 0.5) / (counts + 0.5)).astype(np.float32)
+    def __init__(self, vectors: Tensor, tokens: Sequence[Sequence[int]], words: int) -> None:
+        self.vectors = vectors
+        self.words = torch.zeros((words, len(tokens)), device=vectors.device)
+        self.words[_places(tokens, vectors.device).flip(0).unbind()] = 1
+        counts = self.words.sum(1)
+        self.rarity = torch.log(1 + (len(tokens) - counts + 0.5) / (counts + 0.5))
 
-    def shares(self, questions: Sequence[Sequence[int]], columns: np.ndarray) -> np.ndarray:
-        weighted = self._matrix(questions).multiply(self.rarity[None]).tocsr()
-        total = np.asarray(weighted.sum(1)) + 1e-6
-        shares: np.ndarray = (weighted @ self.windows[:, columns]).toarray() / total
-        return shares
-
-    def _matrix(self, texts: Sequence[Sequence[int]]) -> Any:
-        places = [(row, token) for row, text in enumerate(texts) for token in set(text)]
-        rows, tokens = zip(*places, strict=True)
-        return sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, tokens)), shape=(len(texts), self.size))
-
-
-def find(
-    asked: Sequence[Asked], windows: Sequence[Window], numbers: Sequence[int], data: Searchable
-) -> dict[int, list[int]]:
-    """Near windows and a random one for each question, in the language of its own window."""
-    languages = np.array([windows[number].language for number in numbers])
-    chance = random.Random(SEED)
-    found: dict[int, list[int]] = {}
-    for language in LANGUAGES:
-        columns = np.flatnonzero(languages == language)
-        rows = [row for row, question in enumerate(asked) if windows[question.window].language == language]
-        for start in range(0, len(rows), 1000):
-            group = rows[start : start + 1000]
-            for row, best in zip(group, data.best(group, columns, NEAR + 1), strict=True):
-                candidates = [numbers[column] for column in (*best, chance.choice(columns))]
-                found[row] = [number for number in candidates if number != asked[row].window]
-    return found
+    def best(self, vectors: Tensor, tokens: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+        """Columns of the best windows for each question."""
+        places = _places(tokens, vectors.device)
+        weights = self.rarity[places[1]]
+        questions = torch.sparse_coo_tensor(places, weights, (len(tokens), len(self.words)))
+        totals = torch.zeros(len(tokens), device=vectors.device).index_add(0, places[0], weights)
+        shares = torch.sparse.mm(questions, self.words) / (totals[:, None] + 1e-6)
+        scores = vectors @ self.vectors.T + WORD_WEIGHT * shares
+        columns: list[list[int]] = scores.topk(min(count, scores.shape[1])).indices.tolist()
+        return columns
 
 
-class Searchable(NamedTuple):
-    question_vectors: np.ndarray
-    window_vectors: np.ndarray
-    question_tokens: Sequence[Sequence[int]]
-    overlap: WordOverlap
-
-    def best(self, rows: Sequence[int], columns: np.ndarray, count: int) -> np.ndarray:
-        scores = self.question_vectors[rows] @ self.window_vectors[columns].T
-        scores = scores + WORD_WEIGHT * self.overlap.shares([self.question_tokens[row] for row in rows], columns)
-        return columns[np.argsort(-scores, axis=1)[:, :count]]
+def _places(texts: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """[2, number]: each text with each of its tokens."""
+    return torch.tensor([(row, token) for row, text in enumerate(texts) for token in set(text)], device=device).T
 
 
 Pair = tuple[int, int]  # the question, and the place among its neighbours
@@ -148,16 +123,27 @@ def judge(
 def find_near(
     asked: Sequence[Asked], windows: Sequence[Window], numbers: Sequence[int], work: Path, device: str, processes: int
 ) -> dict[int, list[int]]:
-    """Near windows among `numbers` for each question."""
+    """For each question near windows among `numbers`, in the language of its own window, and a random one."""
     vocabulary = json.loads((work / "vocab.json").read_text(encoding="utf-8"))
     tokens = Tokens(work / "tokenizer.json", vocabulary)
     window_tokens = tokenize_all(tokens, [windows[number].text[:LONGEST_WINDOW] for number in numbers], processes)
     question_tokens = tokenize_all(tokens, [question.text for question in asked], processes)
     log("questions", len(asked), "windows", len(numbers))
     network = load_network(work / "embedder").to(device).eval()
-    overlap = WordOverlap(window_tokens, max(vocabulary.values()) + 1)
-    vectors = [embed(network, texts, device) for texts in (question_tokens, window_tokens)]
-    found = find(asked, windows, numbers, Searchable(vectors[0], vectors[1], question_tokens, overlap))
+    chance = random.Random(SEED)
+    found: dict[int, list[int]] = {}
+    for language in LANGUAGES:
+        places = [place for place, number in enumerate(numbers) if windows[number].language == language]
+        texts = [window_tokens[place] for place in places]
+        data = Searchable(embed(network, texts, device), texts, max(vocabulary.values()) + 1)
+        rows = [row for row, question in enumerate(asked) if windows[question.window].language == language]
+        for start in range(0, len(rows), 1000):
+            group = rows[start : start + 1000]
+            questions = [question_tokens[row] for row in group]
+            best = data.best(embed(network, questions, device), questions, NEAR + 1)
+            for row, columns in zip(group, best, strict=True):
+                near = [numbers[places[column]] for column in (*columns, chance.randrange(len(places)))]
+                found[row] = [number for number in near if number != asked[row].window]
     log("neighbours", sum(map(len, found.values())))
     return found
 

@@ -73,7 +73,7 @@ class Config:
     least_rate: float = 0.02  # share of the peak
     limit: int | None = None
     start: Path | None = None  # weights of a reader to go on from
-    written_times: int = 1  # how often an epoch contains each written question
+    written_times: int = 1  # how often an epoch contains each question that was not generated
     labels: Path | None = None  # of the teacher
     only_written: bool = False
     layers: int | None = None  # by default those of the weights that training starts from
@@ -87,10 +87,15 @@ class Reader:
 
     def logits(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Of the windows, and of their units."""
-        with autocast(self.device):
-            windows, tokens = self.network.read(*to_device(batch.arrays, self.device))
-        units = tokens.gather(1, self._tensor(batch.places))
-        return windows, units.masked_fill(~self._tensor(batch.counts), -1e4)
+        windows, units, done = [], [], 0
+        places = self._tensor(batch.places)
+        for arrays in batch.parts:
+            with autocast(self.device):
+                part, tokens = self.network.read(*to_device(arrays, self.device))
+            windows.append(part)
+            units.append(tokens.gather(1, places[done : done + len(part)]))
+            done += len(part)
+        return torch.cat(windows), torch.cat(units).masked_fill(~self._tensor(batch.counts), -1e4)
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Of the lists, and of the windows: how much of the list's target each contains."""
@@ -209,7 +214,8 @@ def run_training(data: Path, work: Path, prefix: Path, config: Config) -> None:
     groups, held = split(generated, windows, chance)
     written = build_written(asked, read_written_neighbours(data, len(asked)), windows, labels)
     written, held_written = split(written, windows, chance)
-    groups = groups[: config.limit] + config.written_times * written[: config.limit]
+    groups = groups[: config.limit] + written[: config.limit]
+    groups += (config.written_times - 1) * [group for group in written[: config.limit] if group.trust < 1]
     held, held_written = held[: config.limit], held_written[: config.limit]
     texts = texts_of(groups + held + held_written, windows)
     ids = dict(zip(texts, tokenize_all(read_tokens(work), texts, config.processes), strict=True))
@@ -263,7 +269,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, help="repeat layers of the start weights up to this number")
     parser.add_argument("--labels", type=Path, help="labels.npz of the teacher")
     parser.add_argument("--only-written", action="store_true", help="without the questions of gen.jsonl")
-    parser.add_argument("--written-times", type=int, default=1, help="repeats written questions in each epoch")
+    parser.add_argument("--written-times", type=int, default=1, help="repeats of written questions in an epoch")
     options: dict[str, Any] = vars(parser.parse_args())
     command = options.pop("command")
     places: tuple[Path, Path, Path] = options.pop("data"), options.pop("work"), options.pop("prefix")

@@ -27,6 +27,7 @@ UNIT_MARK, HEADING_MARK, CODE_MARK, PATH_MARK = 1, 2, 3, 4
 LONGEST_INPUT, LONGEST_QUESTION, LONGEST_HEAD, LONGEST_UNIT = 448, 64, 32, 160
 UNIT_CHARACTERS = 600
 WINDOWS = 6  # of a list
+PARTS = 4  # of a batch, by length: less padding
 REMOVED, ABSENT = 0.25, 0.12  # share of lists without the unit that answers, and without its window
 LEAST_PROBABILITY = 0.2  # that a question's own window answers it
 MOST_PROBABILITY = 0.55  # that it answers a question that should have no answer
@@ -339,9 +340,9 @@ class Packer:
 
 
 class Batch(NamedTuple):
-    """Rows of several lists. `places`, `counts` and `gold` are [row, unit], padded."""
+    """Rows of several lists, by length. `places`, `counts` and `gold` are [row, unit], padded."""
 
-    arrays: Arrays
+    parts: list[Arrays]  # of the rows, in order
     places: np.ndarray
     counts: np.ndarray
     gold: np.ndarray
@@ -350,7 +351,9 @@ class Batch(NamedTuple):
 
 
 def make_batch(lists: Sequence[PackedList]) -> Batch:
-    rows = [row for packed in lists for row in packed.rows]
+    placed = [(row, number) for number, packed in enumerate(lists) for row in packed.rows]
+    placed.sort(key=lambda pair: len(pair[0].item.ids))
+    rows = [row for row, _ in placed]
     width = max(len(row.places) for row in rows)
     places = np.zeros((len(rows), width), np.int64)
     counts, gold = np.zeros((len(rows), width), bool), np.zeros((len(rows), width), np.float32)
@@ -362,10 +365,12 @@ def make_batch(lists: Sequence[PackedList]) -> Batch:
         if row.gold >= 0:
             right = [row.gold, *row.also] if row.odds else [row.gold]
             gold[number, right] = 1 / len(right)
-    list_of = np.repeat(np.arange(len(lists)), [len(packed.rows) for packed in lists])
+    list_of = np.array([number for _, number in placed])
     add_labels(gold, rows, list_of, np.array([packed.trust for packed in lists]))
     weight = np.array([packed.weight for packed in lists], np.float32)
-    return Batch(collate([row.item for row in rows]), places, counts, gold, list_of, weight)
+    size = -(-len(rows) // PARTS)
+    parts = [collate([row.item for row in rows[at : at + size]]) for at in range(0, len(rows), size)]
+    return Batch(parts, places, counts, gold, list_of, weight)
 
 
 def add_labels(gold: np.ndarray, rows: Sequence[Row], list_of: np.ndarray, trust: np.ndarray) -> None:

@@ -19,7 +19,7 @@ from training.written import Written
 
 NEAR, NEAR_GENERATED = 5, 3  # windows besides a question's own that the teacher labels
 MOST_ASKED = 14  # questions about a window in one row of training
-MOST_LABELLED = 20
+MOST_LABELLED = 40
 MOST_WRITTEN = 3  # questions in one row of training that the teacher learns to write
 UNIT_START = 12  # tokens of the unit that a question to be written is about
 REMOVED = 0.25  # share of the rows without a unit that answers

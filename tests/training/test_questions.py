@@ -84,9 +84,9 @@ def test_batches_have_rows_of_several_lists() -> None:
     groups = build_groups([generated(0)], neighbours, windows)
     ids = {text: list(range(200, 205)) for text in texts_of(groups, windows)}
     batch = next(endless_batches(groups * 4, Packer(windows, ids, random.Random(1)), 400))
-    assert len(batch.list_of) == len(batch.arrays.ids) == len(batch.places)
+    assert len(batch.list_of) == sum(len(part.ids) for part in batch.parts) == len(batch.places)
     assert set(batch.gold.sum(1)) <= {0, 1}
-    assert batch.arrays.ids.size <= 400 * 2  # padded to a multiple of 16
+    assert sum(part.ids.size for part in batch.parts) <= 400 * 2  # padded to a multiple of 16
 
 
 def test_questions_about_the_task_are_left_out() -> None:
