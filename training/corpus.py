@@ -58,13 +58,6 @@ class Question(NamedTuple):
     margin: float  # log-probability of yes minus that of no, when the language model was asked
 
 
-class Neighbour(NamedTuple):
-    """Another window that search finds for a question."""
-
-    window: int
-    margin: float | None  # None: the language model was not asked
-
-
 @dataclass(frozen=True)
 class Generated:
     window: int
@@ -126,14 +119,6 @@ def read_questions(folder: Path) -> list[Generated]:
     return [Generated(row["w"], tuple(Question(*question) for question in row["q"])) for row in read_lines(file)]
 
 
-def read_neighbours(folder: Path) -> dict[tuple[int, int], list[Neighbour]]:
-    """Of each question, by its window and number: the nearest first, then one at random."""
-    return {
-        (window, number): [Neighbour(*other) for other in others]
-        for window, number, others in read_lines(folder / "near.jsonl")
-    }
-
-
 def read_written_neighbours(folder: Path, asked: int) -> dict[int, list[int]]:
     """Of each written question, by its number. Exits where the file is about another number of questions."""
     file = folder / "near_written.jsonl"
@@ -141,9 +126,7 @@ def read_written_neighbours(folder: Path, asked: int) -> dict[int, list[int]]:
         return {}
     near: dict[int, list[int]] = dict(read_lines(file))
     if len(near) != asked:
-        raise SystemExit(
-            f"{file} is about {len(near)} questions, not {asked}. Run `training.neighbours written` again."
-        )
+        raise SystemExit(f"{file} is about {len(near)} questions, not {asked}. Run `training.neighbours` again.")
     return near
 
 

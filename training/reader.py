@@ -1,11 +1,10 @@
 """Trains the reader, which says which unit of several windows answers a question, or that none does.
 
-    python -m training.reader train DATA OUT OUT/reader --seed 1 --seconds 420
-    python -m training.reader evaluate DATA OUT OUT/reader
+    python -m training.reader DATA OUT OUT/reader --labels DATA/labels.npz --start OUT/start --seed 1 --seconds 420
 
-DATA is that of the embedder with the questions and their neighbours, OUT contains its weights and vocabulary. The loss
-is that of one softmax over the units of all windows of a list and "no answer", whose logit is 0: so the scores of
-different windows can be compared. `evaluate` scores the passages of DATA/eval.jsonl.xz and writes PREFIX.eval.json.
+DATA contains windows and the neighbours of written and generated questions, OUT the vocabulary and the embedder. The
+loss is that of one softmax over the units of all windows of a list and "no answer", whose logit is 0: so the scores of
+different windows can be compared.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.batches import all_batches, collate, log, prefetch
-from training.corpus import Window, read_neighbours, read_questions, read_windows, read_written_neighbours
+from training.batches import log, prefetch
+from training.corpus import Window, read_windows, read_written_neighbours
 from training.labels import Labels
 from training.network import (
     Network,
@@ -45,14 +44,12 @@ from training.reader_lists import (
     Group,
     PackedList,
     Packer,
-    Row,
-    build_groups,
     build_written,
     endless_batches,
     make_batch,
     texts_of,
 )
-from training.reader_report import passage_rows, read_evaluation, report_evaluation, report_held
+from training.reader_report import report_held
 from training.tokens import Tokens, tokenize_all
 from training.written import read_all
 
@@ -75,7 +72,6 @@ class Config:
     start: Path | None = None  # weights of a reader to go on from
     written_times: int = 1  # how often an epoch contains each question that was not generated
     labels: Path | None = None  # of the teacher
-    only_written: bool = False
     layers: int | None = None  # by default those of the weights that training starts from
 
 
@@ -107,20 +103,6 @@ class Reader:
         counts = self._tensor(np.any(batch.counts, axis=1)) * weight[list_of]
         answers = functional.binary_cross_entropy_with_logits(windows, gold.sum(1).clamp(max=1), reduction="none")
         return lists, (answers * counts).sum() / counts.sum()
-
-    @torch.no_grad()
-    def score(self, rows: Sequence[Row]) -> list[tuple[float, list[float]]]:
-        """The logit of each window, and of each of its units."""
-        self.network.eval()
-        found: dict[int, tuple[float, list[float]]] = {}
-        for batch in all_batches([len(row.item.ids) for row in rows], 150_000 if self.device != "cpu" else 4000):
-            arrays = collate([rows[index].item for index in batch])
-            with autocast(self.device):
-                windows, tokens = map(as_numpy, self.network.read(*to_device(arrays, self.device)))
-            for number, index in enumerate(batch):
-                scores = tokens[number, rows[index].places]
-                found[index] = float(windows[number]), [round(float(score), 2) for score in scores]
-        return [found[index] for index in range(len(rows))]
 
     @torch.no_grad()
     def best_units(self, lists: Sequence[PackedList]) -> list[tuple[float, bool]]:
@@ -210,26 +192,20 @@ def run_training(data: Path, work: Path, prefix: Path, config: Config) -> None:
     windows = read_windows(data)
     asked = read_all(windows)
     labels = Labels(config.labels, len(asked)) if config.labels else None
-    generated = [] if config.only_written else build_groups(read_questions(data), read_neighbours(data), windows)
-    groups, held = split(generated, windows, chance)
-    written = build_written(asked, read_written_neighbours(data, len(asked)), windows, labels)
-    written, held_written = split(written, windows, chance)
-    groups = groups[: config.limit] + written[: config.limit]
-    groups += (config.written_times - 1) * [group for group in written[: config.limit] if group.trust < 1]
-    held, held_written = held[: config.limit], held_written[: config.limit]
-    texts = texts_of(groups + held + held_written, windows)
+    groups = build_written(asked, read_written_neighbours(data, len(asked)), windows, labels)
+    groups, held = (part[: config.limit] for part in split(groups, windows, chance))
+    groups += (config.written_times - 1) * [group for group in groups if group.trust < 1]
+    texts = texts_of(groups + held, windows)
     ids = dict(zip(texts, tokenize_all(read_tokens(work), texts, config.processes), strict=True))
-    log("texts", len(texts), "lists", len(groups), "written", len(written), "held", len(held), len(held_written))
+    log("texts", len(texts), "lists", len(groups), "held", len(held))
     source = start_batches(groups, windows, ids, labels, config)
     torch.manual_seed(config.seed)
     reader = Reader(start_network(work, config), config.device)
     packer = Packer(windows, ids, random.Random(config.seed))
-    report_held(held_written, packer, reader.best_units, windows)
+    report_held(held, packer, reader.best_units, windows)
     train(reader, source, len(groups), config)
     save_network(reader.network, prefix)
-    for name, lists in (("generated", held), ("written", held_written)):
-        log(name)
-        report_held(lists, packer, reader.best_units, windows)
+    report_held(held, packer, reader.best_units, windows)
     log("saved")
 
 
@@ -242,18 +218,8 @@ def start_network(work: Path, config: Config) -> Network:
     return deepen(network, config.layers) if config.layers else network
 
 
-def run_evaluation(data: Path, work: Path, prefix: Path, device: str, processes: int) -> None:
-    evaluation = read_evaluation(data)
-    texts = list(dict.fromkeys(text for question in evaluation for text in question.texts))
-    ids = dict(zip(texts, tokenize_all(read_tokens(work), texts, processes), strict=True))
-    passages = passage_rows(evaluation, ids)
-    reader = Reader(load_network(prefix), device)
-    report_evaluation(evaluation, passages, reader.score([passage.row for passage in passages]), prefix)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("train", "evaluate"))
     parser.add_argument("data", type=Path)
     parser.add_argument("work", type=Path, help="folder of the trained embedder, with its vocab.json")
     parser.add_argument("prefix", type=Path, help="of the weights: PREFIX.0.npz …")
@@ -268,15 +234,10 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="go on from this reader instead of the embedder: its PREFIX")
     parser.add_argument("--layers", type=int, help="repeat layers of the start weights up to this number")
     parser.add_argument("--labels", type=Path, help="labels.npz of the teacher")
-    parser.add_argument("--only-written", action="store_true", help="without the questions of gen.jsonl")
     parser.add_argument("--written-times", type=int, default=1, help="repeats of written questions in an epoch")
     options: dict[str, Any] = vars(parser.parse_args())
-    command = options.pop("command")
     places: tuple[Path, Path, Path] = options.pop("data"), options.pop("work"), options.pop("prefix")
-    if command == "train":
-        run_training(*places, Config(**options))
-    else:
-        run_evaluation(*places, options["device"], options["processes"])
+    run_training(*places, Config(**options))
 
 
 if __name__ == "__main__":

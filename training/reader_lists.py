@@ -1,8 +1,4 @@
-"""Lists that the reader learns from: a question, its own window and others, and which unit answers, if any.
-
-The language model's judgement (the margin of yes over no) becomes a probability by logistic regression for each
-language: questions about their own window against random windows.
-"""
+"""Lists that the reader learns from: a question, its own window and others, and which unit answers, if any."""
 
 from __future__ import annotations
 
@@ -16,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from training.batches import Arrays, Item, collate, log
-from training.corpus import STATEMENTS, Generated, Neighbour, Question, Window
+from training.corpus import STATEMENTS, Window
 from training.labels import Labels
-from training.sources import LANGUAGES
 from training.tokens import SEPARATOR, START
 from training.written import Written
 
@@ -29,57 +24,13 @@ UNIT_CHARACTERS = 600
 WINDOWS = 6  # of a list
 PARTS = 4  # of a batch, by length: less padding
 REMOVED, ABSENT = 0.25, 0.12  # share of lists without the unit that answers, and without its window
-LEAST_PROBABILITY = 0.2  # that a question's own window answers it
-MOST_PROBABILITY = 0.55  # that it answers a question that should have no answer
-DOUBTFUL = 0.6  # probability that another window answers; from here on its units do not count
-NOT_JUDGED = 0.1
+UNSURE = 0.9  # weight of a list without an answer, since another window may answer after all
 ALTERED, ALTERED_WEIGHT = 0.4, 0.5  # share of the questions with a number or name, and their weight
 WRITTEN_WEIGHT, NEAR_MISS_WEIGHT, GENERATED_WEIGHT = 1.0, 0.8, 0.7
 TRUST = 0.6  # in the teacher's labels, against the written answer; generated questions have only labels
 SEED = 3
 # A number, a Latin name inside a sentence, or a word in katakana.
 NAME = re.compile(r"\d+|(?<=[^.!?\s] )[A-Z][A-Za-z]{2,}|(?<=[^\x00-\x7f])[A-Za-z][A-Za-z0-9.]{2,}|[ァ-ヴー]{3,}")
-IS_QUESTION = re.compile(
-    r"[?？]\s*$|^(?:how|what|when|why|who|where|can|do|is|are|should)\b|か[。？?]?$"
-    r"|吗|什么|如何|怎么|哪|多少|为什么|是否|几",
-    re.IGNORECASE,
-)
-# The language model at times repeats its instructions.
-ABOUT_THE_TASK = re.compile(
-    r"\bpassage\b|sentence [a-z]\b|文章中|本文|句子|この文章|文[A-Z]|書いてください|質問を|请用|请写", re.IGNORECASE
-)
-
-
-def is_usable(question: str) -> bool:
-    return 4 <= len(question) <= 160 and bool(IS_QUESTION.search(question)) and not ABOUT_THE_TASK.search(question)
-
-
-class Calibration:
-    """From margins to probabilities, by language."""
-
-    def __init__(self) -> None:
-        self.parameters: dict[str, tuple[float, float]] = {}
-
-    def fit(self, language: str, own: Sequence[float], far: Sequence[float]) -> None:
-        margins = np.array([*own, *far])
-        labels = np.array([1.0] * len(own) + [0.0] * len(far))
-        weights = np.where(labels == 1, 0.5 / max(1, len(own)), 0.5 / max(1, len(far)))
-        slope, offset = 1.0, 0.0
-        for _ in range(300):
-            error = (1 / (1 + np.exp(-(slope * margins + offset))) - labels) * weights
-            slope -= 4 * float((error * margins).sum())
-            offset -= 4 * float(error.sum())
-        self.parameters[language] = slope, offset
-        log("teacher", language, f"slope {slope:.2f} offset {offset:.2f} own {len(own)} far {len(far)}")
-
-    def probability(self, margin: float, language: str) -> float:
-        slope, offset = self.parameters[language]
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, slope * margin + offset))))
-
-
-class Other(NamedTuple):
-    window: int
-    probability: float  # that it answers
 
 
 @dataclass(frozen=True)
@@ -90,29 +41,11 @@ class Group:
     window: int
     gold: int  # the unit that answers; -1: none does
     weight: float
-    others: tuple[Other, ...]
+    others: tuple[int, ...]
     is_removable: bool  # the unit that answers may be left out
     also: tuple[int, ...] = ()  # more units that answer
     number: int | None = None  # of the question, if the teacher has labelled it
     trust: float = TRUST
-
-
-Neighbours = dict[tuple[int, int], list[Neighbour]]
-
-
-def build_groups(generated: Sequence[Generated], neighbours: Neighbours, windows: Sequence[Window]) -> list[Group]:
-    calibration = _calibrate(generated, neighbours)
-    groups = [
-        group
-        for row in generated
-        if windows[row.window].use != "excluded"
-        for number, question in enumerate(row.questions)
-        if is_usable(question.text) and (row.window, number) in neighbours
-        for group in _groups(question, row.window, neighbours[row.window, number], windows, calibration)
-    ]
-    altered = list(alter(groups, windows, random.Random(SEED)))
-    log("lists", len(groups), "altered", len(altered))
-    return groups + altered
 
 
 def build_written(
@@ -126,14 +59,14 @@ def build_written(
             continue
         answers = {windows[one.window].units[unit].text for unit in one.units}
         others = tuple(
-            Other(other, NOT_JUDGED)
+            other
             for other in near.get(number, ())
             if windows[other].use in ("train", windows[one.window].use)
             and not any(unit.text in answers for unit in windows[other].units)  # windows overlap
         )
         if len(others) < WINDOWS - 2:
             continue
-        labelled = [other for other in others[:-1] if labels and labels.has(number, other.window)]
+        labelled = [other for other in others[:-1] if labels and labels.has(number, other)]
         named = None
         if labels and len(labelled) >= 3 and labels.has_units(number, one.window, one.units):
             named, others = number, (*labelled, others[-1])
@@ -159,8 +92,7 @@ def _generated_group(
         return []
     best = max(odds, key=odds.__getitem__)
     gold = best if odds[best] > 0 else -1
-    others = tuple(Other(other, NOT_JUDGED) for other in (*labelled, far))
-    return [Group(one.text, one.window, gold, GENERATED_WEIGHT, others, gold >= 0, number=number, trust=1.0)]
+    return [Group(one.text, one.window, gold, GENERATED_WEIGHT, (*labelled, far), gold >= 0, number=number, trust=1.0)]
 
 
 def alter(groups: Sequence[Group], windows: Sequence[Window], chance: random.Random) -> Iterator[Group]:
@@ -179,49 +111,6 @@ def alter(groups: Sequence[Group], windows: Sequence[Window], chance: random.Ran
         if other not in window.text and not (other.isdigit() and not match[0].isdigit()):
             question = group.question[: match.start()] + other + group.question[match.end() :]
             yield Group(question, group.window, -1, ALTERED_WEIGHT * group.weight, group.others, is_removable=False)
-
-
-def _calibrate(generated: Sequence[Generated], neighbours: Neighbours) -> Calibration:
-    calibration = Calibration()
-    questions = {row.window: row.questions for row in generated}
-    for language in LANGUAGES:
-        own = [
-            question.margin
-            for row in generated
-            for question in row.questions
-            if question.language == language and question.unit >= 0 and is_usable(question.text)
-        ]
-        far = [
-            others[-1].margin
-            for (window, number), others in neighbours.items()
-            if others and others[-1].margin is not None and questions[window][number].language == language
-        ]
-        calibration.fit(language, own, far)
-    return calibration
-
-
-def _groups(
-    question: Question,
-    window: int,
-    neighbours: Sequence[Neighbour],
-    windows: Sequence[Window],
-    calibration: Calibration,
-) -> Iterator[Group]:
-    probability = calibration.probability(question.margin, question.language)
-    units = windows[window].units
-    answer = units[question.unit].text if question.unit >= 0 else None
-    others = tuple(
-        Other(other, NOT_JUDGED if margin is None else calibration.probability(margin, question.language))
-        for other, margin in neighbours
-        if answer is None or all(unit.text != answer for unit in windows[other].units)  # windows overlap
-    )
-    if len(others) < WINDOWS - 2:
-        return
-    if answer is None and probability <= MOST_PROBABILITY:
-        yield Group(question.text, window, -1, 0.35 * (1 - probability), others, is_removable=False)
-    elif answer is not None and probability >= LEAST_PROBABILITY:
-        is_removable = probability > 0.4 and len(units) > 2
-        yield Group(question.text, window, question.unit, 0.4 + 0.6 * probability, others, is_removable)
 
 
 def pack(
@@ -250,7 +139,6 @@ class Row(NamedTuple):
     places: list[int]  # of the markers of units that can answer
     units: list[int]  # their numbers in the window
     gold: int = -1  # index into `places`
-    counts: bool = True  # False: it may answer, too
     also: tuple[int, ...] = ()  # indices of more units that answer; without labels they do not count
     odds: tuple[float, ...] = ()  # of each unit against none, by the teacher's label
 
@@ -284,11 +172,9 @@ class Packer:
             if gold >= 0 and rows[0].gold < 0:
                 return None
         others = self._draw_others(group.others)[: WINDOWS - len(rows)]
-        for other in others:
-            row = self._row(group, other.window, (), -1, vary)
-            rows.append(row._replace(counts=other.probability <= DOUBTFUL))
-        if all(row.gold < 0 for row in rows):  # another window may answer after all
-            weight *= 1 - max(other.probability for other in others)
+        rows += [self._row(group, other, (), -1, vary) for other in others]
+        if all(row.gold < 0 for row in rows):
+            weight *= UNSURE
         return PackedList([row for row in rows if row.places], weight, group.trust)
 
     def _draw_kind(self, group: Group) -> str:
@@ -297,7 +183,7 @@ class Packer:
             return "own"
         return "removed" if group.is_removable and drawn < REMOVED else "absent"
 
-    def _draw_others(self, others: Sequence[Other]) -> list[Other]:
+    def _draw_others(self, others: Sequence[int]) -> list[int]:
         """The nearest three, two of the rest, and at times a random one."""
         *near, far = others
         drawn = near[:3] + self.chance.sample(near[3:], min(2, len(near[3:])))
@@ -359,7 +245,7 @@ def make_batch(lists: Sequence[PackedList]) -> Batch:
     counts, gold = np.zeros((len(rows), width), bool), np.zeros((len(rows), width), np.float32)
     for number, row in enumerate(rows):
         places[number, : len(row.places)] = row.places
-        counts[number, : len(row.places)] = row.counts
+        counts[number, : len(row.places)] = True
         if not row.odds:
             counts[number, list(row.also)] = False
         if row.gold >= 0:
@@ -403,7 +289,7 @@ def endless_batches(groups: Sequence[Group], packer: Packer, tokens: int) -> Ite
 
 def texts_of(groups: Sequence[Group], windows: Sequence[Window]) -> list[str]:
     """Every text that a packer may need, once."""
-    numbers = {number for group in groups for number in (group.window, *(other.window for other in group.others))}
+    numbers = {number for group in groups for number in (group.window, *group.others)}
     texts = [group.question for group in groups]
     for number in sorted(numbers):
         texts += [windows[number].head, *(unit.text[:UNIT_CHARACTERS] for unit in windows[number].units)]

@@ -62,4 +62,4 @@ def test_another_unit_that_answers_counts_neither_as_right_nor_as_wrong() -> Non
 def test_held_windows_are_no_neighbours_of_those_to_train_with() -> None:
     windows = [window(days, "held" if days > 26 else "train") for days in range(20, 28)]
     [group] = build_written([Written(0, (1,), "How much vacation do I get?")], {0: list(range(1, 8))}, windows)[:1]
-    assert [other.window for other in group.others] == list(range(1, 7))
+    assert list(group.others) == list(range(1, 7))
