@@ -27,6 +27,7 @@ class Favours:
 
 
 QUESTION = "How long is the warranty of the pump?"
+IN_OTHER_WORDS = "How long does the guarantee of the pump last?"
 PASSAGE = "The warranty of the pump is printed on its box. The warranty of the pump ends after 24 months."
 
 
@@ -83,16 +84,17 @@ def test_an_answer_waits_if_the_reader_prefers_another_passage_with_another_answ
     assert not output.abstains and output.tentative == is_tentative and answer in output.text
 
 
-def test_an_answer_waits_if_the_reader_finds_another_nearly_as_good() -> None:
+@pytest.mark.parametrize(("question", "waits"), [(QUESTION, False), (IN_OTHER_WORDS, True)])
+def test_an_answer_in_other_words_waits_if_the_reader_finds_another_nearly_as_good(question: str, waits: bool) -> None:
     answer, other = "The warranty of the pump ends after 24 months.", "Any claim for a pump goes to the shop."
     [alone, contested] = [
         ExtractiveWriter(reader=Scores({answer: 0.5, other: score})).write(
-            WritingTask(QUESTION, evidence(answer, other), ())
+            WritingTask(question, evidence(answer, other), ())
         )
         for score in (-6.0, 0.4)
     ]
-    assert not alone.tentative
-    assert contested.tentative
+    assert not alone.tentative and answer in alone.text
+    assert contested.tentative == waits
 
 
 def test_the_reader_chooses_among_rows() -> None:

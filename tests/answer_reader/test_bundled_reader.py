@@ -51,7 +51,6 @@ OTHER = Passage("Printer", [("prose", "The printer is on the second floor."), ("
         ("没用完的假期什么时候失效？", CHINESE, 2),
         ("有給休暇は何日もらえますか？", JAPANESE, 0),
         ("休暇は誰に申請しますか？", JAPANESE, 1),
-        ("How many days of annual leave do I get?", JAPANESE, 0),
     ],
 )
 def test_the_unit_that_answers_has_the_highest_score(question: str, passage: Passage, place: int) -> None:

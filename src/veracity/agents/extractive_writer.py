@@ -10,10 +10,9 @@ from veracity.agents.extract.answerability import (
     ANSWERABLE_THRESHOLD,
     Signals,
     answer_probability,
-    clear_probability,
-    clear_threshold,
     compute_signals,
     find_other_subjects,
+    is_clear,
     keep_right_subject,
 )
 from veracity.agents.extract.candidates import Candidate, detect_language, rank_candidates
@@ -56,8 +55,8 @@ class ExtractiveWriter:
         corrected = self._read(task, task.corrected) if task.corrected else _Reading()
         # The question as typed decides. If only the corrected one has an answer, a person decides whether it fits.
         if reading.may_answer(probability) or corrected.may_answer(corrected.probability(language)):
-            is_clear = reading.is_clear(task.question, language, task.typed_relevance)
-            if output := _write_answer(task, corrected.ranked or reading.ranked, language, is_clear):
+            clear = reading.is_clear(task.question, language, task.typed_relevance)
+            if output := _write_answer(task, corrected.ranked or reading.ranked, language, clear):
                 return output
         if output := self._quote_other_language(task, language):
             return output
@@ -108,9 +107,8 @@ class _Reading(NamedTuple):
         """Whether the best candidate answers. Without a reader, it also needs the words of the question."""
         if self.signals is None:
             return False
-        probability = clear_probability(_limit_relevance(self.signals, max_relevance), language)
         is_confirmed = self.signals.reading is not None or self._covers(question, language)
-        return is_confirmed and probability >= clear_threshold(self.signals, language)
+        return is_confirmed and is_clear(_limit_relevance(self.signals, max_relevance), language)
 
     def probability(self, language: Language, max_relevance: float = 1.0) -> float:
         """The probability that the evidence answers the question."""
