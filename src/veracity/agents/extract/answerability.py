@@ -30,7 +30,7 @@ MAX_MISMATCH_SHARE = 0.25  # share of the question's words at which the subject 
 MIN_RELATIVE_RANK = 0.9  # for a candidate that replaces a better one about another subject
 SINGLE_DOCUMENT_FACTOR = 0.5
 MAX_RULES = 1.0  # log-odds: shared words cannot make up for a low score of the reader
-MAX_CLEAR_MISMATCH = 0.5  # from this subject mismatch on, a person decides
+MISMATCH_FACTOR = 3.0  # of the subject mismatch, in the log-odds that an answer is clear
 
 
 class Signals(NamedTuple):
@@ -41,12 +41,13 @@ class Signals(NamedTuple):
     agreement: float = 0.0  # fit of another document with the same answer
     relevance: float = 0.0
     topic_match: float = 0.0  # of the whole document
-    subject_mismatch: float = 0.0  # annual leave instead of paternity leave
+    subject_mismatch: float = 0.0  # annual leave instead of paternity leave; 0 with a single document
     rank: float = 0.0  # of the best candidate
     lead: float = 0.0  # in rank, over the best candidate of another document
     meaning: float | None = None
     best_reading: float | None = None  # the answer reader's best score of a sentence
     reading: float | None = None  # that the best candidate answers, and not another one or none
+    any_mismatch: float = 0.0  # also with a single document
 
 
 class Curve(NamedTuple):
@@ -64,7 +65,8 @@ class Curve(NamedTuple):
 class ReadingCurve(NamedTuple):
     """Coefficients of the log-odds with the answer reader: of the rules' log-odds, and of the reader's best score.
 
-    The best candidate is clear if `clear_rules` times the rules' log-odds and the reader's are `clear` or more."""
+    The best candidate is clear if `clear_rules` times the rules' log-odds, its reading and the subject mismatch sum up
+    to `clear` or more."""
 
     bias: float
     rules: float
@@ -101,13 +103,11 @@ def answer_probability(signals: Signals, language: Language) -> float:
 
 def is_clear(signals: Signals, language: Language) -> bool:
     """Whether the best candidate answers clearly enough to be released. Otherwise a person decides."""
-    if signals.subject_mismatch >= MAX_CLEAR_MISMATCH:
-        return False
     if signals.reading is None:
         return answer_probability(signals, language) >= CLEAR_THRESHOLD[language]
     curve = READING[language]
     rules = min(rules_log_odds(signals, language), MAX_RULES)
-    return curve.clear_rules * rules + signals.reading >= curve.clear
+    return curve.clear_rules * rules + signals.reading - MISMATCH_FACTOR * signals.any_mismatch >= curve.clear
 
 
 def rules_log_odds(signals: Signals, language: Language) -> float:
@@ -137,17 +137,19 @@ def compute_signals(
     is_fitted = embedder is not None and embedder.name == BUNDLED_NAME  # other models' similarities have another scale
     meanings = [item.meaning for item in chosen if is_fitted and item.meaning is not None]
     language = evidence[best.number].language
+    mismatch = _subject_mismatch(wanted, best, ranked)
     return Signals(
         fit=best.fit,
         agreement=max((item.fit for item in agreeing), default=0),
         relevance=max(item.metadata.relevance_score for item in evidence if item.language == language),
         topic_match=_topic_match(wanted, considered, documents, best_document),
-        subject_mismatch=_subject_mismatch(wanted, best, ranked),
+        subject_mismatch=mismatch if len(set(documents)) > 1 else 0.0,
         rank=_rank(chosen[0], is_fitted),
         lead=_lead(chosen[0], ranked, documents, is_fitted),
         meaning=max(meanings, default=None),
         best_reading=max((item.reading for item in chosen if item.reading is not None), default=None),
         reading=_reading(chosen[0], ranked),
+        any_mismatch=mismatch,
     )
 
 
