@@ -5,7 +5,7 @@
 - general.jsonl.xz, english.jsonl.xz: everyday sentences, words and definitions (training.words)
 - windows.jsonl.xz: windows of documents with their units (training.windows)
 - gen.jsonl, or gen.jsonl.gz: questions about windows (training.questions)
-- near.jsonl, near_written.jsonl: other windows that search finds for them, and for written questions
+- near_written.jsonl: other windows that search finds for written and generated questions
   (training.neighbours)
 """
 
@@ -120,10 +120,12 @@ def read_questions(folder: Path) -> list[Generated]:
 
 
 def read_written_neighbours(folder: Path, asked: int) -> dict[int, list[int]]:
-    """Of each written question, by its number. Exits where the file is about another number of questions."""
+    """Of each written and generated question, by its number. Exits where the file is about another number of them."""
     file = folder / "near_written.jsonl"
     if not file.exists():
-        return {}
+        raise SystemExit(
+            f"{folder} has no near_written.jsonl. `python -m training.neighbours --help` says how to make it."
+        )
     near: dict[int, list[int]] = dict(read_lines(file))
     if len(near) != asked:
         raise SystemExit(f"{file} is about {len(near)} questions, not {asked}. Run `training.neighbours` again.")

@@ -86,7 +86,7 @@ def _generated_group(
 ) -> list[Group]:
     """What answers is what the teacher says. Nothing about held-out windows, or without labels of enough windows."""
     odds = labels.of(number, one.window)
-    *nearest, far = (other for other in near if windows[other].use == "train") if near else (-1,)
+    *nearest, far = [other for other in near if windows[other].use == "train"] or [-1]
     labelled = [other for other in nearest if labels.has(number, other)]
     if windows[one.window].use != "train" or not odds or len(labelled) < 3 or far in labelled:
         return []
@@ -110,7 +110,8 @@ def alter(groups: Sequence[Group], windows: Sequence[Window], chance: random.Ran
         other = digits if match[0].isdigit() else chance.choice(names[window.language])
         if other not in window.text and not (other.isdigit() and not match[0].isdigit()):
             question = group.question[: match.start()] + other + group.question[match.end() :]
-            yield Group(question, group.window, -1, ALTERED_WEIGHT * group.weight, group.others, is_removable=False)
+            weight = ALTERED_WEIGHT * group.weight
+            yield Group(question, group.window, -1, weight, group.others, is_removable=False, trust=group.trust)
 
 
 def pack(

@@ -72,7 +72,6 @@ class Scores:
     [
         ("Any warranty claim for a pump goes to the shop.", 7.0, True),
         ("Any warranty claim for a pump goes to the shop.", 3.3, False),
-        ("For pumps it is 24 months.", 5.0, False),
     ],
 )
 def test_an_answer_waits_if_the_reader_prefers_another_passage_with_another_answer(
@@ -95,6 +94,25 @@ def test_an_answer_in_other_words_waits_if_the_reader_finds_another_nearly_as_go
     ]
     assert not alone.tentative and answer in alone.text
     assert contested.tentative == waits
+
+
+@pytest.mark.parametrize(
+    ("other", "waits"),
+    [("For pumps it is 24 months.", False), ("The shop repairs pumps.", True), ("For pumps it is 36 months.", True)],
+)
+def test_the_same_answer_elsewhere_does_not_count_against_an_answer(other: str, waits: bool) -> None:
+    answer = "The warranty of the pump ends after 24 months."
+    reader = Scores({answer: 0.5, other: 0.4})
+    output = ExtractiveWriter(reader=reader).write(WritingTask(IN_OTHER_WORDS, evidence(answer, other), ()))
+    assert answer in output.text
+    assert output.tentative == waits
+
+
+def test_the_same_sentence_in_several_documents_does_not_count_against_an_answer() -> None:
+    answer = "Staff who are ill stay at home and call their lead."
+    task = WritingTask("What do I do when I catch a cold?", evidence(answer, answer, answer), ())
+    output = ExtractiveWriter(reader=Scores({answer: 4.0})).write(task)
+    assert answer in output.text and not output.tentative
 
 
 def test_the_reader_chooses_among_rows() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from training.corpus import Unit, Window, load_corpus
 from training.paragraphs import write_lines
 from training.questions import make_batches, prefix, tasks
-from training.reader_lists import Group, Packer, alter, build_written, endless_batches, pack, texts_of
+from training.reader_lists import UNIT_MARK, Group, Packer, alter, build_written, endless_batches, pack, texts_of
 from training.reader_report import auc
 from training.written import Written
 
@@ -69,10 +69,13 @@ def test_a_question_with_another_number_or_name_has_no_answer() -> None:
 def test_batches_have_rows_of_several_lists() -> None:
     windows = [window(str(number), f"{DOCUMENT}{number}") for number in range(8)]
     groups = build_written([Written(0, (1,), "How many days of leave?")], {0: list(range(1, 8))}, windows)
-    ids = {text: list(range(200, 205)) for text in texts_of(groups, windows)}
+    ids = {text: list(range(200, 200 + length % 9)) for length, text in enumerate(texts_of(groups, windows))}
     batch = next(endless_batches(groups * 4, Packer(windows, ids, random.Random(1)), 400))
     assert len(batch.list_of) == sum(len(part.ids) for part in batch.parts) == len(batch.places)
     assert set(batch.gold.sum(1)) <= {0, 1}
+    rows = [ids for part in batch.parts for ids in part.ids]
+    for ids_of_row, places, counts in zip(rows, batch.places, batch.counts, strict=True):
+        assert {ids_of_row[place] for place in places[counts]} == {UNIT_MARK}
     assert sum(part.ids.size for part in batch.parts) <= 400 * 2  # padded to a multiple of 16
 
 

@@ -107,7 +107,7 @@ class _Reading(NamedTuple):
         """Whether the best candidate answers. Without a reader, it also needs the words of the question."""
         if self.signals is None:
             return False
-        is_confirmed = self.signals.reading is not None or self._covers(question, language)
+        is_confirmed = self.signals.chosen_reading is not None or self._covers(question, language)
         return is_confirmed and is_clear(_limit_relevance(self.signals, max_relevance), language)
 
     def probability(self, language: Language, max_relevance: float = 1.0) -> float:

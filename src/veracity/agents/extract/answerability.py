@@ -1,10 +1,10 @@
-"""Estimates the probability that the evidence contains the answer, from its words and, if available, from models.
+"""Estimates whether the evidence contains the answer, and whether the chosen sentence is it, from words and models.
 
 A logistic curve combines these signals: how well the best sentence matches the question, whether another document
 agrees with it, its rank and its lead over the sentences of other documents, how well its document matches the topic,
-the relevance of the evidence, its similarity in meaning, and the score of the answer reader. The coefficients were
-fitted per language (`python -m benchmarks.answers.calibration`). Passages about another subject than the question's are
-excluded, however well their words match.
+the relevance of the evidence and its similarity in meaning. These coefficients were fitted per language
+(`python -m benchmarks.answers.calibration`); those of the answer reader's scores, which are added, were set by hand.
+Passages about another subject than the question's are excluded, however well their words match.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ MAX_FURTHER_PASSAGES = 3  # further passages of a document, beyond which its top
 MAX_MISMATCH_SHARE = 0.25  # share of the question's words at which the subject mismatch is 1
 MIN_RELATIVE_RANK = 0.9  # for a candidate that replaces a better one about another subject
 SINGLE_DOCUMENT_FACTOR = 0.5
-MAX_RULES = 1.0  # log-odds: shared words cannot make up for a low score of the reader
-MISMATCH_FACTOR = 3.0  # of the subject mismatch, in the log-odds that an answer is clear
+MAX_RULES = 1.0  # log-odds: shared words make up for a low score of the reader up to a limit
+# Of the subject mismatch, in the log-odds that an answer is clear. With several documents the rules count it, too.
+MISMATCH_FACTOR = 3.0
 
 
 class Signals(NamedTuple):
@@ -46,8 +47,8 @@ class Signals(NamedTuple):
     lead: float = 0.0  # in rank, over the best candidate of another document
     meaning: float | None = None
     best_reading: float | None = None  # the answer reader's best score of a sentence
-    reading: float | None = None  # that the best candidate answers, and not another one or none
-    any_mismatch: float = 0.0  # also with a single document
+    chosen_reading: float | None = None  # that the first candidate answers, and not another one or none
+    chosen_mismatch: float = 0.0  # subject mismatch of the first candidate, also with a single document
 
 
 class Curve(NamedTuple):
@@ -65,8 +66,8 @@ class Curve(NamedTuple):
 class ReadingCurve(NamedTuple):
     """Coefficients of the log-odds with the answer reader: of the rules' log-odds, and of the reader's best score.
 
-    The best candidate is clear if `clear_rules` times the rules' log-odds, its reading and the subject mismatch sum up
-    to `clear` or more."""
+    The first candidate is clear if `clear_rules` times the rules' log-odds plus its reading, less its subject mismatch,
+    is at least `clear`."""
 
     bias: float
     rules: float
@@ -86,7 +87,7 @@ WORDS_ONLY = {
 # Set by hand, a compromise between six question sets and the development parts of the real documents (ADR 50,
 # `python -m benchmarks.answers`, `python -m benchmarks.real_documents`).
 READING = {
-    "en": ReadingCurve(1.0, 0.4, 0.4, 2.0, -0.75),
+    "en": ReadingCurve(1.0, 0.4, 0.4, 1.5, -1.0),
     "zh": ReadingCurve(0.3, 0.6, 0.4, 2.0, 0.25),
     "ja": ReadingCurve(0.6, 0.2, 0.4, 0.5, -0.5),
 }
@@ -102,12 +103,13 @@ def answer_probability(signals: Signals, language: Language) -> float:
 
 
 def is_clear(signals: Signals, language: Language) -> bool:
-    """Whether the best candidate answers clearly enough to be released. Otherwise a person decides."""
-    if signals.reading is None:
+    """Whether the first candidate answers clearly enough to be released. Otherwise a person decides."""
+    if signals.chosen_reading is None:
         return answer_probability(signals, language) >= CLEAR_THRESHOLD[language]
     curve = READING[language]
     rules = min(rules_log_odds(signals, language), MAX_RULES)
-    return curve.clear_rules * rules + signals.reading - MISMATCH_FACTOR * signals.any_mismatch >= curve.clear
+    odds = curve.clear_rules * rules + signals.chosen_reading - MISMATCH_FACTOR * signals.chosen_mismatch
+    return odds >= curve.clear
 
 
 def rules_log_odds(signals: Signals, language: Language) -> float:
@@ -137,19 +139,18 @@ def compute_signals(
     is_fitted = embedder is not None and embedder.name == BUNDLED_NAME  # other models' similarities have another scale
     meanings = [item.meaning for item in chosen if is_fitted and item.meaning is not None]
     language = evidence[best.number].language
-    mismatch = _subject_mismatch(wanted, best, ranked)
     return Signals(
         fit=best.fit,
         agreement=max((item.fit for item in agreeing), default=0),
         relevance=max(item.metadata.relevance_score for item in evidence if item.language == language),
         topic_match=_topic_match(wanted, considered, documents, best_document),
-        subject_mismatch=mismatch if len(set(documents)) > 1 else 0.0,
+        subject_mismatch=_subject_mismatch(wanted, best, ranked) if len(set(documents)) > 1 else 0.0,
         rank=_rank(chosen[0], is_fitted),
         lead=_lead(chosen[0], ranked, documents, is_fitted),
         meaning=max(meanings, default=None),
         best_reading=max((item.reading for item in chosen if item.reading is not None), default=None),
-        reading=_reading(chosen[0], ranked),
-        any_mismatch=mismatch,
+        chosen_reading=_chosen_reading(chosen[0], ranked),
+        chosen_mismatch=_subject_mismatch(wanted, chosen[0], ranked),
     )
 
 
@@ -198,12 +199,12 @@ def _lead(best: Candidate, ranked: Sequence[Candidate], documents: Sequence[str]
     return _rank(best, is_fitted) - max((_rank(item, is_fitted) for item in others), default=0.0)
 
 
-def _reading(best: Candidate, ranked: Sequence[Candidate]) -> float | None:
+def _chosen_reading(best: Candidate, ranked: Sequence[Candidate]) -> float | None:
     """The log-odds by one softmax over all candidates and "none", as the reader was trained. Candidates with the same
-    answer do not count against the best one."""
+    text or answer do not count against the best one."""
     if best.reading is None:
         return None
-    others = (item for item in ranked if item is not best and not item.answers & best.answers)
+    others = (item for item in ranked if item.text != best.text and not item.answers & best.answers)
     return best.reading - log(1 + sum(exp(item.reading) for item in others if item.reading is not None))
 
 
