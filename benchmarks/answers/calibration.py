@@ -54,7 +54,7 @@ WITH_READER = ("rules", "best_reading")
 WEIGHTS = {"rgb": 8.0, "jsquad": 4.0, "clapnq": 2.0, "mtrag_un": 2.0}
 HANDBOOK_WEIGHT = 0.3
 FOLDS = 5
-NO_CANDIDATES = Signals(0.0, meaning=0.0, best_reading=UNREAD, reading=UNREAD)
+NO_CANDIDATES = Signals(0.0, meaning=0.0, best_reading=UNREAD, chosen_reading=UNREAD)
 READER = make_answer_reader("bundled")
 RIDGE = 1e-2
 
